@@ -83,9 +83,11 @@ def inverse_fd(
     _check("inverse_fd", m, d)
     eps = jnp.asarray(eps, m.qpos0.dtype)
     outputs = _values[bool(flg_actuation)]
+    # One column of the identity per perturbed coordinate; all perturbed runs share one program.
     unit = jnp.eye(3 * m.nv, dtype=eps.dtype)
     there = jax.vmap(lambda z: outputs(m, d, z))(eps * unit)
     here = outputs(m, d, jnp.zeros_like(unit[0]))
+    # Divided differences, with the direction as last axis.
     rates = jax.tree.map(lambda a, b: jnp.moveaxis((a - b[None]) / eps, 0, -1), there, here)
     return InverseDerivative(*_parts(m, *rates))
 
@@ -103,6 +105,7 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
         """Compute force `[nv, *W]`, sensors and M, at (q, v, a) moved by `z` `[3 nv, *W]`."""
         nv = m.nv
         none = jnp.zeros((m.nsensordata, *d.qpos.shape[1:]), d.qpos.dtype)
+        # Move the state and acceleration by z in tangent coordinates.
         moved = d.replace(
             qpos=integrate_pos(m, d.qpos, z[:nv], jnp.ones_like(z[:1])) if nv else d.qpos,
             qvel=d.qvel + z[nv : 2 * nv],
@@ -110,6 +113,7 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
             sensordata=none,
         )
         found = inverse_dynamics(m, moved)
+        # Without actuation, the outputs are those of inverse dynamics.
         if not flg_actuation:
             return found.qfrc_inverse, found.sensordata, found.M
         found = actuation(m, found)
@@ -126,6 +130,7 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
             column = jnp.broadcast_to(direction.reshape(n, *(1,) * len(rest)), zero.shape)
             return jax.jvp(lambda z: values(m, d, z), (zero,), (column,))[1]
 
+        # One forward-mode pass per direction, vectorized.
         each = jax.vmap(along, out_axes=(1, 1, 2))
         return _parts(m, *each(jnp.eye(n, dtype=zero.dtype)))
 

@@ -23,6 +23,7 @@ def sub_quat(qa: Array, qb: Array) -> tuple[jax.Array, jax.Array]:
     """
     a, b = (Quat(*jnp.asarray(q)) for q in (qa, qb))
 
+    # Rotation vector of the difference after small rotations of both arguments.
     def difference(ua: Array, ub: Array) -> Array:
         return _log((b * _exp(ub)).conj * (a * _exp(ua)))
 
@@ -47,6 +48,7 @@ def quat_integrate(vel: Array, scale: Array | float) -> tuple[jax.Array, jax.Arr
     """
     vel = jnp.asarray(vel)
     scale = jnp.asarray(scale, vel.dtype)
+    # Rotation back to the unperturbed result, so that the logarithm is near zero.
     back = _exp(scale * vel).conj
 
     def turned(u: Array, vel: Array, scale: Array) -> Array:

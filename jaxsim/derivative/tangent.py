@@ -109,6 +109,7 @@ def moved_state(m: Model, qpos: Array, qvel: Array, act: Array, dx: Array) -> tu
     """Move a state by tangent coordinates, in the layout of the physics: arrays `[n, *W]`."""
     nv = m.nv
     one = jnp.ones_like(dx[:1])
+    # Split the tangent vector into position, velocity and activation.
     dq, dqvel, dact = dx[:nv], dx[nv : 2 * nv], dx[2 * nv :]
     return integrate_pos(m, qpos, dq, one), qvel + dqvel, act + dact
 
@@ -129,8 +130,10 @@ def state_rate(m: Model, qpos: Array, dqpos: Array, dqvel: Array, dact: Array) -
     """
     s = m.structure
     adr_of_dof, _ = linear_dofs(s)
+    # Scalar coordinates: rate of the coordinate itself.
     dq = take(dqpos, adr_of_dof)
     if len(joints_of(s, JointType.FREE, JointType.BALL)):
+        # Quaternions: rate to rotation vector.
         adr, first = rotations(s)
         q, change = (Quat(*(take(x, adr + k) for k in range(4))) for x in (qpos, dqpos))
         turn = (q.conj * change).vec.scale(2.0)

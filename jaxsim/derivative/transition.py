@@ -67,6 +67,7 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
     check_model("transition", m)
     check_data("transition", m, d)
     check_memory("transition", m)
+    # Differentiate without the clamp at the clipped control, then zero the controls out of range.
     inside = clipped(m, d.ctrl)
     state, sensed = _derivatives[sensors](unclamped(m), d, inside)
     nx = state_size(m)
@@ -102,6 +103,7 @@ def derivative_of_step(
     nx, n = state_size(m), state_size(m) + m.nu
     rest = d.qpos.shape[1:]
 
+    # The step as a function of tangent coordinates and controls.
     def function(z: Array) -> tuple:
         qpos, qvel, act = moved_state(m, *state_of(d), z[:nx])
         before = d.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl + z[nx:])
@@ -109,11 +111,13 @@ def derivative_of_step(
         return (*state_of(after), outputs(before, after))
 
     def along(direction: Array) -> tuple[Array, Array, Array]:
+        # One direction: outputs, tangent of the next state, tangent of the outputs.
         column = direction.reshape(n, *(1,) * len(rest))
         now, rate = jax.jvp(function, (zero,), (jnp.broadcast_to(column, zero.shape),))
         return now[3], state_rate(m, now[0], *rate[:3]), rate[3]
 
     zero = jnp.zeros((n, *rest), d.qpos.dtype)
+    # The outputs are the same for every direction and evaluated once.
     each = jax.vmap(along, out_axes=(None, 1, 1))
     return Derivative(*each(jnp.eye(n, dtype=zero.dtype)))
 

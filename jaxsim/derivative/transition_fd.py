@@ -47,6 +47,7 @@ def transition_fd(
     check_data("transition_fd", m, d)
     check_memory("transition_fd", m)
     eps = jnp.asarray(eps, m.qpos0.dtype)
+    # Perturbations per coordinate, limited by the range of controls.
     upper, lower = _moves(m, d, eps, flg_centered)
     d = d.replace(sensordata=jnp.zeros(m.nsensordata, eps.dtype)) if sensors else d
     nx = state_size(m)
@@ -54,12 +55,14 @@ def transition_fd(
     def end(z: Array) -> Data:
         return step(m, moved(m, d, z[:nx]).replace(ctrl=d.ctrl + z[nx:]))
 
+    # One step per perturbed coordinate; one-sided differences share the unperturbed step.
     above = jax.vmap(end)(jnp.diag(upper))
     below = jax.vmap(end)(jnp.diag(lower)) if flg_centered else end(jnp.zeros_like(upper))
     worlds = 0 if flg_centered else None
     # A control that could not be moved has derivative zero.
     width = upper - lower
     scale = jnp.where(width == 0, 0, 1 / jnp.where(width == 0, 1, width))
+    # Divided differences in tangent coordinates.
     state = jax.vmap(difference, (None, worlds, 0), 1)(m, below, above) * scale[None]
     A, B = state[:, :nx], state[:, nx:]
     if not sensors:
@@ -75,6 +78,7 @@ def _moves(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]
     Forward differences use one side: down only where a control cannot go up.
     """
     low, high = control_limits(m)
+    # Whether each control can be moved by eps in either direction.
     inside = (low <= d.ctrl) & (d.ctrl <= high)
     up = inside & (d.ctrl + eps <= high)
     down = inside & (d.ctrl - eps >= low)
@@ -82,5 +86,6 @@ def _moves(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]
     further, back = jnp.where(up, eps, 0), jnp.where(down, -eps, 0)
     if centered:
         return jnp.append(state, further), jnp.append(-state, back)
+    # One-sided: up where possible, else down.
     one_side = jnp.append(state, jnp.where(up, further, back))
     return one_side, jnp.zeros_like(one_side)

@@ -38,12 +38,14 @@ def cycles(high: jax.Array, low: jax.Array, rate: float) -> jax.Array:
     Factors are split into parts of 12 bits, whose products are exact (Dekker splitting); whole
     cycles of each product are dropped before the summation.
     """
+    # The time in two parts of at most 12 bits; the rate is divided into three such parts below.
     halves = (lax.reduce_precision(high, 8, HALF), high - lax.reduce_precision(high, 8, HALF))
     total = low * np.float32(rate)
     rest = float(rate)
     for _ in range(3):
         part = _rounded(rest)
         rest -= part
+        # Drop whole cycles of each exact product.
         for half in halves:
             x = half * np.float32(part)
             total = total + (x - jnp.floor(x))

@@ -33,6 +33,7 @@ def nearest_rotation(F: Rot) -> Quat:
     start = _start(fixed)
 
     def turn(state: tuple) -> tuple:
+        # One step in the axes of the present rotation.
         count, R, _ = state
         w = _step(R.T @ fixed)
         R = R @ Quat.from_rotation_vector(w).normalize().matrix()
@@ -57,6 +58,7 @@ def quaternion(R: Rot) -> Quat:
     matrix*, 1978).
     """
     xx, xy, xz, yx, yy, yz, zx, zy, zz = R.parts
+    # Four times the squares of the components, and the products of pairs of components.
     squares = [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz]
     w, x, y, z = (zy - yz, xz - zx, yx - xy), (xy + yx,), (yz + zy,), (xz + zx,)
     candidates = [
@@ -65,6 +67,7 @@ def quaternion(R: Rot) -> Quat:
         Quat(w[1], x[0], squares[2], y[0]),
         Quat(w[2], z[0], y[0], squares[3]),
     ]
+    # Select the candidate with the largest square.
     best, most = candidates[0], squares[0]
     for q, square in zip(candidates[1:], squares[1:], strict=True):
         best = select(square > most, q, best)
@@ -79,6 +82,7 @@ def _least(dtype: np.dtype) -> float:
 
 def _start(F: Rot) -> Rot:
     """Return an initial rotation by Gram-Schmidt: first column, then second column."""
+    # Gram-Schmidt on the first two columns.
     a, b, _ = F.cols
     x = a.normalize()
     y = (b - x.scale(x.dot(b))).normalize(_across(x))
@@ -102,6 +106,7 @@ def _step(S: Rot) -> Vec:
     safe = (first > 0) & (minor > 0) & (whole > 0)
     plain = off.scale(safe_divide(jnp.ones_like(trace), jnp.abs(trace)))
     w = select(safe, _adjugate(stiff, off).scale(1 / jnp.where(safe, whole, 1.0)), plain)
+    # Limit the step to one radian.
     size = w.norm()
     return w.scale(jnp.where(size > 1, 1 / jnp.where(size > 1, size, 1.0), 1.0))
 

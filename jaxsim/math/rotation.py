@@ -44,6 +44,7 @@ class Quat(Components):
 
     def rotate(self, v: Vec) -> Vec:
         """Compute q v q*, for a unit quaternion."""
+        # Two cross products instead of two quaternion products.
         t = self.vec.cross(v)
         t = t + t
         return v + t.scale(self.w) + self.vec.cross(t)
@@ -54,6 +55,7 @@ class Quat(Components):
         A quaternion of norm 1 up to MINVAL keeps its value, so that aligned bodies stay exactly
         aligned.
         """
+        # Normalize; a quaternion of nearly unit length remains unchanged in value.
         length = safe_sqrt(self.dot(self))
         good = ~(length < MINVAL)  # NaN stays NaN, so that it is noticed
         scale = 1 / jnp.where(good, length, 1.0)
@@ -102,6 +104,7 @@ class Quat(Components):
 
     def rotation_vector(self) -> Vec:
         """Return the rotation vector, of norm at most pi; the inverse of `from_rotation_vector`."""
+        # Angle from the vector and scalar parts, in (-pi, pi].
         s = self.vec.norm()
         angle = 2 * safe_atan2(s, self.w)
         angle = jnp.where(angle > jnp.pi, angle - 2 * jnp.pi, angle)

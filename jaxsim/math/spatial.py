@@ -92,11 +92,13 @@ class Inertia(Components):
           mass: [kg].
           offset: center of mass minus the point [m].
         """
+        # Rotate the principal moments to world axes.
         a, b, c = R.cols
         sx, sy, sz = a.scale(principal.x), b.scale(principal.y), c.scale(principal.z)
         x, y, z = offset.parts
         h = offset.scale(mass)
 
+        # Entry of R diag(principal) R'; the parallel-axis terms follow below.
         def turn(i: int, j: int):
             return sx.parts[i] * a.parts[j] + sy.parts[i] * b.parts[j] + sz.parts[i] * c.parts[j]
 

@@ -20,13 +20,16 @@ def geom_fluid(m: Model) -> Array:
     Virtual mass of an ellipsoid along an axis: V kappa / (2 - kappa).
     """
     flat = np.isin(m.geom_type, (GeomType.PLANE, GeomType.HFIELD))
+    # Geoms with ellipsoid model, except planes and height fields.
     geom = np.flatnonzero(m.geom_hasfluid & ~flat)
     axes = semiaxes(m, geom)
+    # Shape integral of each axis, by cyclic permutation of the semi-axes.
     kappa = [_kappa(*axes[k:], *axes[:k]) for k in range(3)]
     volume = 4 / 3 * np.pi * axes[0] * axes[1] * axes[2]
     mass = [volume * k / jnp.maximum(MINVAL, 2 - k) for k in kappa]
     inertia = [_virtual_inertia(volume, axes, kappa, k) for k in range(3)]
     found = jnp.stack(mass + inertia, axis=1)
+    # Replace the virtual masses and inertias, with a batch axis if the sizes have one.
     batch = jnp.broadcast_shapes(m.geom_fluid.shape[2:], found.shape[2:])
     whole = jnp.broadcast_to(m.geom_fluid, (*m.geom_fluid.shape[:2], *batch))
     # A geom without interaction keeps its values: it has no virtual mass in the model's file.
@@ -37,6 +40,7 @@ def geom_fluid(m: Model) -> Array:
 def semiaxes(m: Model, geom: np.ndarray) -> list:
     """Return semi-axes of the ellipsoids that represent geoms, three `[k, *W]`."""
     sizes, kinds = take(m.geom_size, geom), m.geom_type[geom]
+    # Each semi-axis is a sum of some of the geom's sizes.
     places = [SEMIAXES.get(GeomType(kind), OWN_SEMIAXES) for kind in kinds]
     axes = []
     for axis in range(3):

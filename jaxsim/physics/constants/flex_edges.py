@@ -18,6 +18,7 @@ from jaxsim.physics.flex.edges import edges
 
 def edge_length(m: Model, d: Data) -> Array:
     """Compute `flexedge_length0`, `[nflexedge, *W]`."""
+    # Distance of both ends at the reference pose; zero for edges not in use.
     table = edges(m)
     first, last = _ends(m, d, np.arange(len(table.vert)))
     length = (last - first).norm()
@@ -37,9 +38,11 @@ def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> 
       inverse: inverse of M `[nv, nv, *W]`.
     """
     table = edges(m)
+    # Edges between sliding bodies: mean of the bodies' weights.
     first, last = (take(body_invweight[:, 0], table.body[:, k]) for k in range(2))
     weight = 0.5 * (first + last)
     weight = jnp.where(column(table.used & table.simple, weight), weight, 0)
+    # Others: J M^-1 J' with the Jacobian of the edge's length.
     apart = table.body[:, 0] != table.body[:, 1]
     ids = np.flatnonzero(table.used & ~table.simple & apart & (m.flexedge_J_rownnz > 0))
     if not len(ids):

@@ -35,6 +35,7 @@ def _size(m: Model) -> Array:
     geom = np.flatnonzero(m.geom_type == GeomType.HFIELD)
     if not len(geom):
         return m.geom_size
+    # Half sides from the field; the half height is a quarter of the top plus half of the base.
     x, y, top, base = _hfield(m, geom)
     size = jnp.stack([x, y, 0.25 * top + 0.5 * base], axis=1)
     whole = jnp.broadcast_to(m.geom_size, (*m.geom_size.shape[:2], *size.shape[2:]))
@@ -94,6 +95,7 @@ def _longest(m: Model, ids: np.ndarray) -> Array:
 
 def _corner(m: Model, ids: np.ndarray) -> Array:
     """Return the distance of the box's farthest corner from the origin."""
+    # Largest absolute coordinate along each axis.
     box = take(m.geom_aabb, ids)
     far = jnp.abs(box[:, :3]) + box[:, 3:]
     return safe_sqrt(sum(far[:, k] * far[:, k] for k in range(3)))

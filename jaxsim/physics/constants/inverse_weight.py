@@ -35,6 +35,7 @@ def inverse_weights(m: Model, d: Data) -> dict:
       m: model.
       d: data in the reference pose, after `crb` and `transmission`.
     """
+    # All weights use the same inverse of M.
     inverse = inverse_spd(d.M)
     body = _body_invweight(m, d, inverse)
     moment = _product(d.actuator_moment, inverse)
@@ -69,6 +70,7 @@ def _slide_weight(m: Model) -> Array:
 
 def _dof_invweight(m: Model, inverse: Array) -> Array:
     """Compute the diagonal of M^-1, averaged over triples of dofs of ball and free joints."""
+    # Average over the dofs of each rotation or translation.
     weight = weighted_sum(_means(m), diagonal(inverse))
     slides = m.body_simple[m.dof_bodyid] == SLIDERS_ONLY
     return jnp.where(column(slides, weight), take(_slide_weight(m), m.dof_bodyid), weight)
@@ -87,11 +89,13 @@ def _means(s: Structure) -> np.ndarray:
 
 def _body_invweight(m: Model, d: Data, inverse: Array) -> Array:
     """Compute inverse weights of bodies: translation, rotation, `[nbody, 2, *W]`."""
+    # Bodies with sliding joints only have weight 1 / mass and no rotation.
     moves = ancestors(m).any(axis=1) & (m.body_weldid != 0)
     slides = moves & (m.body_simple == SLIDERS_ONLY)
     worlds = inverse.shape[2:]
     slide = jnp.broadcast_to(_slide_weight(m), (m.nbody, *worlds))
     weight = [jnp.where(column(slides, slide), slide, 0), jnp.zeros_like(slide)]
+    # Others: mean mobility of the center of mass, translation and rotation.
     body = np.flatnonzero(moves & ~slides)
     if len(body):
         jacobians = point_jacobian(m, d, body, take(d.xipos, body))

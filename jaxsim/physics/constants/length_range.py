@@ -62,6 +62,7 @@ def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
         low, high = _settle(_stripped(double, timestep), wanted, timestep)
     problems = []
     ranges = np.array(m.actuator_lengthrange)
+    # Check each result and collect the faults of all actuators.
     for k, puller in enumerate(wanted.pullers):
         found = low[0, k], high[1, k]
         message = _fault(puller, found, low[:, k], high[:, k], wanted.tolrange)
@@ -77,11 +78,13 @@ def _fault(
     puller: Puller, found: tuple, low: np.ndarray, high: np.ndarray, tolerance: float
 ) -> str:
     """Return an error message for the lengths of one actuator, pulled to either side; or ""."""
+    # The same advice in both messages.
     remedy = (
         "give it a lengthrange, limit the joints or tendons that it moves, or change the settings "
         "of <compiler><lengthrange>"
     )
     span = found[1] - found[0]
+    # The length still changed by more than the tolerance within the measured interval.
     for side, where in enumerate(("shortest", "longest")):
         if high[side] - low[side] > tolerance * span > 0:
             return (
@@ -172,6 +175,7 @@ def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[A
       output: its index, int `[1, *W]`.
       side: -1 shortens, 1 lengthens it, `[1, *W]`.
     """
+    # Select the output that each world pulls on.
     pattern = moment_pattern(m)
     pulled = (column(np.arange(m.nout, dtype=np.int32), output) == output).astype(side.dtype)
     start = d
@@ -187,10 +191,12 @@ def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[A
         for stage in (fwd_velocity, fwd_actuation, smooth_force, fwd_constraint):
             d = stage(m, d)
         d = advance(m, d, d.qacc)
+        # Extremes over the steps of the measured interval.
         low = jnp.where(counts, jnp.minimum(low, length), low)
         high = jnp.where(counts, jnp.maximum(high, length), high)
         return (d.qpos, d.qvel, d.qacc_warmstart, low, high), None
 
+    # Start with an empty interval.
     nowhere = jnp.full_like(side, jnp.inf)
     begin = (d.qpos, d.qvel, d.qacc_warmstart, nowhere, -nowhere)
     (*_, low, high), _ = lax.scan(step, begin, plan.counts)
@@ -199,6 +205,7 @@ def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[A
 
 def _force(plan: _Plan, M: Array, moment: Array) -> Array:
     """Return the force along a moment whose acceleration has norm `accel`, bounded by maxforce."""
+    # Scale the force to the requested acceleration, then limit it.
     force = moment * (plan.accel / jnp.maximum(_norm(solve_spd(M, moment)), MINVAL))
     if plan.maxforce > 0:
         force = force * jnp.minimum(plan.maxforce / jnp.maximum(_norm(force), MINVAL), 1)

@@ -54,14 +54,17 @@ def set_const(m: Model) -> Model:
     Returns:
       The model with these fields replaced.
     """
+    # Compute in the internal layout, return the packed fields.
     found, stat = _constants(m)
     return m.replace(stat=m.stat.replace(**stat), **found)
 
 
 def constants(m: Model) -> tuple[dict, dict]:
     """Compute the derived fields of an unpacked model and of its statistics, as public arrays."""
+    # First the fields independent of the configuration, because the stages use them.
     found = independent(m)
     m = m.replace(**found)
+    # Then the stages at qpos0, and what follows from them.
     d = _pose(m, m.qpos0)
     if m.nflex:
         found["flexedge_length0"] = edge_length(m, d)
@@ -69,6 +72,7 @@ def constants(m: Model) -> tuple[dict, dict]:
     length = body_length(m, d)
     found |= at_reference(m, d) | {"dof_length": dof_length(m, length)}
     found |= inverse_weights(m, d)
+    # Rest lengths need their own pose, qpos_spring.
     if m.ntendon:
         found["tendon_lengthspring"] = _spring_length(m)
     stat = {n: v for n, v in statistics(m, d, length).items() if not _is_given(m, n)}
@@ -92,6 +96,7 @@ def independent(m: Model) -> dict:
 
 def at_reference(m: Model, d: Data) -> dict:
     """Compute fields that follow from the pose at `qpos0`: lengths, cameras, lights, equalities."""
+    # Outputs of unsupported transmissions keep their values.
     known = np.isin(output_trntype(m), [*SIMULATED])
     length = d.actuator_length
     return {
@@ -108,6 +113,7 @@ STAGES = (kinematics, com_pos, tendon, crb, transmission)
 
 def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
     """Run some stages at a configuration, with mocap bodies at their model poses."""
+    # Width of a batch of models, taken from its arrays.
     leaves = [getattr(m, n) for n, f in Model.fields.items() if not f.static and f.nested is None]
     shapes = [a.shape[-1] for a in leaves if a is not None and qpos.ndim > 1]
     many = (max(shapes),) if shapes else ()
@@ -120,6 +126,7 @@ def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
     # No contacts: as in MuJoCo adhesion actuators have no moment here.
     opt = m.opt.replace(disableflags=int(m.opt.disableflags) | int(DisableBit.CONTACT))
     m = m.replace(opt=opt)
+    # Evaluate the stages in order.
     for stage in stages:
         d = stage(m, d)
     return d
@@ -127,6 +134,7 @@ def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
 
 def _body_margin(m: Model) -> Array:
     """Return the largest margin plus gap of the geoms of each body; 0 without geoms."""
+    # Pad with zero for bodies without geoms.
     reach = m.geom_margin + m.geom_gap
     none = jnp.zeros((1, *reach.shape[1:]), reach.dtype)
     return largest(jnp.concatenate([reach, none]), _geoms_of_bodies(m))
@@ -140,6 +148,7 @@ def _geoms_of_bodies(s: Structure) -> np.ndarray:
 def _cameras(m: Model, d: Data) -> dict:
     """Compute camera poses as fixed to their bodies, whatever their mode."""
     pos0, poscom0 = _views(d, m.cam_bodyid, m.cam_targetbodyid, m.cam_pos)
+    # Orientation as if the camera were rigidly attached.
     quat = take(d.xquat, m.cam_bodyid) * m.cam_quat
     return {"cam_pos0": pos0, "cam_poscom0": poscom0, "cam_mat0": quat.matrix()}
 
@@ -164,10 +173,12 @@ def _eq_data(m: Model, d: Data) -> Array:
     A connect has the anchor in body 1 given and that in body 2 measured; a weld vice versa, with
     the orientation of body 2 in body 1, where a mark in the data shows that none was given.
     """
+    # Connects between bodies: anchor in the second body.
     data = jnp.broadcast_to(m.eq_data, (m.neq, 12, *d.qpos.shape[1:]))
     bodies = m.eq_objtype == ObjType.BODY
     connect = np.flatnonzero(bodies & (m.eq_type == EqType.CONNECT))
     data = data.at[connect, 3:6].set(_seen(m, d, connect, m.eq_obj1id, m.eq_obj2id))
+    # Welds between bodies: anchor in the first body and relative orientation, where marked.
     weld = np.flatnonzero(bodies & (m.eq_type == EqType.WELD))
     turn = take(d.xquat, m.eq_obj1id[weld]).conj * take(d.xquat, m.eq_obj2id[weld])
     pose = [_seen(m, d, weld, m.eq_obj2id, m.eq_obj1id), turn.to_array()]
@@ -180,6 +191,7 @@ def _seen(m: Model, d: Data, ids: np.ndarray, known: np.ndarray, other: np.ndarr
     """Transform the anchors of equalities from one body to the other, `[k, 3, *W]`."""
     here, there = known[ids], other[ids]
     anchor = Vec(*(take(m.eq_data[:, k], ids) for k in range(3)))
+    # Anchor in the world, then in the other body's frame.
     point = take(d.xpos, here) + take(d.xquat, here).rotate(anchor)
     return take(d.xquat, there).conj.rotate(point - take(d.xpos, there)).to_array()
 

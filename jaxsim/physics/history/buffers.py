@@ -87,8 +87,10 @@ def sensor_buffers(s: Structure) -> Buffers:
 
 def _buffers(s: Structure, kind: str, width: np.ndarray, first: np.ndarray) -> Buffers:
     address, history = getattr(s, f"{kind}_historyadr"), getattr(s, f"{kind}_history")
+    # Buffers in the order of their owners; header of two numbers, then times, then values.
     owner = np.flatnonzero(address >= 0)
     user, (size, interp) = address[owner], history[owner].T
+    # Expand to one entry per number of a sample.
     buffer = np.repeat(np.arange(len(owner)), width[owner])
     place = np.arange(len(buffer)) - np.searchsorted(buffer, buffer)
     number, value = first[owner][buffer] + place, (user + 2 + size)[buffer] + place
@@ -151,6 +153,7 @@ class Past(NamedTuple):
 
 def past(d: Data) -> Past:
     """Return the history of worlds."""
+    # Double precision, or no low parts: absolute times.
     of_now = low(d)
     if of_now is None or d.history_low is None:
         return Past(d.history, d.time, None)
@@ -180,11 +183,14 @@ def ring(b: Buffers, past: Past, time: Array) -> Ring:
       time: requested time of each buffer, `[k, *W]` [s].
     """
     history = past.numbers
+    # The slot after the newest sample holds the oldest.
     oldest = (cursor(b, history) + 1) % column(b.size, history)
     slots = np.arange(b.size.max(initial=0))
+    # Times of all slots; slots beyond the buffer's size repeat the last.
     slot = np.minimum(slots, b.size[:, None] - 1)
     times = past.at(*((first[:, None] + slot).ravel() for first in (b.time, b.low + 1)))
     times = times.reshape(*slot.shape, *history.shape[1:])
+    # Count the samples before the time.
     is_sample = column(slots < b.size[:, None], history)
     before = is_sample & (times < time[:, None])
     return Ring(oldest, jnp.sum(before, axis=1, dtype=jnp.int32), _reach(b, past, time))

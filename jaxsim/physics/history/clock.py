@@ -26,6 +26,7 @@ def low(d: Data) -> Array | None:
     """
     if d.time_low is None:
         return None
+    # A low part above half a unit does not belong to this time.
     most = jnp.finfo(d.time.dtype).eps * jnp.abs(d.time)
     return jnp.where(jnp.abs(d.time_low) <= most, d.time_low, 0)
 
@@ -35,6 +36,7 @@ def later(d: Data, dt: Array) -> dict[str, Any]:
     of_now = low(d)
     if of_now is None:
         return {"time": d.time + dt}
+    # Compensated sum.
     dt = jnp.broadcast_to(jnp.asarray(dt, d.time.dtype), d.time.shape)
     time, rest = exact.add(d.time, of_now, dt)
     return {"time": time, "time_low": rest}

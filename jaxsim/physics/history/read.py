@@ -35,16 +35,20 @@ def read(b: Buffers, past: Past, time: Array) -> Array:
     Returns:
       Each component of a sample, `[c, *W]`.
     """
+    # Samples directly before and after the time.
     around = _Samples(b, past, time)
     t, t0, t1 = around.of_numbers(time), around.time(-1), around.time(0)
     v0, v1 = around.value(-1), around.value(0)
     interp = column(b.interp[b.buffer], v0)
+    # Relative position between the two samples.
     s = jnp.clip(safe_divide(t - t0, t1 - t0), 0, 1)
     out = v0
+    # Evaluate only the interpolations that occur.
     if (b.interp == Interpolation.LINEAR).any():
         out = jnp.where(interp == Interpolation.LINEAR, v0 + s * (v1 - v0), out)
     if (b.interp >= Interpolation.CUBIC).any():
         out = jnp.where(interp >= Interpolation.CUBIC, _hermite(around, s, t1 - t0), out)
+    # A time equal to that of the next sample, within roundoff, reads its value.
     reached = t >= t1 - around.of_numbers(around.ring.reach)
     return jnp.where(reached, v1, out)
 
@@ -54,11 +58,14 @@ def delayed_ctrl(m: Model, d: Data) -> Array:
     b = ctrl_buffers(m)
     if not len(b.owner):
         return d.ctrl
+    # Read every delayed control at the present minus its delay.
     delay = take(m.actuator_delay, b.owner)
     before = past(d)
     late = read(b, before, before.now - delay)
     own = take(d.ctrl, b.number)
+    # Controls without a delay act at once.
     acts = jnp.where(take(delay, b.buffer) != 0, late, own)
+    # Replace the controls that have a buffer.
     source = np.arange(m.nu)
     source[b.number] = m.nu + np.arange(len(b.number))
     return take(join([d.ctrl, acts]), source)
@@ -105,6 +112,7 @@ def _hermite(around: _Samples, s: Array, step: Array) -> Array:
     """Evaluate the cubic between two samples at a fraction s of their distance in time."""
 
     def slope(k: int) -> Array:
+        # Central difference; zero at both ends of the buffer.
         rise = around.value(k + 1) - around.value(k - 1)
         slope = safe_divide(rise, around.time(k + 1) - around.time(k - 1))
         return jnp.where(around.exists(k - 1) & around.exists(k + 1), slope, 0)

@@ -28,13 +28,16 @@ def reported(m: Model, d: Data, computed: Array, place: np.ndarray) -> Array:
       computed: values computed by the sensors, `[nsensordata, *W]`.
       place: indices computed in this stage; the others keep their values.
     """
+    # Value in the buffer at the present minus the delay.
     b = sensor_buffers(m)
     delay = take(m.sensor_delay, b.owner)
     late = delay > 0
     history = past(d)
     before = read(b, history, history.now - jnp.where(late, delay, 0))
+    # Delayed sensors, and those between two samples, report the buffer's value.
     waits = take(late | ~is_due(m, history), b.buffer) & column(np.isin(b.number, place), before)
     own = jnp.where(waits, before, take(computed, b.number))
+    # Replace the numbers that have a buffer.
     source = np.arange(m.nsensordata)
     source[b.number] = m.nsensordata + np.arange(len(b.number))
     return take(join([computed, own]), source)
@@ -49,11 +52,13 @@ def sampled(m: Model, d: Data, computed: Array, given: Array | None, place: np.n
       m, d, computed, place: see `reported`.
       given: reported values, `[nsensordata, *W]`; None: not yet known.
     """
+    # A delayed sensor stores the computed value, another one its reported value.
     b = sensor_buffers(m)
     late = take(take(m.sensor_delay, b.owner) > 0, b.buffer)
     own = take(computed, b.number)
     none = jnp.zeros_like(own)
     new = jnp.where(late, own, none if given is None else take(given, b.number))
+    # Numbers not computed by this call keep their previous sample.
     here = np.isin(b.number, place)
     if here.all():
         return new
@@ -67,6 +72,7 @@ def is_due(m: Model, past: Past) -> Array:
     A period begins where the previous one ended, not at the step that detected it.
     """
     b: Buffers = sensor_buffers(m)
+    # The period has ended if the last tick plus the period is not after the present.
     period = take(m.sensor_interval[:, 0], b.owner)
     tick = past.at(b.user, b.low)
     return (period <= 0) | (tick + period <= past.now + slack(b, past, period))

@@ -34,10 +34,12 @@ def recorded(m: Model, d: Data) -> dict[str, Array]:
     """Record controls and readings of a step; return `d.history` and `d.history_low`."""
     before = past(d)
     new = before
+    # Controls are recorded at every step.
     b = ctrl_buffers(m)
     if len(b.owner):
         always = jnp.ones((len(b.owner), *d.time.shape[1:]), bool)
         new = _inserted(b, _entries("ctrl", m, new), new, take(d.ctrl, b.number), always)
+    # Sensor readings are recorded when due, together with the new tick.
     b = sensor_buffers(m)
     if len(b.owner):
         due = is_due(m, before)
@@ -47,6 +49,7 @@ def recorded(m: Model, d: Data) -> dict[str, Array]:
         source = np.arange(len(new.numbers))
         source[address] = len(source) + np.arange(len(address))
         new = new._replace(numbers=take(join([new.numbers, *tick]), source))
+    # Split the low parts off again.
     if before.time_low is None:
         return {"history": new.numbers}
     return {"history": new.numbers[: m.nhistory], "history_low": new.numbers[m.nhistory :]}
@@ -58,12 +61,14 @@ def _next_tick(m: Model, b: Buffers, past: Past, due: Array) -> list[Array]:
     There a period that ends at this step up to rounding errors ends at its time: otherwise the
     errors of period and time step would accumulate to a step.
     """
+    # The next tick is one period later; without an interval it does not change.
     period = take(m.sensor_interval[:, 0], b.owner)
     passes = due & (period > 0)
     tick = take(past.numbers, b.user)
     if past.time_low is None:
         return [tick + jnp.where(passes, period, 0)]
     low = take(past.numbers, b.low)
+    # Align with the clock where the period ends at this step up to roundoff.
     late = past.now - (past.at(b.user, b.low) + period)
     ends_now = passes & (jnp.abs(late) <= slack(b, past, period))
     period = jnp.broadcast_to(jnp.where(passes, period, 0), tick.shape)
@@ -108,6 +113,7 @@ _ENTRIES = {"ctrl": _ctrl_entries, "sensor": _sensor_entries}
 
 def _listed(b: Buffers, with_low: bool) -> _Entries:
     """Return the times of all buffers, then the values, then the low parts of the times."""
+    # Expand to all slots of all buffers.
     one, low = np.ones_like(b.time), slice(None if with_low else 0)
     first = np.concatenate([b.time, b.value, (b.low + 1)[low]])
     stride = np.concatenate([one, b.stride, one[low]])
@@ -116,6 +122,7 @@ def _listed(b: Buffers, with_low: bool) -> _Entries:
     size = b.size[buffer]
     thing = np.repeat(np.arange(len(first)), size)
     slot = np.arange(len(thing)) - np.repeat(np.cumsum(size) - size, size)
+    # Address of the same entry in the next slot.
     after = (slot + 1) % size[thing]
     address, following = (first[thing] + stride[thing] * place for place in (slot, after))
     tables = (address, following, buffer[thing], slot, thing)
@@ -131,6 +138,7 @@ def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) ->
       values: `[c, *W]`.
       due: buffers that receive a sample, `[k, *W]` bool.
     """
+    # Where the new time belongs among the stored times.
     history, times = past.numbers, jnp.broadcast_to(past.now, due.shape)
     order = ring(b, past, times)
     size = column(b.size, times)
@@ -138,6 +146,7 @@ def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) ->
     newest = order.earlier == size
     first = (order.oldest + jnp.minimum(order.earlier, size - 1)) % size
     nearest = past.picked(*(first + column(a, history) for a in (b.time, b.low + 1)))
+    # Equal times overwrite; otherwise the new sample follows the last earlier one.
     again = ~newest & (nearest - times <= order.reach)
     between = jnp.maximum(order.earlier - 1, 0)
     place = jnp.where(again, order.earlier, jnp.where(newest, 0, between))
@@ -147,6 +156,7 @@ def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) ->
     age = (column(e.slot, history) - take(order.oldest, e.buffer)) % column(
         b.size[e.buffer], history
     )
+    # The new entries: times, values, and low parts of the times.
     pair = [past.time] if past.time_low is None else [past.time, past.time_low]
     time, *low = (jnp.broadcast_to(a, due.shape) for a in pair)
     given = take(join([time, values, *low]), e.given)

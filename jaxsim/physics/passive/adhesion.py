@@ -27,4 +27,5 @@ def adhesion_force(m: Model, d: Data) -> Array:
     passive = passive_contacts(m, c)  # passive contacts do not adhere
     sticks = c.exists if passive is None else c.exists & ~passive
     (normal,) = basis_jacobian(m, d, c, 1)
+    # Adhesion acts along the negative normal.
     return -apply_transpose(normal, jnp.where(sticks, c.adhesion, 0))

@@ -81,6 +81,7 @@ def contact_springs(m: Model, d: Data) -> ContactSprings | None:
     if c is None or passive is None:
         return None
     (normal,) = basis_jacobian(m, d, c, 1)
+    # k = omega^2 m of passive contacts; zero for contacts with constraint rows.
     stiffness = jnp.where(passive, OMEGA2 * _mass(m, d, c), 0)
     dist = jnp.where(passive, c.dist, 0)
     if c.smooth is None:
@@ -94,22 +95,27 @@ def _mass(m: Model, d: Data, c: Contacts) -> Array:
     assert c.item is not None
     inertia = diagonal(d.M)
     least = jnp.full_like(c.dist, NO_MASS)
+    # Take the smaller mass of the two sides, over plain and interpolated flexes.
     for item in c.item:
         if (np.asarray(m.flex_interp) == 0).any():
             least = jnp.minimum(least, item.take(_of_items(m, inertia)))
         if (np.asarray(m.flex_interp) != 0).any():
             least = jnp.minimum(least, _of_nodes(m, d, c, item, inertia))
+    # No body with a mass of its own touches: stiffness zero.
     return jnp.where(least < NO_MASS, least, 0)
 
 
 def _of_items(m: Model, inertia: Array) -> Array:
     """Return the smallest mass of each item's vertices, with an entry for no item, `[k, *W]`."""
     dof, own = _own_dofs(m, np.asarray(m.flex_vertbodyid))
+    # Mass of each vertex: inertia of the first dof of a body with three dofs.
     of_vertex = jnp.where(column(own, inertia), take(inertia, dof), NO_MASS)
     table = item_corners(m.structure)
+    # Minimum over the corners of each element; the item of a single vertex repeats it.
     least = take(of_vertex, table[:, 0])
     for k in range(1, MOST):
         least = jnp.minimum(least, take(of_vertex, table[:, k]))
+    # The entry after the last stands for "no item".
     return jnp.concatenate([least, jnp.full_like(inertia[:1], NO_MASS)])
 
 
@@ -117,9 +123,11 @@ def _of_nodes(m: Model, d: Data, c: Contacts, item: Ids, inertia: Array) -> Arra
     """Compute the effective mass of interpolated flexes at contacts, `[ncontact, *W]`."""
     dof, own = _own_dofs(m, np.asarray(m.flex_nodebodyid))
     inverse = jnp.where(column(own, inertia), 1 / take(inertia, dof), 0)
+    # sum(w_i^2 / m_i) over the nodes, with the shares w_i of each node in the contact's motion.
     share = node_shares(m, item, *corner_shares(m, d, c, item))
     mobility = jnp.sum(share * share * inverse[None], axis=1)
     moves = mobility > 0
+    # (number of nodes / number of vertices) of the flex.
     ratio = item.values(_nodes_by_vertex(m.structure), c.dist)
     return jnp.where(moves, ratio / jnp.where(moves, mobility, 1), NO_MASS)
 
@@ -138,4 +146,5 @@ def _nodes_by_vertex(s: Structure) -> np.ndarray:
     first = np.asarray(s.flex_nodeadr)
     count = [np.sum(own[a : a + n]) for a, n in zip(first, s.flex_nodenum, strict=True)]
     ratio = np.array(count, float) / np.asarray(s.flex_vertnum)
+    # The last entry stands for "no item".
     return np.append(ratio[item_flex(s)], 0.0)

@@ -21,6 +21,7 @@ def damper_force(m: Model, d: Data) -> Array:
         return jnp.zeros_like(d.qvel)
     force = -d.qvel * _slope(jnp.abs(d.qvel), dof_damping(m))
     if m.ntendon:
+        # Map tendon forces to the dofs through the tendon Jacobian.
         pattern = tendon_pattern(m)
         force = force + pattern.apply_transpose(pattern.entries(d.ten_J), tendon_damper(m, d))
     return force

@@ -33,9 +33,11 @@ def fluid_wrench(m: Model, d: Data, drag_only: bool = False) -> tuple[Vec, Vec]:
     `drag_only` omits lift and added mass, whose derivatives are not dissipative.
     """
     force, torque = _box_forces(m, d)
+    # Add the forces of geoms with the ellipsoid model.
     geom, body = fluid_geoms(m)
     if len(geom):
         push, turn = _ellipsoid_forces(m, d, geom, drag_only)
+        # Transport each geom's force from its center to the body's center of mass.
         arm = take(d.geom_xpos, geom) - take(d.xipos, m.geom_bodyid[geom])
         force = force + weighted_sum(body, push)
         torque = torque + weighted_sum(body, turn + arm.cross(push))
@@ -57,6 +59,7 @@ def _uses_box(m: Model) -> Array:
     """Return the bodies that use the inertia box model, bool `[nbody, *W]`."""
     heavy = m.body_mass > MINVAL
     geom, member = fluid_geoms(m)
+    # A body with an active ellipsoid geom does not use its inertia box.
     if not len(geom):
         return heavy
     interaction = take(m.geom_fluid, geom)[:, 0]
@@ -68,6 +71,7 @@ def _velocity(m: Model, d: Data, body: np.ndarray, point: Vec, R: Rot) -> tuple[
     """Return angular velocity, and velocity of a point relative to the fluid, in a local frame."""
     v = take(d.cvel, body)
     at = v.at(point - take(d.subtree_com, m.body_rootid[body]))
+    # Velocity relative to the wind.
     against = Vec(*(a - w for a, w in zip(at.parts, m.opt.wind.parts, strict=True)))
     return R.T @ v.rot, R.T @ against
 
@@ -83,17 +87,21 @@ def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
     rho, beta = m.opt.density, m.opt.viscosity
     omega, v = _velocity(m, d, np.arange(m.nbody), d.xipos, d.ximat)
     ix, iy, iz = m.body_inertia.parts
+    # Half sizes of the box with the same mass and inertia: x^2 = 3 (Iyy + Izz - Ixx) / (2 m).
     mass = jnp.maximum(m.body_mass, MINVAL)
     x, y, z = (
         safe_sqrt(1.5 * jnp.maximum(MINVAL, a) / mass)
         for a in (iy + iz - ix, iz + ix - iy, ix + iy - iz)
     )
     mean = (x + y + z) / 3
+    # Faces normal to each axis (quadratic drag) and swept areas about each axis.
     area = Vec(y * z, z * x, x * y)
     swept = Vec(x * (y**4 + z**4), y * (z**4 + x**4), z * (x**4 + y**4))
+    # Quadratic drag plus Stokes drag of a sphere with the mean radius.
     push = _opposed(v, area.scale(2 * rho), 6 * PI * beta * mean)
     turn = _opposed(omega, swept.scale(0.5 * rho), 8 * PI * beta * mean**3)
     zero = push.map(jnp.zeros_like)
+    # Only bodies without an active ellipsoid geom.
     box = _uses_box(m)
     return select(box, d.ximat @ push, zero), select(box, d.ximat @ turn, zero)
 
@@ -112,6 +120,7 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     R = take(d.geom_xmat, geom)
     omega, v = _velocity(m, d, m.geom_bodyid[geom], take(d.geom_xpos, geom), R)
     rho, beta = m.opt.density, m.opt.viscosity
+    # `geom_fluid`: interaction, 3 drag and 2 lift coefficients, 3 virtual masses, 3 inertias.
     fluid = take(m.geom_fluid, geom)
     interaction, blunt, slender, angular, kutta, magnus = (fluid[:, k] for k in range(6))
     mass = Vec(*(rho * fluid[:, 6 + k] for k in range(3)))
@@ -143,10 +152,12 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     largest = jnp.maximum(jnp.maximum(x, y), z)
     smallest = jnp.minimum(jnp.minimum(x, y), z)
     middle = x + y + z - largest - smallest
+    # Drag coefficients interpolate between the blunt and the slender cross section.
     most = PI * largest * middle
     mean = (x + y + z) / 3
     blunted = blunt * area + slender * (most - area)
     push = push - v.scale(rho * blunted * speed + 6 * PI * beta * mean)
+    # Resistance of each axis to rotation, with the largest as reference for the slender part.
     turned = Vec(
         x * jnp.maximum(y, z) ** 4, y * jnp.maximum(z, x) ** 4, z * jnp.maximum(x, y) ** 4
     ).scale(8 / 15 * PI)

@@ -48,6 +48,7 @@ def passive(m: Model, d: Data) -> Data:
             dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero),
         )
     else:
+        # Evaluate every kind of passive force.
         flexes, contacts = flex_forces(m, d), contact_springs(m, d)
         d = d.replace(frames=flexes.frames)
         springs, dampers = spring_force(m, d), damper_force(m, d)
@@ -62,12 +63,14 @@ def passive(m: Model, d: Data) -> Data:
         if contacts is not None:
             push = contacts.force()
             parts["spring"], whole = parts["spring"] + push, whole + push
+    # Sum in MuJoCo's order.
     whole = whole + parts["fluid"]
     if has_adhesion(m):
         whole = whole + parts["adhesion"]
     if m.flg_gravcomp:
         through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
+    # Callbacks and plugins add their forces last.
     d = d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
     return d if m.opt.disableflags & off == off else _with_users(m, d)
 
@@ -97,6 +100,7 @@ def _with_users(m: Model, d: Data) -> Data:
     if has(m, "passive"):
         d = d.replace(qfrc_passive=d.qfrc_passive + passive_force(m, d))
     whole = d.qfrc_passive
+    # Each plugin instance computes the force of all its bodies together.
     for instance in instances(m.body_plugin):
         served = attached(m, instance, m.body_plugin)
         whole = whole + compute(m, d, instance, "passive", served, (m.nv,))
@@ -107,6 +111,7 @@ def _gravcomp(m: Model, d: Data) -> Array:
     """Compute gravity compensation, an upward force at each center of mass; `[nv, *W]`."""
     if not m.flg_gravcomp or m.opt.disableflags & DisableBit.GRAVITY:
         return jnp.zeros_like(d.qvel)
+    # The compensating force at each center of mass is -gravcomp * mass * gravity.
     weight = -m.body_mass * m.body_gravcomp
     force = Vec(*(g * weight for g in m.opt.gravity.parts))
     return wrench_force(m, d, force, force.map(jnp.zeros_like), d.xipos)

@@ -36,6 +36,7 @@ def rest_positions(m: Model, d: Data) -> Array:
     joints = np.flatnonzero(m.jnt_plasticadr >= 0)
     if not len(joints):
         return m.qpos_spring
+    # Read yielding joints from `d.plastic`, all others from the model.
     source = np.arange(m.nq)
     for joint in joints:
         place = np.arange(JointType(m.jnt_type[joint]).nq)
@@ -49,6 +50,7 @@ def rest_lengths(m: Model, d: Data) -> tuple[Array, Array]:
     given = [m.tendon_lengthspring[:, k] for k in range(2)]
     if not yields.any():
         return given[0], given[1]
+    # Elastic tendons keep their entry; yielding ones read their two lengths from `d.plastic`.
     place = m.ntendon + m.tendon_plasticadr
     lower, upper = (
         take(join([own, d.plastic]), np.where(yields, place + k, np.arange(m.ntendon)))
@@ -71,9 +73,11 @@ def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
     """
     if not m.nplastic:
         return d.plastic
+    # Rod frames advance even with springs disabled.
     plastic = next_frames(m, d)
     if m.opt.disableflags & DisableBit.SPRING:
         return plastic
+    # Collect the new numbers of every kind; `order` says where each number of `plastic` comes from.
     pieces, order = [plastic], np.arange(m.nplastic)
     number = m.nplastic
     for adr, found in (
@@ -103,6 +107,7 @@ def _scalar_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Arr
     rest = take(d.plastic, adr)
     x = take(qpos, m.jnt_qposadr[joint]) - rest
     y = jnp.maximum(take(m.jnt_springyield, joint), 0)
+    # Return mapping: move the rest length so that |x| does not exceed y.
     return adr, [rest + jnp.maximum(x - y, 0) + jnp.minimum(x + y, 0)]
 
 
@@ -113,8 +118,10 @@ def _ball_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Array
     now = Quat(*(take(qpos, m.jnt_qposadr[joint] + k) for k in range(4)))
     before = Quat(*(take(d.plastic, adr + k) for k in range(4)))
     rest = before.normalize()
+    # Rotation from rest to the present orientation, as a vector.
     x = (rest.conj * now.normalize()).rotation_vector()
     angle = x.norm()
+    # Rotate the rest by the part of the angle that exceeds the threshold.
     beyond = angle - jnp.maximum(take(m.jnt_springyield, joint), 0)
     turn = Quat.from_rotation_vector(x.scale(safe_divide(beyond, angle)))
     new = select(beyond > 0, rest * turn, before)
@@ -131,16 +138,20 @@ def _tendons(m: Model, d: Data, qvel: Array) -> tuple[np.ndarray, list[Array]]:
     adr = m.tendon_plasticadr[tendon]
     if not len(tendon):
         return adr, []
+    # First-order length at the end of the step.
     pattern = tendon_pattern(m)
     length = d.ten_length + m.opt.timestep * pattern.apply(pattern.entries(d.ten_J), qvel)
     length = take(length, tendon)
     lower, upper = take(d.plastic, adr), take(d.plastic, adr + 1)
     y = jnp.maximum(take(m.tendon_springyield, tendon), 0)
+    # How far the tendon is beyond the slack range by more than the threshold, at either end.
     pulled = jnp.maximum(length - upper - y, 0)
     pushed = jnp.where(pulled > 0, 0, jnp.minimum(length - lower + y, 0))
+    # A sleeping tendon does not yield.
     if sleeps(m):
         awake = take(paths(m).awake(tree_awake(d)), tendon)
         pulled, pushed = jnp.where(awake, pulled, 0), jnp.where(awake, pushed, 0)
+    # springlength="0 L": the lower end remains at zero.
     stays = (lower == 0) & (upper > 0)
     new = [lower + jnp.where(stays, 0, pulled) + pushed, upper + pulled + pushed]
     return np.concatenate([adr, adr + 1]), new

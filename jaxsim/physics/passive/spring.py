@@ -32,12 +32,14 @@ def spring_force(m: Model, d: Data) -> Array:
     if m.opt.disableflags & DisableBit.SPRING or not m.nv:
         return jnp.zeros_like(d.qvel)
     pieces = []
+    # Evaluate the spring law per group: scalar joints, translations, rotations.
     for motion, joint in spring_groups(m):
         x, coef = _displacement(m, d, motion, joint), _joint_coef(m, joint)
         if isinstance(x, Vec):
             pieces += [*(-x.scale(_slope(x.norm(), coef))).parts]
         else:
             pieces.append(-x * _slope(x, coef))
+    # Reorder from groups to dofs, then add the tendons.
     force = take(join(pieces), _dof_order(m))
     if m.ntendon:
         pattern = tendon_pattern(m)
@@ -65,6 +67,7 @@ def dof_spring_rate(m: Model, d: Data) -> Array:
     for motion, joint in spring_groups(m):
         x = _displacement(m, d, motion, joint)
         length = x.norm() if isinstance(x, Vec) else x
+        # A vector displacement has one rate for all its dofs.
         pieces += [_rate(length, _joint_coef(m, joint))] * motion.size
     return take(join(pieces), _dof_order(m))
 
@@ -137,11 +140,14 @@ def _offset(s: Model | Structure, table: dict[JointType, int], joint: np.ndarray
 
 def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray) -> Array | Vec:
     """Return joint positions relative to their rest: `[k, *W]`, or a Vec of them."""
+    # Address of the first coordinate of each joint's spring.
     adr = m.jnt_qposadr[joint] + _offset(m, motion.qpos, joint)
     at_rest = rest_positions(m, d)
+    # Rotations: rotation vector from rest to the present orientation.
     if motion is TURN:
         now, rest = (Quat(*(take(q, adr + k) for k in range(4))) for q in (d.qpos, at_rest))
         return (rest.conj * now.normalize()).rotation_vector()
+    # Translations: difference of the coordinates.
     shift = [take(d.qpos, adr + k) - take(at_rest, adr + k) for k in range(motion.size)]
     return shift[0] if motion is SCALAR else Vec(*shift)
 

@@ -66,18 +66,21 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
     # Run the collision stage alone, and count.
     def counts(d: Data) -> Array:
         native = unpack(wide, 0)
+        # Bring one state to the stage that collision needs.
         posed = kinematics(native, unpack(d, 0))
         if plan.soft or plan.ahead:
             posed = com_pos(native, posed)
         if plan.soft:
             posed = flex(native, posed)
         found = collision(native, posed.replace(contact=None))
+        # Count the near pairs of each group with the same broad phase.
         reach = contact_reach(native, posed, plan, contact_params(native, plan.pairs))
         flexes = (m.structure, placed_flexes(native, posed)) if plan.soft else None
         near = near_pairs(placed_geoms(native, posed, plan), reach, plan, flexes)
         largest = jnp.max(jnp.concatenate(near)) if near else jnp.int32(0)
         return jnp.stack([found.ncon[0], largest])
 
+    # One state after another, so that memory does not depend on their number.
     numbers = np.asarray(jax.jit(lambda d: lax.map(counts, d))(states)).max(axis=0)
     contacts, pairs = (max(1, int(np.ceil(spare * n))) for n in numbers)
     return Capacities(contacts, pairs)

@@ -41,6 +41,7 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     Rows are ordered by type, within a type by object, within an object as in MuJoCo, so that
     `rows.efc_J[rows.active]` is MuJoCo's matrix.
     """
+    # The forces of PGS and no-slip follow from the solver only: run the pipeline up to it.
     if m.solves_for_forces:
         d = in_places(m, d)
         for part in (control, fwd_actuation, smooth_force, fwd_constraint):

@@ -60,14 +60,17 @@ def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
     Raises:
       ValueError: the number of values is not the number of rows.
     """
+    # The rows do not depend on qacc; the residuals come from the caller.
     d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
     rows = listed(d)
     check_rows("constraint_update", "jar", jar, rows)
+    # Evaluate each row on its own, then the elliptic cones as units.
     state, force, cost = each(rows, jar)
     hessian = None
     contact = d.rows.contact
     if contact is not None and isinstance(contact.cost, Elliptic):
         state, force, cost, hessian = cones(contact.cost, rows, jar, state, force, cost)
+    # Inactive rows have no force and no cost.
     force = jnp.where(rows.active, force, 0)
     return ConstraintUpdate(
         jnp.where(rows.active, state, np.int32(ConstraintState.SATISFIED)),
@@ -88,7 +91,9 @@ def project_constraint(m: Model, d: Data) -> Array:
     d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
     rows, inertia = listed(d), unforced_system(m, d).backbone
     active = rows.active.astype(rows.efc_D.dtype)
+    # J M^-1 J' for the active rows.
     A = inverse_parts(inertia, inertia_parts(m)).products(active[:, None] * rows.efc_J)
+    # R = 1 / D, zero for inactive rows.
     R = active / jnp.where(rows.active, rows.efc_D, 1)
     eye = np.eye(len(R)).reshape(len(R), len(R), *(1,) * (R.ndim - 1))
     return A + jnp.asarray(eye, R.dtype) * R[:, None]

@@ -41,6 +41,7 @@ def contact_force(m: Model, d: Data, contact: Array) -> Array:
     there = (contact >= 0) & (contact < count)
     if not count:
         return jnp.zeros((6, *d.qacc.shape[1:]), d.qacc.dtype)
+    # An id out of range reads contact 0 and returns zero.
     at = jnp.broadcast_to(jnp.where(there, contact, 0), (1, *d.qacc.shape[1:]))
     return jnp.where(there, _forces(m, d, picked(d.contact, at))[0], 0)
 
@@ -56,6 +57,7 @@ def contact_forces(m: Model, d: Data) -> Array:
 
 def _forces(m: Model, d: Data, contact: Contact) -> Array:
     """Compute the forces of contacts, `[ncontact, 6, *W]`."""
+    # The list stores the forces where they do not follow from qacc.
     if m.lists_contact_forces:
         if contact.force is None:
             raise ValueError(
@@ -67,11 +69,13 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
     c = from_list(m, contact)
     if not m.nv or not len(layout(m).pairs.dim):
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
+    # Rebuild the rows of the listed contacts at the poses in `d`.
     d = d.replace(cdof=motion_axes(m, d, take(d.subtree_com, m.body_rootid)))
     size = basis_size(m)
     J = contact_jacobian(m, d, c, size)
     velocity = _velocity(m, d, c)[:size] if c.item is None else J.times(d.qvel)
     rows = rows_at(m, d, c, J, velocity)
+    # Force at the residual J qacc - aref.
     residual = rows.minus_reference(rows.J.times(d.qacc))
     force = surface_force(c, rows.cost.at(residual).force)
     zero = jnp.zeros_like(c.dist)

@@ -30,6 +30,7 @@ def geom_distance(
         Placed(pick(d.geom_xpos, g), pick(d.geom_xmat, g), pick(size, g), g) for g in (geom1, geom2)
     )
     touch = separations(m, a, b, distmax, all_meetings(m))
+    # Beyond `distmax` the distance is the limit and the segment zero.
     near = touch.dist < distmax
     ends = (x for end in segment(touch) for x in end.parts)
     fromto = jnp.stack([jnp.where(near, x, 0)[0] for x in ends])

@@ -94,12 +94,15 @@ def _asked(geom: int) -> Callable[..., GeomSdf]:
     def sdf(m: Model, d: Data, point: Array) -> GeomSdf:
         s, d = m.structure, kinematics(m, d)
         kind, one = kind_of(s, geom), np.array([geom])
+        # The points in the frame of the geom.
         turn = take(d.geom_xmat, one)
         at = turn.T @ (in_parts(point) - take(d.geom_xpos, one))
+        # Only this geom has a signed distance; all others are NONE.
         names = [kind if k == geom else NONE for k in range(s.ngeom)]
         size = Vec(*(m.geom_size[:, k][geom : geom + 1] for k in range(3)))
         ids = jnp.broadcast_to(jnp.int32(geom), (1, *at.x.shape[1:]))
         solid = fields_of(m, names, (kind,)).solid_of(ids, size, (kind,))
+        # Value and gradient, rotated back to the world.
         value, slope = distance_and_slope(at.map(lambda x: x[:, None]), solid)
         gradient = turn @ slope.map(lambda x: x[:, 0])
         return GeomSdf(value[:, 0], jnp.stack(gradient.parts, axis=1))

@@ -132,6 +132,7 @@ def init_sensor_history(
     i = _id("init_sensor_history", m, d, "sensor", sensor)
     b = sensor_buffers(m).of(i)
     written = _written("init_sensor_history", m, d, b, times, values)
+    # Set the time of the last sample; its low part in single precision is zero.
     history = written["history"].at[b.user[0]].set(jnp.asarray(phase, d.history.dtype))
     if d.history_low is not None:
         written["history_low"] = written["history_low"].at[b.low[0] - m.nhistory].set(0)
@@ -163,11 +164,13 @@ def _read(
         raise ValueError(f"{function}: interp: expected one of {[*map(int, known)]}, got {interp}")
     if not len(b.owner):
         return now
+    # Override the model's interpolation.
     if interp != OWN:
         b = b._replace(interp=np.full_like(b.interp, interp))
     numbers, own, low = past(d)
     history = Past(numbers, own[None], None if low is None else low[None])
     time = jnp.asarray(time, delay.dtype)
+    # In single precision, times are relative to now.
     at = time if history.time_low is None else time - d.time
     return read(b, history, (at - delay)[None])
 
@@ -185,10 +188,12 @@ def _written(
         raise ValueError(
             f"{function}: values: expected shape {shapes[0]} or {shapes[1]}, got {np.shape(values)}"
         )
+    # Slots of the ring buffer, in temporal order: existing times start behind the cursor.
     slots = jnp.arange(size, dtype=jnp.int32)
     if times is None:
         slots = (cursor(b, history) + 1 + slots) % size
     else:
+        # With new times the samples begin at slot 0 and the cursor is at the last.
         _check_times(function, times, size)
         history = history.at[b.time[0] + slots].set(jnp.asarray(times, history.dtype))
         history = history.at[b.user[0] + 1].set(size - 1)
@@ -197,6 +202,7 @@ def _written(
         none = d.history_low.at[first : first + size].set(0)
         low = {"history_low": d.history_low if times is None else none}
     samples = jnp.asarray(values, history.dtype).reshape(size, number)
+    # Address of each sample's numbers.
     places = b.value[None, :] + slots[:, None] * b.stride[None, :]
     return {"history": history.at[places].set(samples), **low}
 

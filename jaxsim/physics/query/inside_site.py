@@ -46,12 +46,14 @@ def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax
 
 def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:
     d = kinematics(m, d)
+    # The points in the frame of the site.
     p = pick(d.site_xmat, site).T @ (in_parts(point) - pick(d.site_xpos, site))
     size = [pick(m.site_size[:, k], site) for k in range(3)]
     type_ = jnp.asarray(column(m.site_type.astype(np.int32), d.site_xpos))
     here = pick(type_, site)
     mesh = pick(jnp.asarray(column(m.site_dataid.astype(np.int32), d.site_xpos)), site)
     inside = jnp.zeros(p.x.shape, bool)
+    # Evaluate every type that occurs and select the site's own.
     for kind in sorted(set(m.site_type.tolist())):
         of_kind = in_hull(m, mesh, p) if kind == GeomType.MESH else INSIDE[kind](*size, p)
         inside = jnp.where(here == kind, of_kind, inside)

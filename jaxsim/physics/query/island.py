@@ -48,13 +48,16 @@ def island(m: Model, d: Data) -> Island:
 
 def _of_rows(m: Model, d: Data) -> Array:
     """Return the island of each row in MuJoCo's order, by the trees that it touches."""
+    # Trees without constraints get a label above all islands.
     none = np.int32(m.ntree)
     label = jnp.where(d.tree_island < 0, none, d.tree_island)
+    # Label of each row: the island of the first tree that it acts on.
     *rows, last = [label[:0], *(first_of(trees, label) for trees in touched_trees(m, d))]
     if d.rows.contact is None:
         out = take(jnp.concatenate([*rows, last]), d.rows.order)
     else:
         cost = d.rows.contact.cost
+        # Rows of contacts are active where their D is positive.
         D = [edge.D for edge in cost.rows] if isinstance(cost, Pyramid) else cost.D
         of_contacts = jnp.where(jnp.stack(D, axis=1) > 0, last[:, None], none)
         single = take(jnp.concatenate(rows), d.rows.order)

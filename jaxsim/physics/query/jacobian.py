@@ -106,9 +106,11 @@ def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]
     """
     d = com_vel(m, com_pos(m, kinematics(m, d)))
     p = _vec(point)
+    # Velocity of the body that each dof axis is carried by.
     carrier = weighted_sum(dofs_carrying(m), d.cdof.scale(d.qvel))
     rate = carrier.cross_motion(d.cdof)
     velocity = chosen_velocity(m, d, body, p).lin
+    # Product rule, for the dofs that move the body.
     arm, moves = _arm(m, d, p), _moves(m, body, p)
     linear = rate.at(arm) + d.cdof.rot.cross(velocity)
     return linear.scale(moves).to_array(), rate.rot.scale(moves).to_array()
@@ -152,6 +154,7 @@ def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
     """
     d, momentum, mass = _momentum(m, d, body)
     heavy = mass > MINVAL
+    # A massless subtree follows the body's own center.
     own, _ = _twists(m, d, pick(d.xipos, body), body)
     center = momentum.lin.scale(1 / jnp.where(heavy, mass, 1.0))
     return select(heavy, center, own).to_array()
@@ -172,6 +175,7 @@ def angmom_mat(m: Model, d: Data, body: Array) -> Array:
       is the `subtree_angmom` of the body.
     """
     d, momentum, _ = _momentum(m, d, body)
+    # Shift the reference point from the tree's to the subtree's center of mass.
     offset = pick(d.subtree_com, body) - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     return (momentum.rot - offset.cross(momentum.lin)).to_array()
 
@@ -183,9 +187,11 @@ def _momentum(m: Model, d: Data, body: Array) -> tuple[Data, Spatial, Array]:
     bodies below it, a dof above the subtree all of it.
     """
     d = com_pos(m, kinematics(m, d))
+    # Composite inertia of every subtree, and that of the requested one.
     composite = weighted_sum(descendants(m), d.cinert)
     whole = pick(composite, body)
     here = _one_hot(m, body, d.qpos)
+    # Dofs within the subtree move what is below them; dofs above move the whole subtree.
     inside = weighted_sum(descendants(m).T[m.dof_bodyid], here) > 0
     above = weighted_sum(ancestors(m).T, here)
     below = take(composite, m.dof_bodyid)

@@ -110,6 +110,7 @@ def _asked(function: str, kind: ObjType, local: bool) -> Callable[..., jax.Array
     def core(m: Model, d: Data, objid: Array) -> Array:
         ids = np.arange(getattr(m, KINDS[kind][0]))
         d, motions = MOTIONS[function](m, d, kind, ids)
+        # Evaluate all objects of the kind and select the requested one.
         motion = pick(motions, objid)
         if local:
             R = pick(frames.object_mat(d, kind, ids), objid)

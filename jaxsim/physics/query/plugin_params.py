@@ -49,6 +49,7 @@ def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
     number = _number(m, "set_plugin_params", instance)
     start, size = m.plugin_paramadr[number], m.plugin_paramnum[number]
     old = instance_params(m, number)
+    # Compare the tree structures, then the shapes of the leaves.
     expected, got = str(jax.tree.structure(old)), str(jax.tree.structure(params))
     if expected != got:
         raise ValueError(f"set_plugin_params: params: expected {expected}, got {got}")
@@ -58,6 +59,7 @@ def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
                 f"set_plugin_params: params: expected an array of shape {np.shape(before)}, got "
                 f"{np.shape(after)}"
             )
+    # Flatten and write to the instance's part of `plugin_params`.
     dtype = m.plugin_params.dtype
     flat = [jnp.ravel(jnp.asarray(leaf, dtype)) for leaf in jax.tree.leaves(params)]
     new = jnp.concatenate([jnp.zeros(0, dtype), *flat])

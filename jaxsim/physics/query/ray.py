@@ -147,6 +147,7 @@ def _cast(
         check_array(name, m, "cutoff", cutoff)
         others.append(jnp.asarray(cutoff, m.qpos0.dtype))
     others = [items(x, m.qpos0.dtype) for x in others]
+    # One compiled program per set of static arguments.
     hits = _hits(groups, bool(flg_static))(m, d, pnt, vec, *others)
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
@@ -183,6 +184,7 @@ def given_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Ar
         check_points(name, m, argument, value)
     check_as_many(name, pnt=pnt, vec=vec)
     pnt, vec = (jnp.asarray(x).astype(m.qpos0.dtype) for x in (pnt, vec))
+    # Broadcast one point to all directions, and one direction to all points.
     shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
     pnt, vec = (jnp.broadcast_to(x, shape).reshape(-1, 3) for x in (pnt, vec))
     return pnt, vec, len(shape) == 1

@@ -133,6 +133,7 @@ def ray_flex(
     Raises:
       ValueError: no such flex exists; a shape or precision is wrong.
     """
+    # Check the arguments and resolve names.
     pnt, vec, single = given_rays("ray_flex", m, d, pnt, vec)
     if isinstance(flex, str):
         flex = name2id(m, "flex", flex)
@@ -140,6 +141,7 @@ def ray_flex(
     if not 0 <= flex < m.nflex:
         raise ValueError(f"ray_flex: flex: there is no flex {flex}; the model has {m.nflex}")
     shown = Shown(int(flex_layer), *map(bool, (flg_vert, flg_edge, flg_face, flg_skin)))
+    # One compiled program per flex and set of flags.
     hits = _flex_hits(flex, shown)(m, d, pnt, vec)
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 

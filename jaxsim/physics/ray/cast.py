@@ -102,6 +102,7 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray, made: Surfaces | None
       geoms: candidate geoms, ascending. Invisible geoms are excluded, unless `rays.sees` is given.
       made: surfaces of these geoms; None: build them here. Programs with several casts share them.
     """
+    # Broadcast all per-ray arrays to the same shape.
     like = jnp.zeros_like(d.qpos, shape=(len(rays.pos.x), *d.qpos.shape[1:]))
     sees, rays = rays.sees, rays._replace(sees=None)
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)._replace(sees=sees)
@@ -112,6 +113,7 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray, made: Surfaces | None
     scene = _scene(m, d, geoms, like, made)
     if rays.sees is not None:
         scene = scene._replace(visible=jnp.ones_like(scene.visible))
+    # Search one geom type after another, then evaluate the hit differentiably.
     types = np.unique(m.geom_type[geoms])
     found = _search(m, scene, rays, [geoms[m.geom_type[geoms] == t] for t in types])
     return _hits(m, scene, rays, length, types, found)
@@ -132,12 +134,14 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
     geoms = np.flatnonzero(m.geom_type == type_).astype(np.int32)
     if not (len(geoms) and len(like)):
         return _nothing(like)
+    # Search the surface of the one geom; a geom of another type is masked.
     rays, length = of_unit_length(rays)
     scene = _scene(m, d, geoms, like)
     geom = jnp.broadcast_to(geom, like.shape)
     of_type = jnp.asarray(m.geom_type == type_)[geom]
     some = jnp.where(of_type, geom, geoms[0])
     limit = jnp.where(of_type, NEVER, NOTHING).astype(like.dtype)[None]
+    # The search has no derivative.
     here, way = lax.stop_gradient((scene, rays))
     ray = once(_local, pick(here.geoms, some), way, _worlds(like))
     ray = jax.tree.map(lambda x: x[None], ray)
@@ -160,6 +164,7 @@ def cast_again(
     if not (len(geoms) and len(like)):
         return hits
     rays, length = of_unit_length(rays)
+    # Reconstruct the search result from the stored hits.
     far = lax.stop_gradient(jnp.where(hits.geom >= 0, hits.dist * length, NEVER))
     found = _Found(far, jnp.maximum(hits.geom, 0), hits.part)
     scene, types = _scene(m, d, geoms, like, made), np.unique(m.geom_type[geoms])
@@ -168,6 +173,7 @@ def cast_again(
 
 def of_unit_length(rays: Rays) -> tuple[Rays, Array]:
     """Normalize the rays; return them with the lengths of their vectors (0: no direction)."""
+    # Normalize the direction; a zero vector becomes z with length 0.
     x, y, z = rays.vec.map(jnp.abs).parts
     moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
     zero = jnp.zeros_like(x)
@@ -180,6 +186,7 @@ def _scene(
     m: Model, d: Data, geoms: np.ndarray, like: Array, made: Surfaces | None = None
 ) -> _Scene:
     body = jnp.asarray(column(m.geom_bodyid.astype(np.int32), like))
+    # As in MuJoCo, the cutoff applies to geoms with a bounding sphere, in bodies that collide.
     bounded = column(_in_bounded_body(m.structure), like) & (m.geom_rbound > 0)
     reach = jnp.where(bounded, m.geom_rbound, jnp.inf)
     made = surfaces(m, geoms) if made is None else made
@@ -196,6 +203,7 @@ def _hits(
     m: Model, scene: _Scene, rays: Rays, length: Array, types: np.ndarray, found: _Found
 ) -> Hits:
     """Convert a search result to hits, with distances in lengths of the rays' vectors."""
+    # Convert meters to lengths of the ray's vector.
     moves = length > 0
     met = moves & (found.dist < NEVER)
     dist, normal = _at(m, scene, rays, types, found)
@@ -214,6 +222,7 @@ def _nothing(like: Array) -> Hits:
 
 def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -> tuple[Array, Vec]:
     """Compute distance [m] and normal of a search result; differentiable."""
+    # Gather the geom of each ray and transform the ray to its frame.
     geoms = pick(scene.geoms, found.geom)
     ray = once(_local, geoms, rays, _worlds(found.dist))
     ray = jax.tree.map(lambda x: x[None], ray)
@@ -221,6 +230,7 @@ def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -
     near = jnp.where(found.dist < NEVER, found.dist, 0)
     dist, normal = found.dist, jax.tree.map(jnp.zeros_like, rays.vec)
     one = jnp.ones_like(ray.size.x)
+    # Evaluate the formula of each type and select by the type of the geom found.
     for type_ in types:
         here = kind == type_
         # Guard the derivative of the formula against zero sizes of other geom types.
@@ -233,8 +243,10 @@ def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -
 
 def _search(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray]) -> _Found:
     """Search the first geom of each ray, among geoms grouped by type."""
+    # The search has no derivative.
     scene, rays = lax.stop_gradient((scene, rays))
     worlds = int(np.prod(rays.pos.x.shape[1:], dtype=int))
+    # Limit rays times geoms per iteration, so that memory is bounded.
     together = TURN * platform().lanes // worlds
 
     def of_rays(rays: Rays) -> _Found:
@@ -257,6 +269,7 @@ def _of_type(
     def turn(best: _Found, some: tuple[Placed, Array, Array, Array]) -> tuple[_Found, None]:
         return _of_some(best, _Scene(*some, scene.surfaces), rays, nearest), None
 
+    # Divide the geoms into blocks of equal size; the last geom fills up the last block.
     size = min(size, len(ids))
     blocks = -(-len(ids) // size)
     ids = ids[np.minimum(np.arange(blocks * size), len(ids) - 1)]
@@ -269,6 +282,7 @@ def _of_type(
 
 def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Found:
     """Update the nearest hits with one block of geoms."""
+    # Every geom of the block against every ray.
     geoms, visible, body = jax.tree.map(lambda x: x[:, None], (some.geoms, some.visible, some.body))
     every = jax.tree.map(lambda x: x[None], rays._replace(sees=None))
     ray = once(_local, geoms, every, _worlds(best.dist)[None])
@@ -281,9 +295,11 @@ def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Foun
         sees &= jnp.moveaxis(jnp.take(rays.sees, ids, axis=1), 1, 0)
     if rays.cutoff is not None:
         sees &= (geoms.pos - every.pos).norm() - some.reach[:, None] <= every.cutoff
+    # Only hits nearer than the best so far count.
     limit = jnp.where(sees, best.dist[None], NOTHING)
     dist, part = once(nearest, some.surfaces, ray, limit)
     here = _Found(jnp.where(sees, dist, NEVER), jnp.broadcast_to(ray.geom, dist.shape), part)
+    # Reduce over the block and the previous best.
     every = jax.tree.map(lambda one, many: jnp.concatenate([one[None], many]), best, here)
     return jax.tree.map(lambda x: x[0], _least(every))
 
@@ -298,6 +314,7 @@ def _least(found: _Found) -> _Found:
         jax.tree.map(lambda x: x[first:last], found)  # noqa: B023
         for first, last in ((0, half), (half, 2 * half), (2 * half, number))
     )
+    # Tournament: compare halves, then recurse.
     nearer = other.dist < one.dist
     nearer |= (other.dist == one.dist) & (other.geom < one.geom)
     least = select(nearer, other, one)
@@ -319,6 +336,7 @@ def _worlds(like: Array) -> Array:
 
 def _visible(m: Model) -> Array:
     """Return the visible geoms, by their own alpha or that of their material, `[ngeom, *W]`."""
+    # Alpha of the geom's color, or of its material.
     own = m.geom_rgba[:, 3] != 0
     material = m.geom_matid
     if not (material >= 0).any():
@@ -332,6 +350,7 @@ def by_parts(function: Callable[[Rays], Tree], rays: Rays, most: int) -> Tree:
     number = len(rays.pos.x)
     if number <= most:
         return function(rays)
+    # Divide into parts of equal size; the last ray fills up the last part.
     parts = -(-number // most)
     size = -(-number // parts)
     index = np.minimum(np.arange(parts * size), number - 1)

@@ -10,9 +10,11 @@ from jaxsim.physics.ray.local import NEVER, Hit, Local
 
 def plane(ray: Local) -> Hit:
     """Intersect with a plane from its front, within its rectangle; a size of 0 is unbounded."""
+    # Only a ray toward the front side meets the plane.
     falls = ray.way.z <= -MINVAL
     t = -ray.pos.z / jnp.where(falls, ray.way.z, -1)
     within = falls & (t >= 0)
+    # Inside the drawn rectangle.
     for p, u, half in zip(ray.pos.parts[:2], ray.way.parts[:2], ray.size.parts[:2], strict=True):
         within &= (half <= 0) | (jnp.abs(p + t * u) <= half)
     zero = jnp.zeros_like(t)
@@ -22,11 +24,13 @@ def plane(ray: Local) -> Hit:
 def box(ray: Local) -> Hit:
     """Intersect with a box of half sides `size`."""
     near, far = crossing(ray.pos, ray.way, ray.size)
+    # A ray that begins inside meets the exit face.
     enters = near[0] >= 0
     t = jnp.where(enters, near[0], far[0])
     axis = jnp.where(enters, near[1], far[1])
     out = jnp.where(enters, -1, 1).astype(t.dtype)
     met = (near[0] <= far[0]) & (far[0] >= 0)
+    # The normal points against the ray on entry, along it on exit.
     normal = Vec(*(jnp.where(axis == k, out * jnp.sign(u), 0) for k, u in enumerate(ray.way.parts)))
     return Hit(jnp.where(met, t, NEVER), normal)
 
@@ -40,6 +44,7 @@ def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Arra
     """
     near, far = None, None
     for k, (x, v, h) in enumerate(zip(p.parts, u.parts, half.parts, strict=True)):
+        # Parameters at both faces of the slab; a parallel line is inside always or never.
         moves = jnp.abs(v) > MINVAL
         per = 1 / jnp.where(moves, v, 1)
         one, other = (-h - x) * per, (h - x) * per
@@ -50,6 +55,7 @@ def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Arra
         if near is None or far is None:
             near, far = (low, axis), (high, axis)
             continue
+        # Intersect the slabs: latest entry, earliest exit.
         near = _either(low > near[0], (low, axis), near)
         far = _either(high < far[0], (high, axis), far)
     assert near is not None

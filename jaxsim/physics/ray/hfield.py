@@ -115,6 +115,7 @@ def nearest(fields: Grids, ray: Local, limit: Array) -> tuple[Array, Array]:
     """
     # Base box.
     grid = fields.of(ray)
+    # First the box of the base.
     dist, part = box(_in_base(ray, grid)).dist, jnp.full(limit.shape, BASE, jnp.int32)
     # Surface: walk only the rays that enter the box above the base (compacted lanes).
     near, far = _over_base(ray, grid)
@@ -125,6 +126,7 @@ def nearest(fields: Grids, ray: Local, limit: Array) -> tuple[Array, Array]:
     lane = lane._replace(  # avoid infinities in rays that miss the box
         enter=jnp.where(needed, lane.enter, 0), leave=jnp.where(needed, lane.leave, 0)
     )
+    # Gather the rays that enter this box and walk these only.
     none = jnp.full_like(lane.enter, NEVER), jnp.zeros_like(lane.world)
     on_surface, number = for_some(
         lambda some: _walk(fields, some), needed, lane, platform().lanes, none
@@ -143,6 +145,7 @@ def nearest(fields: Grids, ray: Local, limit: Array) -> tuple[Array, Array]:
 
 def hit(fields: Grids, ray: Local, part: Array) -> Hit:
     """Compute the intersections with known parts of height fields."""
+    # Evaluate the formulas of base, wall and triangle, and select by the part.
     grid = fields.of(ray)
     found = box(_in_base(ray, grid))
     # Wall: plane of the side.
@@ -190,6 +193,7 @@ def _under_rim(fields: Grids, grid: Grid, ray: Local, t: Array, wall: Array) -> 
     x, y, z = ray.at(t).parts
     dx, dy = grid.step
     of_x, last = wall < 2, wall % 2 > 0
+    # Position along the rim, in cells.
     along = jnp.where(of_x, (y + grid.size[1]) / dy, (x + grid.size[0]) / dx)
     cells = jnp.where(of_x, grid.rows, grid.cols) - 1
     cell = jnp.clip(jnp.floor(along), 0, (cells - 1).astype(along.dtype)).astype(jnp.int32)
@@ -199,6 +203,7 @@ def _under_rim(fields: Grids, grid: Grid, ray: Local, t: Array, wall: Array) -> 
         row, col = jnp.where(of_x, k, end), jnp.where(of_x, end, k)
         return fields.height(grid, row, col, ray.world)
 
+    # Interpolate the rim's height between two grid points.
     part = along - cell.astype(along.dtype)
     return z < (1 - part) * height(cell) + part * height(cell + 1)
 
@@ -206,6 +211,7 @@ def _under_rim(fields: Grids, grid: Grid, ray: Local, t: Array, wall: Array) -> 
 def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
     """Walk through the cells; return distance and id of the first triangle hit."""
     grid, dtype = lane.grid, lane.enter.dtype
+    # The ray in units of cells, with the faster axis as the main axis.
     dx, dy = grid.step
     ux, uy = lane.way.x / dx, lane.way.y / dy  # in cells
     x, y = (lane.pos.x + grid.size[0]) / dx, (lane.pos.y + grid.size[1]) / dy
@@ -239,6 +245,7 @@ def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
         low, high = jnp.minimum(*sides), jnp.maximum(*sides)
         low = jnp.where(moves, jnp.clip(low, lane.enter, lane.leave), lane.enter)
         high = jnp.where(moves, jnp.clip(high, lane.enter, lane.leave), lane.leave)
+        # Cells across the main axis that the ray passes in this step.
         across = [q + t * v for t in (low, high)]
         first = cell(jnp.minimum(*across) - SLACK, width)
         last = cell(jnp.maximum(*across) + SLACK, width)
@@ -249,8 +256,10 @@ def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
             jnp.where(by_x[None], beside, here[None]),
             jnp.where(by_x[None], here[None], beside),
         )
+        # Intersect both triangles of these cells.
         corners = _corners(fields, every, row, col, world)
         t, place = once(_first_of_cells, every, corners, start, way, low[None], row, col)
+        # Keep the first hit, within the range.
         nearer = (k < number) & (t < best)
         best, found = jnp.where(nearer, t, best), jnp.where(nearer, place, found)
         return k + 1, best, found
@@ -270,6 +279,7 @@ def _first_of_cells(
     """Return distance to the triangles of cells `[BESIDE, n]`, and the id of the first."""
     ways = []
     for second in (0, 1):
+        # Corners relative to the start point.
         abc = (c - start for c in _triangles(corners, jnp.full(row.shape, second > 0)))
         t = low + triangle.meets(way, *abc)
         place = 2 * (row * (grid.cols - 1) + col) + second

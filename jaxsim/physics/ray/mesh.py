@@ -52,6 +52,7 @@ def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array,
       limit: largest distance of interest [m]; below 0: none.
     """
     node = trees.root[mesh[ray.geom]]
+    # Roundoff of the coordinates at the ray's origin.
     x, y, z = ray.pos.map(jnp.abs).parts
     blur = _slack(limit) * jnp.maximum(jnp.maximum(x, y), z)
     lane = _Lane(node, ray.pos, ray.way, ray.world, limit, blur)
@@ -96,6 +97,7 @@ def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
         # Test the box of the node; at a leaf test its face.
         here = jnp.maximum(node, 0)
         met = (node != END) & (once(_entry, trees.low, trees.high, lane, here, best) < NEVER)
+        # At a leaf, test the triangle.
         leaf = met & (here < len(trees.face))
         of_leaf = jnp.where(leaf, here, 0)
         abc = (look(trees.vertex, c[of_leaf], lane.world) - lane.pos for c in trees.corner)
@@ -111,6 +113,7 @@ def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
 
     state = lane.node, lane.limit, jnp.full_like(lane.node, END)
     _, best, face = lax.while_loop(going, step, state)
+    # Distances are relative to the start point on the root box.
     found = face != END
     return jnp.where(found, jnp.maximum(best + start, 0), NEVER), jnp.maximum(face, 0)
 
@@ -120,6 +123,7 @@ def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array
 
     Boxes are enlarged by the rounding error of the ray, since faces may lie in their sides.
     """
+    # Slab test with boxes enlarged by the roundoff.
     low, high = look((low, high), node, lane.world)
     enter, leave = jnp.zeros_like(limit), limit
     for x, u, a, b in zip(lane.pos.parts, lane.way.parts, low.parts, high.parts, strict=True):

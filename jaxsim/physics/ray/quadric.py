@@ -36,14 +36,17 @@ def ellipsoid(ray: Local) -> Hit:
 def capsule(ray: Local) -> Hit:
     """Intersect with a capsule of radius `size.x` and half length `size.y`."""
     radius, half = ray.size.x, ray.size.y
+    # The cylindrical side, then both end spheres.
     ways = [_on_side(ray)]
     for end in (1.0, -1.0):
         z = ray.pos.z - end * half
         for t in crossings(Vec(ray.pos.x, ray.pos.y, z), ray.way, radius):
+            # A sphere counts only beyond its end of the cylinder.
             beyond = end * (z + jnp.where(jnp.isfinite(t), t, 0) * ray.way.z) >= 0
             ways.append(jnp.where(beyond, t, NEVER))
     t = first(*ways)
     at = _reached(ray, t)
+    # The normal points away from the nearest point of the axis.
     return Hit(t, Vec(at.x, at.y, at.z - jnp.clip(at.z, -half, half)).normalize())
 
 
@@ -51,11 +54,13 @@ def cylinder(ray: Local) -> Hit:
     """Intersect with a cylinder of radius `size.x` and half length `size.y`."""
     radius, half = ray.size.x, ray.size.y
     moves = jnp.abs(ray.way.z) > MINVAL
+    # Both end disks.
     ends = []
     for sign in (-1.0, 1.0):
         t = (sign * half - ray.pos.z) / jnp.where(moves, ray.way.z, 1)
         x, y = ray.pos.x + t * ray.way.x, ray.pos.y + t * ray.way.y
         ends.append(jnp.where(moves & (x * x + y * y <= radius * radius), t, NEVER))
+    # The nearer of disk and side decides the normal.
     on_end, on_side = first(*ends), _on_side(ray)
     t = first(on_end, on_side)
     at, flat = _reached(ray, t), on_end <= on_side
@@ -81,6 +86,7 @@ def crossings(p: Vec, u: Vec, radius: Array) -> tuple[Array, Array]:
     moves = a >= MINVAL
     a = jnp.where(moves, a, 1)
     middle = -p.dot(u) / a
+    # Point of the line nearest to the center; half the chord from Pythagoras.
     nearest = p + u.scale(middle)
     square = (radius * radius - nearest.dot(nearest)) / a
     meets = moves & (square >= 0)

@@ -55,6 +55,7 @@ def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
     x, y, z = ray.pos.map(jnp.abs).parts
     reach = jnp.maximum(jnp.maximum(x, y), jnp.maximum(z, 1))
     near = jnp.maximum(NEAR, ROUNDINGS * float(jnp.finfo(limit.dtype).eps) * reach)
+    # Start at the entry into the bounding box.
     enters, leaves = crossing(ray.pos, ray.way, ray.size)
     begin = jnp.maximum(enters[0], 0)
     wanted = (begin <= leaves[0]) & (begin <= limit)
@@ -62,6 +63,7 @@ def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
     # Sphere tracing: advance by the absolute distance.
     def step(state: tuple) -> tuple:
         k, t, going, met = state
+        # Sphere tracing: advance by the distance to the surface.
         away = jnp.abs(_distance(field, ray, t))
         t = jnp.where(going, t + away, t)
         met |= going & (away < near)
@@ -78,6 +80,7 @@ def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
 
 def hit(field: Distances, ray: Local, dist: Array) -> Hit:
     """Differentiate a known hit by the implicit function theorem."""
+    # One Newton step with the slope held constant carries the derivative; its value is zero.
     t = lax.stop_gradient(dist)
     value, slope = _slope(field, ray, t)
     along = lax.stop_gradient(slope.dot(ray.way))

@@ -57,6 +57,7 @@ def drawn(s: Structure, flex: int, shown: Shown) -> list[np.ndarray]:
     """
     dim, tables = int(s.flex_dim[flex]), []
     skin = dim > 1 and shown.skin
+    # Vertices are drawn only where edges are not, as in MuJoCo.
     if shown.edge or skin:
         first = s.flex_edgeadr[flex]
         tables.append(np.reshape(s.flex_edge, (-1, 2))[first : first + s.flex_edgenum[flex]])
@@ -72,6 +73,7 @@ def _faces(s: Structure, flex: int, layer: int) -> np.ndarray:
     dim = int(s.flex_dim[flex])
     begin, number = s.flex_elemdataadr[flex], s.flex_elemnum[flex]
     elements = np.ravel(s.flex_elem)[begin : begin + number * (dim + 1)].reshape(number, dim + 1)
+    # 2D elements are triangles themselves; solids show the sides of a layer.
     if dim == 2:
         return elements
     first = s.flex_elemadr[flex]
@@ -93,13 +95,16 @@ def cast_soft(points: Vec, radius: Array, tables: list, rays: Rays) -> SoftHits:
     if not tables:
         return _nothing(length)
     # Search in blocks without derivatives, then evaluate each kind of element.
+    # Limit rays times primitives per iteration, so that memory is bounded.
     worlds = int(np.prod(length.shape[1:], dtype=int))
     most = max(1, TURN * platform().lanes // (worlds * max(len(t) for t in tables)))
+    # The search has no derivative.
     still = lax.stop_gradient((points, radius))
     found = by_parts(lambda some: _search(*still, tables, some), lax.stop_gradient(rays), most)
     best, part = found[0], found[1]
     hits = _nothing(length)
     met = (best < NEVER) & (length > 0)
+    # Evaluate the hit of each kind of primitive differentiably.
     for number, table in enumerate(tables):
         here = met & (part == number)
         ids = list(jnp.moveaxis(jnp.asarray(table)[jnp.where(here, found[2], 0)], -1, 0))
@@ -124,10 +129,12 @@ def _search(points: Vec, radius: Array, tables: list, rays: Rays) -> tuple[Array
     part = row = jnp.zeros(best.shape, jnp.int32)
     begin, way = (v.map(lambda x: x[None]) for v in (rays.pos, rays.vec))
     for number, table in enumerate(tables):
+        # Corners relative to the rays' origins.
         corners = [take(points, c).map(lambda x: x[:, None]) - begin for c in table.T]
         thick = take(radius, table[:, 0])[:, None]
         far = FAR_TO[table.shape[1]](way, thick, *corners)
         far = jnp.where(far >= 0, far, NEVER)
+        # The nearest primitive of this table, compared with those before.
         index = jnp.argmin(far, axis=0).astype(jnp.int32)
         least = jnp.min(far, axis=0)
         nearer = least < best
@@ -170,12 +177,15 @@ def _to_rod(way: Vec, radius: Array, a: Vec, b: Vec) -> Array:
     span = b - a
     length = span.norm()
     axis = span.scale(safe_divide(jnp.ones_like(length), length))
+    # Height along the axis and its rate along the ray.
     height, rise = -axis.dot(a), axis.dot(way)
     ways = []
+    # Round side: a circle across the axis, between the ends.
     across = -a - axis.scale(height)
     for t in crossings(across, way - axis.scale(rise), radius):
         at = height + _finite(t) * rise
         ways.append(jnp.where((at >= 0) & (at <= length), t, NEVER))
+    # End balls, beyond the ends.
     for end, sign, level in ((a, -1, 0.0), (b, 1, length)):
         for t in crossings(-end, way, radius):
             beyond = sign * (height + _finite(t) * rise - level) >= 0

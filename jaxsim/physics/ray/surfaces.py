@@ -59,6 +59,7 @@ def surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
     s = m.structure
     types = set(s.geom_type[geoms].tolist())
     has_mesh, has_field = GeomType.MESH in types, GeomType.HFIELD in types
+    # Signed distances of `sdf` geoms; all others are NONE.
     kinds = [_kind(s, g) if g in geoms else NONE for g in range(s.ngeom)]
 
     def data(type_: GeomType) -> jax.Array:
@@ -89,6 +90,7 @@ def geoms_seen(
     """
     ids = seen(s)
     if geomgroup is not None:
+        # Groups outside the range count as the nearest.
         group = np.clip(s.geom_group, 0, GROUPS - 1)
         ids = ids[np.array(geomgroup)[group[ids]]]
     return ids if flg_static else ids[s.body_weldid[s.geom_bodyid[ids]] != 0]

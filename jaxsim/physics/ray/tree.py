@@ -96,10 +96,12 @@ def grown(plan: Plan, vertex: Vec) -> Trees:
 
 def _boxes(vertex: Vec, corner: tuple[Array, ...], pairs: tuple[int, ...]) -> tuple[Vec, Vec]:
     """Compute the corners of the boxes of all nodes, bottom up."""
+    # Corners of all leaf triangles.
     a, b, c = (vertex.map(lambda x: x.at[k].get(mode="promise_in_bounds")) for k in corner)  # noqa: B023
 
     def extremes(choose: Callable) -> Vec:
         here = jax.tree.map(choose, jax.tree.map(choose, a, b), c)
+        # Combine pairs of boxes, height by height.
         heights = [here]
         for number in pairs:
             below = here[: 2 * number]
@@ -113,12 +115,14 @@ def _boxes(vertex: Vec, corner: tuple[Array, ...], pairs: tuple[int, ...]) -> tu
 @derived
 def tree_plan(s: Structure) -> Plan:
     """Build the topology of the trees of the meshes of a model."""
+    # Meshes in use, with faces.
     meshes = np.unique(s.geom_dataid[s.geom_type == GeomType.MESH])
     meshes = meshes[s.mesh_facenum[meshes] > 0]
     orders = []
     for mesh in meshes:
         own = slice(s.mesh_faceadr[mesh], s.mesh_faceadr[mesh] + s.mesh_facenum[mesh])
         orders.append(s.mesh_faceadr[mesh] + np.asarray(s.mesh_faceorder)[own])
+    # Vertex numbers among those of all meshes.
     owner = np.repeat(np.arange(s.nmesh), s.mesh_facenum)
     corner = np.asarray(s.mesh_face).reshape(-1, CORNERS) + s.mesh_vertadr[owner][:, None]
     return forest(s.nmesh, meshes, orders, corner)
@@ -134,11 +138,13 @@ def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np
       corner: vertices of all faces, `[nface, CORNERS]`.
     """
     count = np.array([len(order) for order in orders], int)
+    # Height of each binary tree: leaves are a power of two.
     height = np.ceil(np.log2(count)).astype(int)
     high = np.argsort(-height, kind="stable")  # tallest trees first
     meshes, count, height = meshes[high], count[high], height[high]
     orders = [orders[k] for k in high]
 
+    # Number the nodes by height, leaves first.
     first: list[np.ndarray] = []  # first node of each mesh at each height
     pairs, nodes = [], 0
     for h in range(int(height.max(initial=0)) + 1):
@@ -155,6 +161,7 @@ def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np
             above = first[h + 1][k] + np.arange(1 << (height[k] - h - 1))
             left = first[h][k] + 2 * np.arange(len(above))
             into[above], past[left], past[left + 1] = left, left + 1, past[above]
+        # A leaf has the same successor either way.
         leaf = first[0][k] + np.arange(1 << height[k])
         into[leaf] = past[leaf]
         faces.append(orders[k][_places(int(count[k]), int(height[k]))])
@@ -169,6 +176,7 @@ def _places(count: int, height: int) -> np.ndarray:
 
     The first half of an odd number has one more, as in MuJoCo's order.
     """
+    # Halve the list as often as the tree is high.
     number = np.array([count])
     for _ in range(height):
         number = np.stack([number - number // 2, number // 2], axis=1).ravel()

@@ -32,10 +32,12 @@ def meets(way: Vec, a: Vec, b: Vec, c: Vec) -> Array:
     # Scalar triple products of the corners across the ray, and their error bound.
     x, y, z = (corner - way.scale(way.dot(corner)) for corner in (a, b, c))
     volumes = [way.dot(one.cross(other)) for one, other in ((y, z), (z, x), (x, y))]
+    # Roundoff of the volumes.
     far, wide = (
         jnp.maximum(jnp.maximum(p.dot(p), q.dot(q)), r.dot(r)) for p, q, r in ((a, b, c), (x, y, z))
     )
     unsure = ROUNDINGS * float(jnp.finfo(far.dtype).eps) * jnp.sqrt(far * wide)
+    # The ray passes through the triangle if the volumes have the same sign.
     least = jnp.minimum(jnp.minimum(volumes[0], volumes[1]), volumes[2])
     most = jnp.maximum(jnp.maximum(volumes[0], volumes[1]), volumes[2])
     normal = (b - a).cross(c - a)

@@ -32,6 +32,7 @@ def _force(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
 
 def _torque(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     """Return the torque of the parent on the site's body about the site, in the site's frame."""
+    # Wrench about the subtree's center of mass, transported to the site.
     body = m.site_bodyid[g.objid]
     wrench = take(d.cfrc_int, body)
     arm = take(d.site_xpos, g.objid) - take(d.subtree_com, m.body_rootid[body])
@@ -40,6 +41,7 @@ def _torque(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
 
 def _tendonactfrc(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Return the sum of the actuator forces on a tendon."""
+    # Which actuators act on each of the tendons.
     on_tendon = m.actuator_trntype == TrnType.TENDON
     mine = (m.actuator_trnid[:, 0] == g.objid[:, None]) & on_tendon
     return (weighted_sum(1.0 * mine, take(d.actuator_force, m.actuator_outadr)),)

@@ -45,11 +45,13 @@ def body_forces(m: Model, d: Data) -> Data:
     `cfrc_int` is the wrench of the parent on the body through its joints. Requires `cacc`.
     """
     external = _external(m, d)
+    # Net wrench of the inertial forces minus the external wrench, summed over each subtree.
     net = body_force(d, d.cacc) - external
     return d.replace(cfrc_ext=external, cfrc_int=subtree_sums(m, net))
 
 
 def _external(m: Model, d: Data) -> Spatial:
+    # Wrenches about the origin of the world: applied, contacts, equalities, tendons.
     x = d.xfrc_applied
     force, torque = Vec(*(x[:, k] for k in range(3))), Vec(*(x[:, k + 3] for k in range(3)))
     wrench = Spatial.of(torque + d.xipos.cross(force), force)

@@ -69,6 +69,7 @@ def contact_plans(s: Structure) -> list[Plan]:
 def output_rows(s: Structure) -> np.ndarray:
     """Return the row of each output among those of all plans, concatenated."""
     place: dict[int, list[int]] = {}
+    # Record where the numbers of each sensor are among those of all plans.
     start = 0
     for ids, plan in zip(_grouped(s), contact_plans(s), strict=True):
         for item, sensor in enumerate(ids):
@@ -83,6 +84,7 @@ def _grouped(s: Structure) -> list[np.ndarray]:
     """Return the ids of the contact sensors of each plan."""
     ids = np.flatnonzero(s.sensor_type == SensorType.CONTACT)
     _, reduce, count = s.sensor_intprm[ids, :3].T
+    # Sensors with net force are a group of their own, marked by a negative count.
     kind = np.where(reduce == Reduce.NETFORCE, -count, count)
     return [ids[kind == k] for k in np.unique(kind)]
 
@@ -101,6 +103,7 @@ def _plan(s: Structure, ids: np.ndarray) -> Plan:
 def _criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:
     """Build criteria on objects; an unspecified object, or a site, matches all ids."""
     of_geom, tree = kind == ObjType.GEOM, kind == ObjType.XBODY
+    # A subtree's bodies have consecutive ids, starting at its root.
     given = of_geom | tree | (kind == ObjType.BODY)
     size = descendants(s).sum(1).astype(int)[np.where(tree, ids, 0)]
     last = np.where(tree, ids + size - 1, ids)
@@ -111,5 +114,6 @@ def _criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:
 
 def _numbers(fields: int) -> list[int]:
     """Return the numbers of a slot that the selected fields report."""
+    # Offset of every field within a slot.
     start = np.cumsum([0, *(f.width for f in ConDataField)])
     return [int(start[f]) + k for f in ConDataField if fields & 1 << f for k in range(f.width)]

@@ -54,9 +54,11 @@ def distance_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     first point to the second, is opposite to the direction in which the second geom is pushed.
     """
     plan = _plan(m)
+    # The nearest pair per sensor, and whether it is within the sensor's cutoff.
     touch, cutoff = _nearest(m, d, plan), take(m.sensor_cutoff, g.ids)
     near = touch.dist < cutoff
     one, other = segment(touch)
+    # The normal changes sign where the geoms overlap.
     normal = touch.normal.scale(jnp.sign(touch.dist))
     points = [jnp.where(near, x, 0) for v in (normal, one, other) for x in v.parts]
     return (take(join([jnp.where(near, touch.dist, cutoff), *points]), plan.rows),)
@@ -75,8 +77,10 @@ def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
     # Append an entry for no pair, and take each sensor's minimum.
     every = concat([_of_pairs(m, d, plan), none]) if len(plan.geom1) else none
     number, most = plan.pair.shape
+    # Nearest pair of each sensor; the choice has no derivative.
     dist = lax.stop_gradient(take(every.dist, plan.pair.ravel()))
     least = jnp.argmin(dist.reshape(number, most, *dist.shape[1:]), axis=1).astype(jnp.int32)
+    # Look the chosen pair up in the flattened table.
     start = jnp.asarray(column(np.arange(number, dtype=np.int32) * most, least))
     table = jnp.asarray(column(plan.pair.ravel().astype(np.int32), least))
     chosen = pick(table, start + least)
@@ -86,8 +90,10 @@ def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
 def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
     """Compute all pairs `[npair, *W]`, one family of geom types at a time."""
     ids = np.flatnonzero(np.isin(m.sensor_type, DISTANCES))
+    # Search distance of each pair: the largest cutoff of the sensors that need it.
     reach = largest(take(m.sensor_cutoff, ids), plan.sensor)
     geoms = placed(m, d)
+    # Group the pairs by the collision family of their types.
     kinds = zip(m.geom_type[plan.geom1], m.geom_type[plan.geom2], strict=True)
     families = np.array([family(*pair) for pair in kinds])
     parts = [np.flatnonzero(families == k) for k in np.unique(families)]
@@ -97,6 +103,7 @@ def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
         meet = meetings(m.structure, zip(geom1.tolist(), geom2.tolist(), strict=True))
         a, b = take(geoms, geom1), take(geoms, geom2)
         found.append(separations(m, a, b, take(reach, part), meet))
+    # Restore the order of the pairs.
     return take(concat(found), np.argsort(np.concatenate(parts)))
 
 
@@ -113,13 +120,16 @@ def _plan(s: Structure) -> Plan:
         ]
         for k, i in enumerate(ids)
     ]
+    # Number the distinct pairs in order of first use.
     place = {pair: k for k, pair in enumerate(dict.fromkeys(p for pairs in asked for p in pairs))}
     none = len(place)
+    # Collect the sensors that use each pair.
     askers: list[list[int]] = [[] for _ in place]
     for k, pairs in enumerate(asked):
         for pair in pairs:
             askers[place[pair]].append(k)
     geoms = np.array(list(place), int).reshape(none, 3)
+    # Position of each output among distances, normals and segments.
     rows = [n * len(ids) + k for k, i in enumerate(ids) for n in NUMBERS[s.sensor_type[i]]]
     return Plan(
         geoms[:, 0],

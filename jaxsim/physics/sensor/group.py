@@ -53,9 +53,11 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
     """Return all sensors, grouped."""
     if not s.nsensor:
         return []
+    # Sensors with an equal key are evaluated together.
     reftype = np.where(s.sensor_refid >= 0, s.sensor_reftype, -1)
     kind = s.sensor_type, s.sensor_objtype, reftype, s.sensor_needstage, s.sensor_plugin
     key = np.column_stack([*kind, s.sensor_dim, s.sensor_intprm])
+    # Some types are merged into one group each, independent of object and size.
     for kinds in TOGETHER:
         key[np.isin(s.sensor_type, kinds)] = [kinds[0], *np.zeros(key.shape[1] - 1, int)]
     own = s.sensor_type == SensorType.USER  # one callback call fills all user sensors of a stage
@@ -83,6 +85,7 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
 
 def _places(s: Structure, kind: SensorType, ids: np.ndarray) -> tuple[np.ndarray, ...]:
     first, size = s.sensor_adr[ids], s.sensor_dim[ids]
+    # Table sensors: all numbers of the first sensor, then of the second, ...
     if kind == SensorType.USER or any(kind in kinds for kinds in TOGETHER):
         return (np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum()),)
     return tuple(first + k for k in range(size[0]))

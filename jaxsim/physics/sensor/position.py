@@ -37,7 +37,9 @@ def _camprojection(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array]:
     image, are projected too.
     """
     of = lens(m, g.refid)
+    # Position of the site in the camera's frame.
     p = take(d.cam_xmat, g.refid).T @ (take(d.site_xpos, g.objid) - take(d.cam_xpos, g.refid))
+    # Keep the depth away from zero, with its sign.
     least = jnp.where(p.z < 0, -MINVAL, MINVAL)
     depth = jnp.where(jnp.abs(p.z) < MINVAL, least, p.z)
     return 0.5 * of.width - of.fx * p.x / depth, 0.5 * of.height + of.fy * p.y / depth
@@ -56,6 +58,7 @@ def _framepos(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     pos = object_pos(d, g.objtype, g.objid)
     if g.reftype is None:
         return pos.parts
+    # Relative to the reference frame.
     origin = object_pos(d, g.reftype, g.refid)
     return (object_mat(d, g.reftype, g.refid).T @ (pos - origin)).parts
 
@@ -79,6 +82,7 @@ def _frameaxis(k: int) -> Callable:
 
 def _insidesite(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Return 1 where the object's origin is inside the volume of a site."""
+    # Offset of the object in the frame of the site.
     offset = object_pos(d, g.objtype, g.objid) - take(d.site_xpos, g.refid)
     p = take(d.site_xmat, g.refid).T @ offset
     table = {

@@ -63,8 +63,10 @@ class _Beams(NamedTuple):
 def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Compute the outputs of all rangefinders, concatenated in one array."""
     plan = _plan(m.structure)
+    # Rays of all sensors, sites first.
     sites, cameras = _of_sites(d, plan), _of_cameras(m, d, plan)
     pos, way = concat([sites, cameras])
+    # A ray ignores the geoms of the body that its sensor is attached to.
     body = jnp.asarray(column(plan.body.astype(np.int32), pos))
     known = np.setdiff1d(geoms_seen(m.structure), unknown(m.structure))  # see `ray_lack`
     hits = cast(m, d, Rays(pos, way, (body,)), known)
@@ -74,6 +76,7 @@ def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     number = len(plan.site)
     offset = point[number:] - take(d.cam_xpos, plan.cam)
     depth = join([hits.dist[:number], -offset.dot(take(d.cam_xmat, plan.cam).cols[2])])
+    # All numbers of all rays, grouped by field.
     numbers = {
         RayDataField.DIST: [hits.dist],
         RayDataField.DIR: [jnp.where(met, x, zero) for x in way.parts],
@@ -82,6 +85,7 @@ def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
         RayDataField.NORMAL: list(hits.normal.parts),
         RayDataField.DEPTH: [jnp.where(met, depth, -1)],
     }
+    # Select the fields in use, then the numbers of each sensor.
     every = [x for field in RayDataField for x in numbers[field]]
     return (take(join([every[k] for k in plan.fields]), plan.rows),)
 
@@ -102,8 +106,10 @@ def _of_sites(d: Data, plan: Plan) -> _Beams:
 def _of_cameras(m: Model, d: Data, plan: Plan) -> _Beams:
     cam, like = plan.cam, m.cam_fovy
     pos, turn, of = take(d.cam_xpos, cam), take(d.cam_xmat, cam), lens(m, cam)
+    # Pixel centers.
     x, y = (column(place + 0.5, like) for place in (plan.x, plan.y))
     flat = column(m.cam_projection[cam] == Projection.ORTHOGRAPHIC, like)
+    # Direction through the pixel: perspective, or along -z for an orthographic camera.
     zero = jnp.zeros_like(of.fx)
     fx, fy = (jnp.where(flat, 1, f) for f in (of.fx, of.fy))
     out = Vec((x - of.cx) / fx, -(y - of.cy) / fy, zero - 1)
@@ -125,6 +131,7 @@ def _plan(s: Structure) -> Plan:
     ids = np.flatnonzero(s.sensor_type == SensorType.RANGEFINDER)
     on_site = s.sensor_objtype[ids] == ObjType.SITE
     site, cam = s.sensor_objid[ids[on_site]], s.sensor_objid[ids[~on_site]]
+    # Flatten the pixels of all cameras.
     pixels = s.cam_resolution[cam]
     count = pixels.prod(axis=1)
     owner = np.repeat(cam, count)
@@ -136,9 +143,11 @@ def _plan(s: Structure) -> Plan:
     first[~on_site] = len(site) + np.cumsum(count) - count
     number = np.ones(len(ids), int)
     number[~on_site] = count
+    # Numbers that each sensor reports, and their union over the sensors.
     asked = [_numbers(int(bits)) for bits in s.sensor_intprm[ids, 0]]
     fields = np.unique(np.concatenate(asked))
     rays = len(site) + len(owner)
+    # Row of each output: (number, ray) in the table of all rays.
     rows = [
         rays * np.searchsorted(fields, of_one) + (f + np.arange(n))[:, None]
         for of_one, f, n in zip(asked, first, number, strict=True)
@@ -156,6 +165,7 @@ def _plan(s: Structure) -> Plan:
 
 def _numbers(bits: int) -> np.ndarray:
     """Return the numbers that a sensor reports per ray, among those of all fields."""
+    # Offset of each field among the numbers of a ray.
     width = np.array([field.width for field in RayDataField])
     start = np.cumsum(width) - width
     reported = [f for f in RayDataField if bits >> f & 1]

@@ -100,6 +100,7 @@ def sensor_acc(m: Model, d: Data) -> Data:
 def refusals(m: Model) -> list[Refusal]:
     """Return the sensors that are not supported."""
     found = []
+    # Determine what each sensor lacks, by its type.
     for i, kind in enumerate(m.sensor_type):
         lack = None
         if kind == SensorType.PLUGIN:
@@ -139,6 +140,7 @@ def _read(m: Model, d: Data, *stages: Stage) -> Data:
     disabled = m.opt.disableflags & DisableBit.SENSOR
     if disabled and not len(sensor_buffers(m).owner):
         return d
+    # Groups that belong to these stages, with user callbacks last.
     found = [(g, function) for g in sensor_groups(m) if (function := _function(g, stages))]
     of_user = [pair for pair in found if pair[0].type == SensorType.USER]
     others = [pair for pair in found if pair[0].type != SensorType.USER]
@@ -151,13 +153,16 @@ def _with(m: Model, d: Data, found: list[tuple[SensorGroup, Callable]]) -> Data:
     """Write the outputs of groups of sensors by the functions that compute them."""
     disabled, samples = m.opt.disableflags & DisableBit.SENSOR, len(sensor_buffers(m).owner)
     groups = [g for g, _ in found]
+    # Concatenate the outputs of all groups, then apply the cutoffs.
     outputs = [out for g, function in found for out in function(m, d, g)]
     place = np.concatenate([place for g in groups for place in g.places])
     owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
     values = _cut(m, owner, join(outputs))
     computed = _placed(m, values, place, d.sensordata)
+    # Without histories the computed values are the output.
     if not samples:
         return _awake(m, d, d.replace(sensordata=computed))
+    # With histories: report the delayed or interpolated value and record the new sample.
     given = d.sensordata if disabled else reported(m, d, computed, place)
     new = d.replace(readings=sampled(m, d, computed, given, place))
     return new if disabled else _awake(m, d, new.replace(sensordata=given))
@@ -165,6 +170,7 @@ def _with(m: Model, d: Data, found: list[tuple[SensorGroup, Callable]]) -> Data:
 
 def _placed(m: Model, values: Array, place: np.ndarray, before: Array | None) -> Array:
     """Replace some entries of sensordata `[nsensordata, *W]`; the others are unchanged."""
+    # Source of each number: a new value, or the previous one.
     source = np.full(m.nsensordata, -1)
     source[place] = np.arange(len(place))
     kept = np.flatnonzero(source < 0)
@@ -183,6 +189,7 @@ def _awake(m: Model, d: Data, new: Data) -> Data:
     """
     if not sleeps(m) or d.sensordata is None:
         return new
+    # A sensor sleeps with the trees it depends on, unless it has a history.
     awake = sensors(m).awake(tree_awake(d))
     awake = awake | column(m.sensor_historyadr >= 0, awake)
     awake = take(awake, np.repeat(np.arange(m.nsensor), m.sensor_dim))
@@ -203,8 +210,10 @@ def _cut(m: Model, owner: np.ndarray, values: Array) -> Array:
     Directions, segments and outputs of contact sensors are not clamped.
     """
     cutoff = take(m.sensor_cutoff, owner)
+    # Exempt unit vectors, contact sensors and segments.
     free = np.isin(m.sensor_datatype[owner], (DataType.AXIS, DataType.QUATERNION))
     free |= np.isin(m.sensor_type[owner], (SensorType.CONTACT, SensorType.GEOMFROMTO))
+    # Real data is limited on both sides, positive data above only.
     lower = jnp.where(column(m.sensor_datatype[owner] == DataType.REAL, values), -cutoff, -jnp.inf)
     cut = (cutoff > 0) & column(~free, values)
     return jnp.where(cut, jnp.clip(values, lower, cutoff), values)

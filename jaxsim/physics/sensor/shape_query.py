@@ -35,8 +35,10 @@ def _quadratic(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     """Return the interval where a t^2 + 2 b t + c <= 0, for a >= 0."""
     still = a == 0
     disc = b * b - a * c
+    # Roots of the quadratic: the middle plus or minus half the chord.
     root = safe_sqrt(jnp.maximum(disc, 0)) / jnp.where(still, 1.0, a)
     middle = -b / jnp.where(still, 1.0, a)
+    # A constant polynomial (a = 0) holds everywhere or nowhere.
     meets = jnp.where(still, c <= 0, disc >= 0)
     lower = jnp.where(still, -jnp.inf, middle - root)
     upper = jnp.where(still, jnp.inf, middle + root)
@@ -70,12 +72,14 @@ def _ray_cylinder(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
 
 
 def _ray_capsule(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
+    # Union of the two end spheres and the cylinder between them.
     up, down = Vec(p.x, p.y, p.z - b), Vec(p.x, p.y, p.z + b)
     ends = _ahead(_ball(a, up, u)) | _ahead(_ball(a, down, u))
     return ends | _ray_cylinder(a, b, c, p, u)
 
 
 def _ray_ellipsoid(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
+    # Scale the ellipsoid to the unit sphere.
     scaled = (Vec(v.x / a, v.y / b, v.z / c) for v in (p, u))
     return _ahead(_ball(1.0, *scaled))
 

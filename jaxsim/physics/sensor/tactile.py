@@ -75,27 +75,33 @@ def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     plan, worlds = tactile_plan(m.structure, m.pair_flags), d.qpos.shape[1:]
     if not plan.other.size or contacts_of(m, d) is None:
         return (jnp.zeros((len(plan.rows), *worlds), d.qpos.dtype),)
+    # Taxels in the world, and the geoms that may press on them.
     taxels = _taxels(m, d, plan)
     geoms, fields = placed(m, d), fields_of(m, plan.kinds, plan.names)
 
     def add(felt: _Felt, pressing: _Pressing) -> _Felt:
         """Add the effect of one more geom per sensor."""
         geom, is_one = take(pressing, plan.sensor)
+        # Signed distance of each taxel from the geom.
         other = pick(geoms, geom)
         pos, rot = slots((other.pos, other.rot))
         dist = distance(rot.T @ (taxels.pos - pos), fields.solid(other, plan.names))
         inside = slots(is_one) & (dist < 0)
+        # Sliding speed along the two tangents, relative to the geom's velocity at the taxel.
         apart = taxels.vel - _velocity(m, d, geom, taxels.pos)
         first, second = (jnp.where(inside, jnp.abs(t.dot(apart)), 0) for t in taxels.tangents)
+        # Depth is the maximum over the geoms, slip their sum.
         depth = jnp.where(inside & (-dist > felt.depth), -dist, felt.depth)
         return _Felt(depth, felt.slip1 + first, felt.slip2 + second)
 
     def turn(felt: _Felt, pressing: _Pressing) -> tuple[_Felt, None]:
+        # Where data-dependent branches are costly, compute always.
         if not platform().branches:
             return add(felt, pressing), None
         some = jnp.any(pressing.is_one)
         return lax.cond(some, add, lambda felt, _: felt, felt, pressing), None
 
+    # Accumulate over the pressing geoms, one of each sensor at a time.
     zero = jnp.zeros((*plan.vertex.shape, *worlds), d.qpos.dtype)
     felt, _ = lax.scan(turn, _Felt(zero, zero, zero), _pressing(m, d, plan))
     numbers = [a.reshape(-1, *worlds) for a in felt]
@@ -110,9 +116,11 @@ def _taxels(m: Model, d: Data, plan: Plan) -> _Taxels:
     def of_mesh(table: Vec, index: np.ndarray) -> Vec:
         return take(table, index.ravel()).map(lambda a: a.reshape(*index.shape, *a.shape[1:]))
 
+    # Positions and velocities of the vertices, which move with the sensor's geom.
     pos = turn @ of_mesh(m.mesh_vert, plan.vertex) + origin
     body = m.geom_bodyid[geom]
     vel = _at(take(d.cvel, body), take(d.subtree_com, m.body_rootid[body]), pos)
+    # A mesh without tangents has no slip.
     slides = column(1.0 * plan.slides[plan.sensor][None], d.geom_xpos)
     first, second = (turn @ of_mesh(m.mesh_normal, t).scale(slides) for t in plan.tangents)
     return _Taxels(pos, vel, (first, second))
@@ -133,6 +141,7 @@ def _at(twist: Spatial, com: Vec, point: Vec) -> Vec:
 def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
     """Return the distinct geoms that press on each sensor, `[most, n, *W]`."""
     c = d.found.contacts
+    # Geoms and weld groups of the contacts.
     geom = [c.each(ids) for ids in c.geom]
     weld = [c.each(body.look_up(m.body_weldid)) for body in c.body]
 
@@ -140,6 +149,7 @@ def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
         return column(table.astype(np.int32)[..., None], c.dist)
 
     def touches(own: int, other: int) -> Array:
+        # A contact of the sensor's weld group with the candidate geom.
         here = (c.exists & of_geoms(c))[None] & (weld[own][None] == each(plan.weld))
         return jnp.any(here[None] & (geom[other][None, None] == each(plan.other)), axis=2)
 
@@ -147,11 +157,13 @@ def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
     mask = touches(0, 1) | touches(1, 0)
     number, sensors, *worlds = mask.shape
     most = min(number, 2 * len(c.dist))
+    # Compact the pressing geoms of each sensor to the front.
     index, count = first_true(mask.reshape(number, -1), np.arange(number), most)
     index = index.reshape(most * sensors, *worlds)
     column_of = column(np.tile(np.arange(sensors, dtype=np.int32), most), index)
     table = column(np.maximum(plan.other, 0).astype(np.int32).ravel(), index)
     found = pick(jnp.asarray(table), sensors * index + column_of)
+    # Entries beyond the count are invalid.
     place = column(np.arange(most, dtype=np.int32), mask)
     is_one = jnp.asarray(place < count.reshape(1, sensors, *worlds))
     return _Pressing(found.reshape(most, sensors, *worlds), is_one)

@@ -57,14 +57,17 @@ def tactile_plan(s: Structure, disableflags: int) -> Plan:
     """Build the plan of a model with tactile sensors, for its contact flags."""
     ids = _sensors(s)
     mesh, geom = s.sensor_objid[ids], s.sensor_refid[ids]
+    # Candidate geoms with a known signed distance, padded to the same number.
     others = [_others(s, int(g), disableflags) for g in geom]
     known = [[g for g in of_one if taxel_kind(s, g) != NONE] for of_one in others]
     pressing = set().union(*known)
     most = max(map(len, known))
     filled = [of_one + [NOBODY] * (most - len(of_one)) for of_one in known]
 
+    # Split the taxels into patches of equal size.
     count = s.mesh_vertnum[mesh]
     sensor, taxel = _patches(count)
+    # Meshes with three normals per vertex have a tangent frame.
     slides = s.mesh_normalnum[mesh] == 3 * count
     frame = np.where(slides, s.mesh_normaladr[mesh], 0)[sensor] + 3 * taxel * slides[sensor]
     place = np.arange(taxel.size).reshape(taxel.shape)
@@ -121,6 +124,7 @@ def _others(s: Structure, geom: int, disableflags: int) -> list[int]:
 
     Only `<pair>` elements make geoms of the same body touch; the geom itself is excluded.
     """
+    # Geom pairs that the collision filter admits, in both orders.
     pairs, weld = known_pairs(s, disableflags), s.body_weldid[s.geom_bodyid]
     ends = (pairs.geom1, pairs.geom2), (pairs.geom2, pairs.geom1)
     touching = [other[weld[own] == weld[geom]] for own, other in ends]
@@ -135,8 +139,10 @@ def _patches(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
       one, `[taxels of a patch, patches]`.
     """
     size = int(count.min())
+    # Number of patches of each sensor, rounded up.
     patches = -(-count // size)
     sensor = np.repeat(np.arange(len(count)), patches)
     start = size * (np.arange(len(sensor)) - np.repeat(np.cumsum(patches) - patches, patches))
     taxel = np.arange(size)[:, None] + start
+    # Pad the last patch by repeating the last taxel.
     return sensor, np.minimum(taxel, count[sensor] - 1)

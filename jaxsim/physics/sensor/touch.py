@@ -38,6 +38,7 @@ def touch(m: Model, d: Data, site: np.ndarray) -> Array:
         axis = contacts.frame.rows[0].map(lambda a: a[None])
         size = take(m.site_size, one)[:, :, None]
         meets = ray_meets(kind, size, R.T @ offset, (R.T @ axis).scale(out))
+        # Sum the repulsive normal forces of the contacts that meet the site.
         return apply(meets.astype(normal.dtype), jnp.maximum(normal, 0))
 
     table = {kind: lambda i, kind=kind: felt(i, kind) for kind in RAY}

@@ -41,6 +41,7 @@ def _framelinvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array
     v = object_velocity(m, d, g.objtype, g.objid).lin
     if g.reftype is None:
         return v.parts
+    # Subtract the motion of the reference frame at the object's origin.
     frame = object_velocity(m, d, g.reftype, g.refid)
     offset = object_pos(d, g.objtype, g.objid) - object_pos(d, g.reftype, g.refid)
     seen = v - frame.lin - frame.rot.cross(offset)

@@ -61,6 +61,7 @@ def sparse_actuator_moment(m: Model, d: Data) -> BCSR:
     Raises:
       ValueError: `d` does not keep `actuator_moment`.
     """
+    # Count the entries of each row to build the CSR pointers.
     at = moment_pattern(m)
     count = np.bincount(at.row, minlength=m.nout)
     pattern = count, np.cumsum(count) - count, at.col
@@ -95,6 +96,7 @@ def _kept(function: str, m: Model, d: Data, name: str) -> jax.Array:
 def _taken(dense: jax.Array, pattern: Pattern) -> BCSR:
     """Gather the entries of a matrix in a pattern."""
     count, _, columns = pattern
+    # Gather the entries of the pattern from the dense matrix.
     row = np.repeat(np.arange(len(count)), count)
     return _matrix(dense[row, columns[: len(row)]], pattern, dense.shape)
 
