@@ -115,7 +115,7 @@ def _of_items(m: Model, inertia: Array) -> Array:
     least = take(of_vertex, table[:, 0])
     for k in range(1, MOST):
         least = jnp.minimum(least, take(of_vertex, table[:, k]))
-    # The entry after the last stands for "no item".
+    # The extra last entry represents "no item".
     return jnp.concatenate([least, jnp.full_like(inertia[:1], NO_MASS)])
 
 
@@ -146,5 +146,5 @@ def _nodes_by_vertex(s: Structure) -> np.ndarray:
     first = np.asarray(s.flex_nodeadr)
     count = [np.sum(own[a : a + n]) for a, n in zip(first, s.flex_nodenum, strict=True)]
     ratio = np.array(count, float) / np.asarray(s.flex_vertnum)
-    # The last entry stands for "no item".
+    # The extra last entry represents "no item".
     return np.append(ratio[item_flex(s)], 0.0)

@@ -77,7 +77,7 @@ def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
     plastic = next_frames(m, d)
     if m.opt.disableflags & DisableBit.SPRING:
         return plastic
-    # Collect the new numbers of every kind; `order` says where each number of `plastic` comes from.
+    # Collect the new numbers of every kind; `order` is the source of each number of `plastic`.
     pieces, order = [plastic], np.arange(m.nplastic)
     number = m.nplastic
     for adr, found in (
