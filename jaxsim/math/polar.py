@@ -82,7 +82,6 @@ def _least(dtype: np.dtype) -> float:
 
 def _start(F: Rot) -> Rot:
     """Return an initial rotation by Gram-Schmidt: first column, then second column."""
-    # Gram-Schmidt on the first two columns.
     a, b, _ = F.cols
     x = a.normalize()
     y = (b - x.scale(x.dot(b))).normalize(_across(x))

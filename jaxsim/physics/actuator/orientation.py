@@ -42,7 +42,6 @@ def within_norm(f: Vec, most: Array) -> Vec:
 
 def anchored(m: Model, act: Array) -> Array:
     """Wrap goals among the activations `[na, *W]` to rotation vectors of norm at most pi."""
-    # Reduce each goal to the equivalent rotation vector of norm <= pi.
     i = _integrating(m.structure)
     if not len(i):
         return act

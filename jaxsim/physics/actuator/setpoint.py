@@ -112,7 +112,6 @@ def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.nd
 
 def _is_servo(s: Structure) -> np.ndarray:
     """Return position servos: fixed gain with a bias affine in the length; or a pid."""
-    # Position servos by gain, bias and dynamics types.
     fixed = (s.actuator_gaintype == GainType.FIXED) & (s.actuator_biastype == BiasType.AFFINE)
     return fixed & np.isin(s.actuator_dyntype, SERVOS) | (s.actuator_gaintype == GainType.PID)
 

@@ -169,7 +169,6 @@ def _scalar(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 
 def _ball(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute length = gear . rotation vector of the joint, with the moment along `gear`."""
-    # Rotation vector projected on the gear.
     gear = _gear(m, ids, 0)
     turn = _joint_quat(m, d, ids, 0)
     moment = _about(m, ids, turn, gear)
@@ -216,7 +215,6 @@ def _tendon_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _tendon_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the tendon Jacobian's nonzeros that outputs use, and the output of each."""
-    # Match outputs with the rows of the tendon Jacobian.
     tendon = _output_trnid(s)[ids, 0]
     which, entry = np.nonzero(tendon[:, None] == tendon_pattern(s).row)
     return entry, which

@@ -34,7 +34,6 @@ def subtree_vel(m: Model, d: Data) -> Data:
 
 def _world_about_its_com(m: Model, d: Data, momentum: Spatial) -> Spatial:
     """Replace the world's entry by the momenta of all trees, about the common center of mass."""
-    # Move the momentum of each tree to the common center of mass.
     roots = (m.body_parentid == 0) & (m.body_rootid != 0)
     center = take(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(
         lambda a: jnp.broadcast_to(a, (m.nbody, *a.shape[1:]))

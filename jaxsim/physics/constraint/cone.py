@@ -365,7 +365,6 @@ class ConeLine(NamedTuple):
 
     def _place(self, step: Array) -> "_Place":
         """Evaluate the contacts at a step."""
-        # Evaluate N and T at the step.
         N = self.N0 + step * self.N1
         square = self.UU + step * (2 * self.UV + step * self.VV)
         apart = square > MINVAL * MINVAL

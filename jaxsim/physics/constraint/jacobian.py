@@ -55,7 +55,6 @@ class DofJacobian:
         """Sum one value per row onto its dof (a dof may have several rows)."""
         if self.dof == tuple(range(nv)):
             return a
-        # Sum of the rows of each dof.
         place = np.zeros((nv, len(self.dof)))
         place[self.dof, np.arange(len(self.dof))] = 1
         return weighted_sum(place, a)

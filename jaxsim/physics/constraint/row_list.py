@@ -142,7 +142,6 @@ def _one(block: SingleRows, force: Array, qacc: Array) -> list:
 def _pyramid(d: Data, force: list, number: Array) -> list:
     """Return the rows of pyramids: the edges of each contact."""
     block, rows = d.rows.contact, []
-    # Expand each edge of the pyramid.
     for edge in block.cost.rows:
         J, aref = edge.jacobian(block.J.basis), edge.along(block.aref)
         if edge.k == 0 and d.forces is not None:

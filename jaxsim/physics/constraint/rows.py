@@ -129,7 +129,6 @@ class Rows:
     def order(self) -> np.ndarray:
         """Return MuJoCo's order of the rows other than contacts: by type, then by object."""
         none = np.zeros(0, int)
-        # Sort by type, then by object, then by row.
         kind = np.concatenate([none, *(np.full(len(b.id), b.type) for b in self.single)])
         owner = np.concatenate([none, *(b.ids for b in self.single)])
         return np.lexsort((np.arange(len(kind)), owner, kind))

@@ -237,7 +237,6 @@ def _material(m: Model, pose: Rest, table: Chains) -> Material:
 
 def _angles(m: Model, d: Data, table: Chains) -> Array:
     """Return theta of each edge: its hinge angle relative to the rest pose."""
-    # Hinge angles relative to qpos0.
     dof = np.maximum(table.dof, 0)
     place = m.jnt_qposadr[m.dof_jntid[dof]]
     angle = take(d.qpos - m.qpos0, place)
@@ -293,7 +292,6 @@ def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
 
 def _generalized(m: Model, d: Data, table: Chains, tangent: Vec, torque: Array) -> Array:
     """Map torques about the edges `[n, *W]` to hinges, or to the bodies of clamped edges."""
-    # Hinges are dofs; clamped edges act on their body.
     on_hinges: Array = sum_groups(torque, groups(table.dof, m.nv))
     clamped = np.where((table.dof < 0) & (m.body_weldid[table.body] > 0), table.body, -1)
     if (clamped < 0).all():

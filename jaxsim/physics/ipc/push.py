@@ -93,7 +93,6 @@ def pushed(of: Pushes, over: Array, stiffness: Array) -> Pushes:
 
 def remembered(vertices: OfVertices, grids: tuple[Grid, ...], all: list[Pushes]) -> OfVertices:
     """Return the vertices with the largest multipliers of their pairs, and their new ages."""
-    # Scatter the multipliers of the pairs to their vertices.
     force = jnp.zeros_like(vertices.force)
     for grid, of in zip(grids, all, strict=True):
         for point in sides(grid, of.pair).points:

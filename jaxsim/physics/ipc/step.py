@@ -115,9 +115,8 @@ def turns(scene: Scene, d: Data, answer: Answer) -> Turns:
         *(pushes, pushes, vertices, vertices, lost, none, none),
     )
 
-    # Worlds that are done keep their state.
     def turn(state: Turns) -> Turns:
-        # Advance the worlds that are not done.
+        # Advance the worlds that are not done; the others keep their state.
         new = _turn(scene, d, answer, state)
         return _chosen(state.busy, new, state)
 
@@ -151,10 +150,10 @@ def solved(
 
 def _turn(scene: Scene, d: Data, answer: Answer, s: Turns) -> Turns:
     grids = scene.plan.grids
-    # Solve, then update multipliers.
+    # Solve with the candidate pairs.
     found = solved(scene, d, answer, s.free, s.next, s.acc)
     w = d.qvel + scene.h * found.acc
-    # Near pairs along the motion, and their times of impact.
+    # Update the multipliers with the gaps at the solution.
     x, way = scene.at(s.free), scene.moved(w - s.free)
     pushes, vertices = settled(scene, found, s.next, s.vertices, w - s.free)
     # CCD along the motion to the solution.

@@ -69,7 +69,6 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
     c = from_list(m, contact)
     if not m.nv or not len(layout(m).pairs.dim):
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
-    # Rebuild the rows of the listed contacts at the poses in `d`.
     d = d.replace(cdof=motion_axes(m, d, take(d.subtree_com, m.body_rootid)))
     size = basis_size(m)
     J = contact_jacobian(m, d, c, size)

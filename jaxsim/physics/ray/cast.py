@@ -113,7 +113,6 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray, made: Surfaces | None
     scene = _scene(m, d, geoms, like, made)
     if rays.sees is not None:
         scene = scene._replace(visible=jnp.ones_like(scene.visible))
-    # Search one geom type after another, then evaluate the hit differentiably.
     types = np.unique(m.geom_type[geoms])
     found = _search(m, scene, rays, [geoms[m.geom_type[geoms] == t] for t in types])
     return _hits(m, scene, rays, length, types, found)
@@ -203,7 +202,6 @@ def _hits(
     m: Model, scene: _Scene, rays: Rays, length: Array, types: np.ndarray, found: _Found
 ) -> Hits:
     """Convert a search result to hits, with distances in lengths of the rays' vectors."""
-    # Convert meters to lengths of the ray's vector.
     moves = length > 0
     met = moves & (found.dist < NEVER)
     dist, normal = _at(m, scene, rays, types, found)
@@ -336,7 +334,6 @@ def _worlds(like: Array) -> Array:
 
 def _visible(m: Model) -> Array:
     """Return the visible geoms, by their own alpha or that of their material, `[ngeom, *W]`."""
-    # Alpha of the geom's color, or of its material.
     own = m.geom_rgba[:, 3] != 0
     material = m.geom_matid
     if not (material >= 0).any():

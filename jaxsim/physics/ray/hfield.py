@@ -115,7 +115,6 @@ def nearest(fields: Grids, ray: Local, limit: Array) -> tuple[Array, Array]:
     """
     # Base box.
     grid = fields.of(ray)
-    # First the box of the base.
     dist, part = box(_in_base(ray, grid)).dist, jnp.full(limit.shape, BASE, jnp.int32)
     # Surface: walk only the rays that enter the box above the base (compacted lanes).
     near, far = _over_base(ray, grid)

@@ -63,7 +63,6 @@ def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
     # Sphere tracing: advance by the absolute distance.
     def step(state: tuple) -> tuple:
         k, t, going, met = state
-        # Sphere tracing: advance by the distance to the surface.
         away = jnp.abs(_distance(field, ray, t))
         t = jnp.where(going, t + away, t)
         met |= going & (away < near)

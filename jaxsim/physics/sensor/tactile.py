@@ -157,7 +157,6 @@ def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
     mask = touches(0, 1) | touches(1, 0)
     number, sensors, *worlds = mask.shape
     most = min(number, 2 * len(c.dist))
-    # Compact the pressing geoms of each sensor to the front.
     index, count = first_true(mask.reshape(number, -1), np.arange(number), most)
     index = index.reshape(most * sensors, *worlds)
     column_of = column(np.tile(np.arange(sensors, dtype=np.int32), most), index)

@@ -163,7 +163,6 @@ class Problem:
     def ties(self) -> Parts:
         """Return `tied` if contacts couple pairs of dof groups and are truncated to active ones."""
         J = None if self.rows.contact is None else self.rows.contact.J
-        # Contacts couple pairs of groups, and only some are active.
         pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
         return self.tied if pairs and len(self.tied) > 1 else ()
 

@@ -128,7 +128,6 @@ def pulls(m: Model, d: Data) -> Pull:
 
 def _legs(m: Model, d: Data) -> Strung:
     """Compute all legs of spatial tendons, group by group."""
-    # All groups of legs, concatenated.
     lengths, parts, touches = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
     every = [pull for part in parts for pull in part]
     pull = Pull(

@@ -202,7 +202,6 @@ def _violation(c: Contacts) -> tuple[Array, Array]:
 
 def _pyramid(m: Model, c: Contacts, R: Array) -> Array:
     """Return D of pyramids: all edges share one regularization, that of the first edge rescaled."""
-    # MuJoCo's regularization of all edges from that of the first one.
     slope = c.friction[0]
     R = jnp.where(c.dim == 1, R, 2 * slope * slope / m.opt.impratio * R)
     return jnp.where(c.active, 1 / jnp.where(c.active, R, 1.0), 0)

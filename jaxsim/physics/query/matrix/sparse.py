@@ -96,7 +96,6 @@ def _kept(function: str, m: Model, d: Data, name: str) -> jax.Array:
 def _taken(dense: jax.Array, pattern: Pattern) -> BCSR:
     """Gather the entries of a matrix in a pattern."""
     count, _, columns = pattern
-    # Gather the entries of the pattern from the dense matrix.
     row = np.repeat(np.arange(len(count)), count)
     return _matrix(dense[row, columns[: len(row)]], pattern, dense.shape)
 
