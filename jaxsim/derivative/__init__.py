@@ -1,6 +1,7 @@
 """Derivatives of the physics, in tangent coordinates: MuJoCo's `mjd_` functions.
 
-Exact ones by autodiff, and by differences (`..._fd`) with the same results.
+Exact derivatives by automatic differentiation, and finite differences (`..._fd`) with the same
+results.
 """
 
 from jaxsim.derivative.hessian import hessian_vector as hessian_vector

@@ -9,7 +9,7 @@ Tree = TypeVar("Tree")
 
 
 def hessian_vector(f: Callable[[Tree], jax.Array], x: Tree, v: Tree) -> Tree:
-    """The Hessian of a function times a direction, at about the cost of two gradients.
+    """Multiply a direction by the Hessian of a function, at about the cost of two gradients.
 
     Forward mode over reverse mode (Pearlmutter, Fast exact multiplication by the Hessian, Neural
     Computation 6, 1994); the matrix itself is never made.

@@ -1,4 +1,8 @@
-"""The seven Jacobians of inverse dynamics, in tangent coordinates, exact and by differences."""
+"""Jacobians of inverse dynamics in tangent coordinates, exact and by finite differences.
+
+Seven Jacobians of MuJoCo's `mjd_inverseFD`. The exact ones use forward mode over all 3 nv
+directions at once, since inverse dynamics has about as many outputs as inputs.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,7 +25,7 @@ from jaxsim.physics.stage import STAGES
 
 
 class InverseDerivative(NamedTuple):
-    """Inverse dynamics near a state: force f and sensors s by position, velocity, acceleration.
+    """Derivatives of inverse dynamics: force f and sensors s by position, velocity, acceleration.
 
     In the convention of control theory: a row is an output, a column an input. MuJoCo's arrays are
     the transposes.
@@ -42,7 +46,7 @@ class InverseDerivative(NamedTuple):
 
 
 def inverse(m: Model, d: Data, flg_actuation: bool = False) -> InverseDerivative:
-    """The derivatives of `jaxsim.inverse` with respect to qpos, qvel and qacc.
+    """Compute the derivatives of `jaxsim.inverse` with respect to qpos, qvel and qacc.
 
     MuJoCo's `mjd_inverseFD`, exact instead of by differences. Positions move in tangent
     coordinates. Differentiated in forward mode, along all directions at once.
@@ -51,7 +55,7 @@ def inverse(m: Model, d: Data, flg_actuation: bool = False) -> InverseDerivative
       m: the model.
       d: state and acceleration; sensors of actuators have the forces that `d` carries.
       flg_actuation: subtract the forces of the actuators at the state and controls, so that they
-        do not count as external; sensors of actuators then follow the state. Known when traced.
+        do not count as external; sensors of actuators then follow the state. Static.
 
     Returns:
       An InverseDerivative.
@@ -70,19 +74,20 @@ def inverse(m: Model, d: Data, flg_actuation: bool = False) -> InverseDerivative
 def inverse_fd(
     m: Model, d: Data, eps: Array | float = 1e-6, flg_actuation: bool = False
 ) -> InverseDerivative:
-    """As `inverse`, by forward differences; MuJoCo's `mjd_inverseFD`.
+    """Compute the derivatives of `inverse` by forward differences; MuJoCo's `mjd_inverseFD`.
 
     Args:
-      m, d, flg_actuation: as for `inverse`.
-      eps: how far each position, velocity and acceleration is moved, (). Single precision needs
-        more than double: 1e-3.
+      m, d, flg_actuation: see `inverse`.
+      eps: step of the differences, (). Single precision needs a larger one than double: 1e-3.
     """
     _check("inverse_fd", m, d)
     eps = jnp.asarray(eps, m.qpos0.dtype)
     outputs = _values[bool(flg_actuation)]
+    # One column of the identity per perturbed coordinate; all perturbed runs share one program.
     unit = jnp.eye(3 * m.nv, dtype=eps.dtype)
     there = jax.vmap(lambda z: outputs(m, d, z))(eps * unit)
     here = outputs(m, d, jnp.zeros_like(unit[0]))
+    # Divided differences, with the direction as last axis.
     rates = jax.tree.map(lambda a, b: jnp.moveaxis((a - b[None]) / eps, 0, -1), there, here)
     return InverseDerivative(*_parts(m, *rates))
 
@@ -94,12 +99,13 @@ def _check(name: str, m: Model, d: Data) -> None:
 
 
 def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
-    """Values and exact derivatives, in the form of the physics."""
+    """Return functions for values and exact derivatives, in the layout of the physics."""
 
     def values(m: Model, d: Data, z: Array) -> tuple[Array, Array, Array]:
-        """Force `[nv, *W]`, sensors and M, with (q, v, a) moved by `z` `[3 nv, *W]`."""
+        """Compute force `[nv, *W]`, sensors and M, at (q, v, a) moved by `z` `[3 nv, *W]`."""
         nv = m.nv
         none = jnp.zeros((m.nsensordata, *d.qpos.shape[1:]), d.qpos.dtype)
+        # Move the state and acceleration by z in tangent coordinates.
         moved = d.replace(
             qpos=integrate_pos(m, d.qpos, z[:nv], jnp.ones_like(z[:1])) if nv else d.qpos,
             qvel=d.qvel + z[nv : 2 * nv],
@@ -107,11 +113,12 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
             sensordata=none,
         )
         found = inverse_dynamics(m, moved)
+        # Without actuation, the outputs are those of inverse dynamics.
         if not flg_actuation:
             return found.qfrc_inverse, found.sensordata, found.M
         found = actuation(m, found)
         force = found.qfrc_inverse - found.qfrc_actuator
-        # sensors of actuators see these forces
+        # Actuator sensors see the recomputed forces.
         sensed = sensor_acc(m, found.replace(qacc=continuous_acceleration(m, found)))
         return force, sensed.sensordata, found.M
 
@@ -123,6 +130,7 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
             column = jnp.broadcast_to(direction.reshape(n, *(1,) * len(rest)), zero.shape)
             return jax.jvp(lambda z: values(m, d, z), (zero,), (column,))[1]
 
+        # One forward-mode pass per direction, vectorized.
         each = jax.vmap(along, out_axes=(1, 1, 2))
         return _parts(m, *each(jnp.eye(n, dtype=zero.dtype)))
 
@@ -130,7 +138,7 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
 
 
 def _parts(m: Model, force: Array, sensed: Array, M: Array) -> tuple[Array, ...]:
-    """The seven Jacobians from the derivatives along (q, v, a): `[k, 3 nv, *W]`, M's 2 axes."""
+    """Split derivatives along (q, v, a) into the seven Jacobians: `[k, 3 nv, *W]`, M has 2 axes."""
     nv = m.nv
     q, v, a = slice(0, nv), slice(nv, 2 * nv), slice(2 * nv, 3 * nv)
     return (*(f[:, s] for f in (force, sensed) for s in (q, v, a)), M[:, :, q])

@@ -1,4 +1,4 @@
-"""The limits of controls, and a model whose limits are kept by the optimiser."""
+"""Control limits, and a model whose limits are enforced by the optimizer."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from jaxsim.model.model import Model
 
 
 def control_limits(m: Model) -> tuple[jax.Array, jax.Array]:
-    """The least and largest control, (nu,) each; infinite where the model has no limit.
+    """Return the smallest and largest control, (nu,) each; infinite without a limit.
 
     Example:
       >>> lower, upper = control_limits(m)
@@ -24,16 +24,16 @@ def control_limits(m: Model) -> tuple[jax.Array, jax.Array]:
 
 
 def clipped(m: Model, ctrl: jax.Array) -> jax.Array:
-    """Controls within the limits of the model, (..., nu)."""
+    """Clip controls to the limits of the model, (..., nu)."""
     lower, upper = control_limits(m)
     shape = (1,) * (ctrl.ndim - 1) + lower.shape
     return jnp.clip(ctrl, lower.reshape(shape), upper.reshape(shape))
 
 
 def unclamped(m: Model) -> Model:
-    """The model without the clamp of its controls.
+    """Return the model without the clamp of its controls.
 
-    At a limit the clamp has two slopes, and JAX takes their mean: half of the actuator. An
-    optimiser that keeps the limits itself needs the slope from the inside.
+    At a limit the clamp has two one-sided derivatives, and JAX returns their mean. An optimizer
+    that enforces the limits itself needs the derivative from the inside.
     """
     return m.replace(opt=m.opt.replace(disableflags=m.opt.disableflags | DisableBit.CLAMPCTRL))

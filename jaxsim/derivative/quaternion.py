@@ -11,7 +11,7 @@ from jaxsim.physics.arrays.array import Array
 
 
 def sub_quat(qa: Array, qb: Array) -> tuple[jax.Array, jax.Array]:
-    """Derivatives of `sub_quat`, the rotation vector that leads from one orientation to another.
+    """Compute the derivatives of `sub_quat`, the rotation vector between two orientations.
 
     MuJoCo's `mjd_subQuat`.
 
@@ -23,6 +23,7 @@ def sub_quat(qa: Array, qb: Array) -> tuple[jax.Array, jax.Array]:
     """
     a, b = (Quat(*jnp.asarray(q)) for q in (qa, qb))
 
+    # Rotation vector of the difference after small rotations of both arguments.
     def difference(ua: Array, ub: Array) -> Array:
         return _log((b * _exp(ub)).conj * (a * _exp(ua)))
 
@@ -32,21 +33,22 @@ def sub_quat(qa: Array, qb: Array) -> tuple[jax.Array, jax.Array]:
 
 
 def quat_integrate(vel: Array, scale: Array | float) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Derivatives of `quat_integrate`, which turns an orientation by `scale * vel`.
+    """Compute the derivatives of `quat_integrate`, which rotates an orientation by `scale * vel`.
 
-    MuJoCo's `mjd_quatIntegrate`, whose Dvel is with respect to `scale * vel` instead. They do not
-    depend on the orientation.
+    MuJoCo's `mjd_quatIntegrate`, whose Dvel is with respect to `scale * vel` instead. The
+    derivatives do not depend on the orientation.
 
     Args:
       vel: angular velocity in the moving frame, (3,) [rad/s].
-      scale: for how long, () [s].
+      scale: duration, () [s].
 
     Returns:
       Dquat (3, 3), Dvel (3, 3), Dscale (3,): the small rotation of the result with respect to a
-      small rotation before, to the velocity and to the time.
+      small rotation of the input, to the velocity and to the time.
     """
     vel = jnp.asarray(vel)
     scale = jnp.asarray(scale, vel.dtype)
+    # Rotation back to the unperturbed result, so that the logarithm is near zero.
     back = _exp(scale * vel).conj
 
     def turned(u: Array, vel: Array, scale: Array) -> Array:

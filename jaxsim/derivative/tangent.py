@@ -1,11 +1,11 @@
-"""The state of a world as a small vector about another state.
+"""Tangent coordinates of a state: a small vector relative to another state.
 
-A configuration may have quaternions, so that states cannot be subtracted. Derivatives and feedback
-use the tangent coordinates of MuJoCo instead,
+Configurations contain quaternions, so that states cannot be subtracted. Derivatives and feedback
+use MuJoCo's tangent coordinates instead,
 
     dx = (dq, dqvel, dact),   (nv + nv + na,)
 
-where dq is a velocity held for one second. Time, controls and the solver's warm start are no part.
+where dq is a velocity held for one second. Time, controls and the solver's warm start are excluded.
 """
 
 import jax
@@ -31,7 +31,7 @@ from jaxsim.physics.topology import joints_of
 
 
 def moved(m: Model, d: Data, dx: jax.Array) -> Data:
-    """The world with its state moved by tangent coordinates.
+    """Move the state of a world by tangent coordinates.
 
     Args:
       m: the model.
@@ -60,7 +60,7 @@ def moved(m: Model, d: Data, dx: jax.Array) -> Data:
 
 
 def difference(m: Model, d1: Data, d2: Data) -> jax.Array:
-    """The tangent coordinates that lead from one state to another, (2 nv + na,).
+    """Compute the tangent coordinates from one state to another, (2 nv + na,).
 
     The inverse of `moved`; rotations take the shorter way.
 
@@ -83,9 +83,9 @@ def difference(m: Model, d1: Data, d2: Data) -> jax.Array:
 
 
 def check_memory(function: str, m: Model) -> None:
-    """Raises ValueError if a step depends on more than these coordinates, as on past controls.
+    """Raise ValueError if a step depends on more than these coordinates, such as past controls.
 
-    MuJoCo refuses such models too.
+    MuJoCo rejects such models too.
     """
     if m.nhistory:
         raise ValueError(
@@ -96,19 +96,20 @@ def check_memory(function: str, m: Model) -> None:
 
 
 def state_size(m: Model) -> int:
-    """How many tangent coordinates a state has."""
+    """Return the number of tangent coordinates of a state."""
     return 2 * m.nv + m.na
 
 
 def state_of(d: Data) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The arrays of the state: qpos, qvel, act."""
+    """Return the arrays of the state: qpos, qvel, act."""
     return d.qpos, d.qvel, d.act
 
 
 def moved_state(m: Model, qpos: Array, qvel: Array, act: Array, dx: Array) -> tuple:
-    """`moved` in the form of the physics: arrays `[n, *W]`."""
+    """Move a state by tangent coordinates, in the layout of the physics: arrays `[n, *W]`."""
     nv = m.nv
     one = jnp.ones_like(dx[:1])
+    # Split the tangent vector into position, velocity and activation.
     dq, dqvel, dact = dx[:nv], dx[nv : 2 * nv], dx[2 * nv :]
     return integrate_pos(m, qpos, dq, one), qvel + dqvel, act + dact
 
@@ -116,21 +117,23 @@ def moved_state(m: Model, qpos: Array, qvel: Array, act: Array, dx: Array) -> tu
 def state_difference(
     m: Model, qpos1: Array, qvel1: Array, act1: Array, qpos2: Array, qvel2: Array, act2: Array
 ) -> Array:
-    """`difference` in the form of the physics: arrays `[n, *W]`."""
+    """Compute `difference` in the layout of the physics: arrays `[n, *W]`."""
     one = jnp.ones((1,) * qpos1.ndim, qpos1.dtype)
     dq = differentiate_pos(m, one, qpos1, qpos2)
     return jnp.concatenate([dq, qvel2 - qvel1, act2 - act1])
 
 
 def state_rate(m: Model, qpos: Array, dqpos: Array, dqvel: Array, dact: Array) -> Array:
-    """A small change of the arrays of a state as tangent coordinates `[nx, *W]`.
+    """Convert a small change of a state's arrays to tangent coordinates `[nx, *W]`.
 
-    Of a unit quaternion q it is the rotation 2 vec(conj(q) dq).
+    For a unit quaternion q it is the rotation 2 vec(conj(q) dq).
     """
     s = m.structure
     adr_of_dof, _ = linear_dofs(s)
+    # Scalar coordinates: rate of the coordinate itself.
     dq = take(dqpos, adr_of_dof)
     if len(joints_of(s, JointType.FREE, JointType.BALL)):
+        # Quaternions: rate to rotation vector.
         adr, first = rotations(s)
         q, change = (Quat(*(take(x, adr + k) for k in range(4))) for x in (qpos, dqpos))
         turn = (q.conj * change).vec.scale(2.0)

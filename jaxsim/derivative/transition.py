@@ -1,7 +1,7 @@
-"""The exact derivative of one step, in tangent coordinates.
+"""Exact derivative of one step, in tangent coordinates.
 
-The step is differentiated in forward mode along all directions of state and control at once. The
-directions share one program and one evaluation of the step; many worlds run with the worlds last,
+The step is differentiated in forward mode along all directions of state and control at once (a
+`vmap` of JVPs), which share one evaluation of the step. Batches of worlds have the batch axis last,
 as in the rest of the physics (jaxsim/physics/arrays/native.py).
 """
 
@@ -22,13 +22,13 @@ from jaxsim.physics.integrate.step import step
 
 
 class Linear(NamedTuple):
-    """One step near a state: dx_next = A dx + B du, dy = C dx + D du.
+    """Linearization of one step: dx_next = A dx + B du, dy = C dx + D du.
 
     Attributes:
       A: (nx, nx), with nx = 2 nv + na.
       B: (nx, nu).
-      C: of the sensors, (nsensordata, nx); None if they were not asked for.
-      D: likewise, (nsensordata, nu).
+      C: of the sensors, (nsensordata, nx); None unless requested.
+      D: of the sensors, (nsensordata, nu); None unless requested.
     """
 
     A: jax.Array
@@ -38,7 +38,7 @@ class Linear(NamedTuple):
 
 
 def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
-    """The derivative of one step with respect to state and control.
+    """Compute the derivative of one step with respect to state and control.
 
     MuJoCo's `mjd_transitionFD`, exact instead of by differences, for every integrator. The state is
     (dq, qvel, act), in tangent coordinates. The solver's warm start is not part of it: the
@@ -51,7 +51,7 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
     Args:
       m: the model.
       d: state and control.
-      sensors: also C and D. Known when traced.
+      sensors: also C and D. Static.
 
     Returns:
       A Linear.
@@ -67,6 +67,7 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
     check_model("transition", m)
     check_data("transition", m, d)
     check_memory("transition", m)
+    # Differentiate without the clamp at the clipped control, then zero the controls out of range.
     inside = clipped(m, d.ctrl)
     state, sensed = _derivatives[sensors](unclamped(m), d, inside)
     nx = state_size(m)
@@ -76,12 +77,12 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
 
 
 class Derivative(NamedTuple):
-    """What a step gives beside the state, and all derivatives, in the form of the physics.
+    """Outputs of a step besides the state, and all derivatives, in the layout of the physics.
 
     Attributes:
       values: the outputs `[k, *W]`.
       state: derivative of the next state, in tangent coordinates, `[nx, nx + nu, *W]`.
-      outputs: of the outputs, `[k, nx + nu, *W]`.
+      outputs: derivative of the outputs, `[k, nx + nu, *W]`.
     """
 
     values: Array
@@ -92,16 +93,17 @@ class Derivative(NamedTuple):
 def derivative_of_step(
     m: Model, d: Data, ctrl: Array, outputs: Callable[[Data, Data], Array]
 ) -> Derivative:
-    """The derivative of a step along state and control, in the form of the physics.
+    """Differentiate a step along state and control, in the layout of the physics.
 
     Args:
-      m, d: in the form of the physics.
+      m, d: model and data in the layout of the physics.
       ctrl: `[nu, *W]`.
       outputs: (before, after) -> `[k, *W]`, from the world before the step and after it.
     """
     nx, n = state_size(m), state_size(m) + m.nu
     rest = d.qpos.shape[1:]
 
+    # The step as a function of tangent coordinates and controls.
     def function(z: Array) -> tuple:
         qpos, qvel, act = moved_state(m, *state_of(d), z[:nx])
         before = d.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl + z[nx:])
@@ -109,11 +111,13 @@ def derivative_of_step(
         return (*state_of(after), outputs(before, after))
 
     def along(direction: Array) -> tuple[Array, Array, Array]:
+        # One direction: outputs, tangent of the next state, tangent of the outputs.
         column = direction.reshape(n, *(1,) * len(rest))
         now, rate = jax.jvp(function, (zero,), (jnp.broadcast_to(column, zero.shape),))
         return now[3], state_rate(m, now[0], *rate[:3]), rate[3]
 
     zero = jnp.zeros((n, *rest), d.qpos.dtype)
+    # The outputs are the same for every direction and evaluated once.
     each = jax.vmap(along, out_axes=(None, 1, 1))
     return Derivative(*each(jnp.eye(n, dtype=zero.dtype)))
 

@@ -1,7 +1,7 @@
-"""The derivative of one step by differences, as MuJoCo's `mjd_transitionFD` takes them.
+"""Derivative of one step by finite differences, as in MuJoCo's `mjd_transitionFD`.
 
-Beside the exact one (transition.py) for comparison, and for steps that are not smooth: differences
-see how far a state has to go to touch something.
+For comparison with the exact derivative (transition.py), and for steps that are not smooth: finite
+differences see contacts within the step size.
 """
 
 import jax
@@ -25,18 +25,17 @@ def transition_fd(
     *,
     sensors: bool = True,
 ) -> Linear:
-    """As `transition`, by differences.
+    """Compute `transition` by finite differences.
 
-    A control is not moved beyond its limits: at a limit the difference is that to the inside, and a
-    control outside of them has none.
+    A control is not moved beyond its limits: at a limit the difference is one-sided to the inside,
+    and a control outside of its limits has derivative zero.
 
     Args:
       m: the model.
       d: state and control.
-      eps: how far each number of state and control is moved, (). Single precision needs more than
-        double: 1e-3.
-      flg_centered: differences to both sides, more exact and twice the work. Known when traced.
-      sensors: also C and D. Known when traced.
+      eps: step of the differences, (). Single precision needs a larger one than double: 1e-3.
+      flg_centered: centered differences, more precise at twice the cost; static.
+      sensors: include C and D; static.
 
     Returns:
       A Linear.
@@ -48,6 +47,7 @@ def transition_fd(
     check_data("transition_fd", m, d)
     check_memory("transition_fd", m)
     eps = jnp.asarray(eps, m.qpos0.dtype)
+    # Perturbations per coordinate, limited by the range of controls.
     upper, lower = _moves(m, d, eps, flg_centered)
     d = d.replace(sensordata=jnp.zeros(m.nsensordata, eps.dtype)) if sensors else d
     nx = state_size(m)
@@ -55,12 +55,14 @@ def transition_fd(
     def end(z: Array) -> Data:
         return step(m, moved(m, d, z[:nx]).replace(ctrl=d.ctrl + z[nx:]))
 
+    # One step per perturbed coordinate; one-sided differences share the unperturbed step.
     above = jax.vmap(end)(jnp.diag(upper))
     below = jax.vmap(end)(jnp.diag(lower)) if flg_centered else end(jnp.zeros_like(upper))
     worlds = 0 if flg_centered else None
-    # a control that could not be moved has no difference
+    # A control that could not be moved has derivative zero.
     width = upper - lower
     scale = jnp.where(width == 0, 0, 1 / jnp.where(width == 0, 1, width))
+    # Divided differences in tangent coordinates.
     state = jax.vmap(difference, (None, worlds, 0), 1)(m, below, above) * scale[None]
     A, B = state[:, :nx], state[:, nx:]
     if not sensors:
@@ -71,11 +73,12 @@ def transition_fd(
 
 
 def _moves(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]:
-    """How far each number of state and control is moved, up and down, (nx + nu,) each.
+    """Return the steps of each component of state and control, up and down, (nx + nu,) each.
 
-    Without centered differences one side is enough: down only where a control cannot go up.
+    Forward differences use one side: down only where a control cannot go up.
     """
     low, high = control_limits(m)
+    # Whether each control can be moved by eps in either direction.
     inside = (low <= d.ctrl) & (d.ctrl <= high)
     up = inside & (d.ctrl + eps <= high)
     down = inside & (d.ctrl - eps >= low)
@@ -83,5 +86,6 @@ def _moves(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]
     further, back = jnp.where(up, eps, 0), jnp.where(down, -eps, 0)
     if centered:
         return jnp.append(state, further), jnp.append(-state, back)
+    # One-sided: up where possible, else down.
     one_side = jnp.append(state, jnp.where(up, further, back))
     return one_side, jnp.zeros_like(one_side)

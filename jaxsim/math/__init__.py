@@ -1,4 +1,4 @@
-"""Geometry by components: vectors, rotations, spatial vectors (see components.py for why)."""
+"""Geometry by components: vectors, rotations, spatial vectors (see components.py)."""
 
 from jaxsim.math.components import Components as Components
 from jaxsim.math.components import concat as concat

@@ -1,9 +1,9 @@
-"""Value types kept by components: the base of vectors, quaternions, rotations and spatial vectors.
+"""Structure-of-arrays value types: base of vectors, quaternions, rotations, spatial vectors.
 
 A batch of 3-vectors is three arrays x, y, z, not one array with a last axis of three: XLA fuses
 component arithmetic into straight vector loops, while stacking and slicing a short axis breaks
-those loops up (docs/numerics.md has the figures). All components of a value have the same shape,
-items first and worlds last: `[n]` for one world, `[n, worlds]` for many.
+fusion (figures in docs/numerics.md). All components of a value have the same shape, items first and
+batch axis last: `[n]` for one world, `[n, worlds]` for many.
 """
 
 import functools
@@ -17,7 +17,7 @@ from jax import lax
 
 
 class Components:
-    """A value with a fixed, named set of component arrays of equal shape; a pytree."""
+    """Value with a fixed, named set of component arrays of equal shape; a pytree."""
 
     names: tuple[str, ...] = ()
     __slots__ = ("parts",)
@@ -31,9 +31,9 @@ class Components:
         for k, name in enumerate(cls.names):
             setattr(cls, name, property(_part(k)))
 
-    # arithmetic that means the same for every value type: sum, difference, scaling
+    # Arithmetic common to all value types: sum, difference, scaling.
     def map(self, f: Callable) -> Self:
-        """`f` of every component."""
+        """Apply `f` to every component."""
         return type(self)(*(f(a) for a in self.parts))
 
     def __add__(self, other: Self) -> Self:
@@ -46,21 +46,21 @@ class Components:
         return type(self)(*(-a for a in self.parts))
 
     def scale(self, s) -> Self:
-        """Every component times the scalar array `s`."""
+        """Multiply every component by the scalar array `s`."""
         return type(self)(*(times(a, s) for a in self.parts))
 
     def dot(self, other: Self):
-        """Sum of the products of equal components."""
+        """Return the sum of the products of equal components."""
         first, *rest = map(times, self.parts, other.parts)
         return functools.reduce(plus, rest, first)
 
-    # items
+    # Items.
     def __getitem__(self, index) -> Self:
         return type(self)(*(a[index] for a in self.parts))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one component."""
+        """Return the shape of one component."""
         return jnp.shape(self.parts[0])
 
     def __repr__(self) -> str:
@@ -69,24 +69,25 @@ class Components:
 
     @classmethod
     def from_array(cls, a, axis: int = 1) -> Self:
-        """Components from an array that has them along `axis`, in the order of `names`."""
+        """Build a value from an array with the components along `axis`, in the order of `names`."""
         return cls(
             *(jax.lax.index_in_dim(a, k, axis, keepdims=False) for k in range(len(cls.names)))
         )
 
     def to_array(self, axis: int = 1):
-        """The inverse of `from_array`."""
+        """Stack the components along `axis`, the inverse of `from_array`."""
         first = self.parts[0]
-        if all(part is first for part in self.parts):  # one value for all, which need not be copied
+        # one array for all components: broadcast, do not copy
+        if all(part is first for part in self.parts):
             shape = list(jnp.shape(first))
             shape.insert(axis, len(self.parts))
             return jnp.broadcast_to(jnp.expand_dims(first, axis), shape)
-        # parts that follow from the model alone have one world where others have many
+        # Components that depend on the model alone have no batch where others do.
         return jnp.stack(jnp.broadcast_arrays(*self.parts), axis=axis)
 
 
 def _quick(same: Callable, any_: Callable) -> Callable:
-    """An operation on components, which are mostly alike: traced in a fifth of the time then."""
+    """Return an operation with a fast path for operands of equal type, which trace faster."""
 
     def of(a, b):
         arrays = isinstance(a, jax.Array) and isinstance(b, jax.Array)
@@ -110,7 +111,7 @@ def _parts_of(value: Components) -> tuple[tuple, None]:
 
 
 def concat(values):
-    """Items of several values (or arrays) one after another along the item axis."""
+    """Concatenate several values (or arrays) along the item axis."""
     values = list(values)
     if len(values) == 1:
         return values[0]
@@ -118,7 +119,7 @@ def concat(values):
 
 
 def select(mask, yes, no):
-    """`yes` where `mask`, else `no`, for arrays or values; `mask` is shaped like one component."""
+    """Return `yes` where `mask`, else `no`, for arrays or values; `mask` is one array."""
     return jax.tree.map(functools.partial(_where, mask), yes, no)
 
 

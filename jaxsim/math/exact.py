@@ -1,10 +1,10 @@
-"""Sums and products of floating-point numbers with the part that rounding drops.
+"""Compensated arithmetic: sums and products with their rounding errors.
 
-The sum of two numbers and its rounding error are again two numbers (D. Knuth, The Art of Computer
-Programming 2, 4.2.2, theorem B), so that a running sum with its error, carried as two numbers, is
-as precise as one with twice the digits. A compiler that takes floating-point addition for
-associative would make the error zero; XLA does not, unless told so, and a barrier around the sum
-keeps its own simplifications away.
+The sum of two numbers and its rounding error are two numbers (TwoSum: D. Knuth, *The Art of
+Computer Programming* 2, 4.2.2, theorem B), so that a running sum carried as two numbers has twice
+the digits. A compiler that takes floating-point addition for associative would make the error zero;
+XLA does not unless requested, and an optimization barrier around the sum prevents its other
+simplifications.
 """
 
 import jax
@@ -18,7 +18,7 @@ HALF = 11  # stored bits of half a significand in single precision: products of 
 def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return the rounded sum of two numbers and its rounding error.
 
-    The error has no derivative: the exact sum is what is differentiated.
+    The error has no derivative: the exact sum is differentiated.
     """
     total = lax.optimization_barrier(a + b)
     of_b = lax.optimization_barrier(total - a)
@@ -35,15 +35,17 @@ def add(high: jax.Array, low: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.A
 def cycles(high: jax.Array, low: jax.Array, rate: float) -> jax.Array:
     """Return the fraction of a cycle, in [0, 1), of `rate * (high + low)` in single precision.
 
-    A factor is cut into parts of 12 bits, whose products are exact; of each the whole cycles are
-    dropped before they are added up.
+    Factors are split into parts of 12 bits, whose products are exact (Dekker splitting); whole
+    cycles of each product are dropped before the summation.
     """
+    # The time in two parts of at most 12 bits; the rate is divided into three such parts below.
     halves = (lax.reduce_precision(high, 8, HALF), high - lax.reduce_precision(high, 8, HALF))
     total = low * np.float32(rate)
     rest = float(rate)
     for _ in range(3):
         part = _rounded(rest)
         rest -= part
+        # Drop whole cycles of each exact product.
         for half in halves:
             x = half * np.float32(part)
             total = total + (x - jnp.floor(x))

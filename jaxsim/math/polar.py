@@ -1,4 +1,4 @@
-"""The rotation in a matrix."""
+"""Rotation factor of the polar decomposition."""
 
 import jax
 import jax.numpy as jnp
@@ -10,21 +10,21 @@ from jaxsim.math.guard import safe_divide
 from jaxsim.math.rotation import Quat, Rot
 from jaxsim.math.vector import Vec
 
-TURNS = 60  # most steps of the search; of a matrix near a rotation it takes four
+TURNS = 60  # maximum number of iterations; near a rotation it takes four
 
 
 def nearest_rotation(F: Rot) -> Quat:
-    """The rotation R with the largest trace of R' F: that of the polar decomposition.
+    """Return the rotation R that maximizes the trace of R' F: that of the polar decomposition.
 
-    With S = R' F its condition is that S is symmetric. A turn w in the axes of R makes it so, up to
-    second order, that solves
+    The optimality condition is that S = R' F is symmetric. Newton's method: a rotation w in the
+    axes of R that makes S symmetric to second order solves
 
         (trace(S) 1 - sym(S)) w = vector of S - S'
 
-    Where this matrix is not positive definite, the step of Müller et al., "A robust method to
-    extract the rotational part of deformations", 2016, is taken: the vector over |trace(S)|. The
-    derivative is that of the rotation itself. Values and derivatives mean nothing where two
-    singular values are opposite.
+    If this matrix is not positive definite, the iteration uses the step of Müller et al., *A robust
+    method to extract the rotational part of deformations*, 2016: the vector over |trace(S)|. The
+    derivative is that of the rotation itself, by one differentiable Newton step. Values and
+    derivatives are meaningless where two singular values are opposite.
 
     Args:
       F: matrices `[n, *W]`.
@@ -33,6 +33,7 @@ def nearest_rotation(F: Rot) -> Quat:
     start = _start(fixed)
 
     def turn(state: tuple) -> tuple:
+        # One step in the axes of the present rotation.
         count, R, _ = state
         w = _step(R.T @ fixed)
         R = R @ Quat.from_rotation_vector(w).normalize().matrix()
@@ -44,18 +45,20 @@ def nearest_rotation(F: Rot) -> Quat:
 
     first = (jnp.zeros((), jnp.int32), start, jnp.ones((), fixed.xx.dtype))
     R = lax.stop_gradient(lax.while_loop(goes_on, turn, first)[1])
-    # the last step carries the derivative
+    # One differentiable step carries the implicit derivative.
     S = R.T @ F
     w = _solve(lax.stop_gradient(S), _vector(S))
     return (quaternion(R) * Quat.from_rotation_vector(w)).normalize()
 
 
 def quaternion(R: Rot) -> Quat:
-    """The quaternion of a rotation matrix, with w >= 0 where it can be told.
+    """Convert a rotation matrix to a quaternion, with w >= 0 unless w is near 0.
 
-    From the largest of its four squares (Shepperd, "Quaternion from rotation matrix", 1978).
+    It divides by the largest of the four squared components (Shepperd, *Quaternion from rotation
+    matrix*, 1978).
     """
     xx, xy, xz, yx, yy, yz, zx, zy, zz = R.parts
+    # Four times the squares of the components, and the products of pairs of components.
     squares = [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz]
     w, x, y, z = (zy - yz, xz - zx, yx - xy), (xy + yx,), (yz + zy,), (xz + zx,)
     candidates = [
@@ -64,6 +67,7 @@ def quaternion(R: Rot) -> Quat:
         Quat(w[1], x[0], squares[2], y[0]),
         Quat(w[2], z[0], y[0], squares[3]),
     ]
+    # Select the candidate with the largest square.
     best, most = candidates[0], squares[0]
     for q, square in zip(candidates[1:], squares[1:], strict=True):
         best = select(square > most, q, best)
@@ -72,12 +76,12 @@ def quaternion(R: Rot) -> Quat:
 
 
 def _least(dtype: np.dtype) -> float:
-    """Square of a turn after which another one changes nothing."""
+    """Return the squared rotation below which the iteration has converged."""
     return float(4 * np.finfo(dtype).eps) ** 2
 
 
 def _start(F: Rot) -> Rot:
-    """The axes of the first column, and of the second as far as it is across."""
+    """Return an initial rotation by Gram-Schmidt: first column, then second column."""
     a, b, _ = F.cols
     x = a.normalize()
     y = (b - x.scale(x.dot(b))).normalize(_across(x))
@@ -85,7 +89,7 @@ def _start(F: Rot) -> Rot:
 
 
 def _across(x: Vec) -> Vec:
-    """Some unit vector across one."""
+    """Return a unit vector perpendicular to x."""
     zero = jnp.zeros_like(x.x)
     flat = jnp.abs(x.x) < 0.5
     other = Vec(jnp.where(flat, zero + 1, zero), jnp.where(flat, zero, zero + 1), zero)
@@ -94,11 +98,14 @@ def _across(x: Vec) -> Vec:
 
 def _step(S: Rot) -> Vec:
     off = _vector(S)
+    # Newton step where the matrix is positive definite (leading minors), else Müller's; at most 1
+    # rad.
     stiff, (first, minor, whole) = _stiff(S)
     trace = S.xx + S.yy + S.zz
     safe = (first > 0) & (minor > 0) & (whole > 0)
     plain = off.scale(safe_divide(jnp.ones_like(trace), jnp.abs(trace)))
     w = select(safe, _adjugate(stiff, off).scale(1 / jnp.where(safe, whole, 1.0)), plain)
+    # Limit the step to one radian.
     size = w.norm()
     return w.scale(jnp.where(size > 1, 1 / jnp.where(size > 1, size, 1.0), 1.0))
 
@@ -109,7 +116,7 @@ def _solve(S: Rot, off: Vec) -> Vec:
 
 
 def _stiff(S: Rot) -> tuple[tuple, tuple]:
-    """trace(S) 1 - sym(S), as (xx, yy, zz, xy, xz, yz), and its leading minors."""
+    """Return trace(S) 1 - sym(S), as (xx, yy, zz, xy, xz, yz), and its leading minors."""
     a, b, c = S.yy + S.zz, S.xx + S.zz, S.xx + S.yy
     xy, xz, yz = (-0.5 * (p + q) for p, q in ((S.xy, S.yx), (S.xz, S.zx), (S.yz, S.zy)))
     minor = a * b - xy * xy
@@ -118,7 +125,7 @@ def _stiff(S: Rot) -> tuple[tuple, tuple]:
 
 
 def _adjugate(A: tuple, v: Vec) -> Vec:
-    """The adjugate of a symmetric matrix times a vector."""
+    """Multiply a vector by the adjugate of a symmetric matrix."""
     a, b, c, xy, xz, yz = A
     p, q, r = b * c - yz * yz, a * c - xz * xz, a * b - xy * xy
     s, t, u = xz * yz - xy * c, xy * yz - xz * b, xy * xz - a * yz
@@ -130,5 +137,5 @@ def _adjugate(A: tuple, v: Vec) -> Vec:
 
 
 def _vector(S: Rot) -> Vec:
-    """The vector w with [w] = S - S'."""
+    """Return the vector w with [w] = S - S'."""
     return Vec(S.zy - S.yz, S.xz - S.zx, S.yx - S.xy)

@@ -11,7 +11,7 @@ from jaxsim.math.vector import Vec
 
 
 class Quat(Components):
-    """A quaternion w + xi + yj + zk; of unit norm it is a frame's orientation in its parent."""
+    """Quaternion w + xi + yj + zk; with unit norm it is a frame's orientation in its parent."""
 
     names = ("w", "x", "y", "z")
     __slots__ = ()
@@ -22,11 +22,11 @@ class Quat(Components):
 
     @property
     def vec(self) -> Vec:
-        """The imaginary part (x, y, z)."""
+        """Return the imaginary part (x, y, z)."""
         return Vec(*self.parts[1:])
 
     def __mul__(self, other: "Quat") -> "Quat":
-        """Composition: first `other`, then `self` (Hamilton's product)."""
+        """Compose: first `other`, then `self` (Hamilton product)."""
         w, x, y, z = self.parts
         a, b, c, d = other.parts
         return Quat(
@@ -38,26 +38,30 @@ class Quat(Components):
 
     @property
     def conj(self) -> "Quat":
-        """The conjugate; of unit norm it is the inverse."""
+        """Return the conjugate; for unit norm it is the inverse."""
         w, x, y, z = self.parts
         return Quat(w, -x, -y, -z)
 
     def rotate(self, v: Vec) -> Vec:
-        """q v q*, for a unit quaternion."""
+        """Compute q v q*, for a unit quaternion."""
+        # Two cross products instead of two quaternion products.
         t = self.vec.cross(v)
         t = t + t
         return v + t.scale(self.w) + self.vec.cross(t)
 
     def normalize(self) -> "Quat":
-        """Unit quaternion; one shorter than MINVAL becomes the null rotation, as in MuJoCo.
+        """Return the unit quaternion; one shorter than MINVAL becomes the identity, as in MuJoCo.
 
-        One of length 1 up to MINVAL keeps its digits: what stands on a plane stands on it exactly.
+        A quaternion of norm 1 up to MINVAL keeps its value, so that aligned bodies stay exactly
+        aligned.
         """
+        # Normalize; a quaternion of nearly unit length remains unchanged in value.
         length = safe_sqrt(self.dot(self))
-        good = ~(length < MINVAL)  # what is no number stays none, so that it is noticed
+        good = ~(length < MINVAL)  # NaN stays NaN, so that it is noticed
         scale = 1 / jnp.where(good, length, 1.0)
         unit = jnp.abs(length - 1) <= MINVAL
-        scale = scale + lax.stop_gradient(jnp.where(unit, 1 - scale, 0))  # the slope stays
+        # keep the derivative of the normalization
+        scale = scale + lax.stop_gradient(jnp.where(unit, 1 - scale, 0))
         w, x, y, z = self.scale(scale).parts
         zero = jnp.zeros_like(w)
         return Quat(
@@ -68,7 +72,7 @@ class Quat(Components):
         )
 
     def matrix(self) -> "Rot":
-        """The rotation matrix of a unit quaternion."""
+        """Return the rotation matrix of a unit quaternion."""
         w, x, y, z = self.parts
         xx, yy, zz = x * x, y * y, z * z
         xy, xz, yz = x * y, x * z, y * z
@@ -82,34 +86,35 @@ class Quat(Components):
 
     @classmethod
     def from_axis_angle(cls, axis: Vec, angle) -> "Quat":
-        """Rotation by `angle` [rad] about the unit vector `axis`."""
+        """Return the rotation by `angle` [rad] about the unit vector `axis`."""
         half = 0.5 * angle
         s = jnp.sin(half)
         return cls(jnp.cos(half), axis.x * s, axis.y * s, axis.z * s)
 
     @classmethod
     def from_rotation_vector(cls, v: Vec) -> "Quat":
-        """exp(v/2): rotation by |v| about v; exact and smooth at v = 0."""
+        """Return exp(v/2): the rotation by |v| about v; exact and smooth at v = 0."""
         square = v.dot(v)
         small = square < 1e-8
         angle = jnp.sqrt(jnp.where(small, 1.0, square))
-        # sin(a/2)/a and cos(a/2); near zero their series, so that the gradient stays finite
+        # sin(a/2)/a and cos(a/2); near zero by series, so that the gradient stays finite.
         s = jnp.where(small, 0.5 - square / 48, jnp.sin(0.5 * angle) / angle)
         c = jnp.where(small, 1 - square / 8, jnp.cos(0.5 * angle))
         return cls(c, v.x * s, v.y * s, v.z * s)
 
     def rotation_vector(self) -> Vec:
-        """The inverse of `from_rotation_vector`, of length at most pi."""
+        """Return the rotation vector, of norm at most pi; the inverse of `from_rotation_vector`."""
+        # Angle from the vector and scalar parts, in (-pi, pi].
         s = self.vec.norm()
         angle = 2 * safe_atan2(s, self.w)
         angle = jnp.where(angle > jnp.pi, angle - 2 * jnp.pi, angle)
-        # at the null rotation angle/s tends to 2/w
+        # At the identity angle/s tends to 2/w.
         factor = jnp.where(s > MINVAL, safe_divide(angle, s), 2.0)
         return self.vec.scale(factor)
 
 
 class Rot(Components):
-    """A 3x3 matrix by rows: the columns are the axes of a frame seen from its parent."""
+    """3x3 matrix by rows: the columns are the axes of a frame, in its parent."""
 
     names = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
     __slots__ = ()
@@ -125,24 +130,24 @@ class Rot(Components):
 
     @property
     def rows(self) -> tuple[Vec, Vec, Vec]:
-        """The rows: the axes of the parent seen from the frame."""
+        """Return the rows: the axes of the parent, in the frame."""
         p = self.parts
         return Vec(*p[0:3]), Vec(*p[3:6]), Vec(*p[6:9])
 
     @property
     def cols(self) -> tuple[Vec, Vec, Vec]:
-        """The columns: the axes of the frame seen from its parent."""
+        """Return the columns: the axes of the frame, in its parent."""
         p = self.parts
         return Vec(*p[0::3]), Vec(*p[1::3]), Vec(*p[2::3])
 
     @property
     def T(self) -> "Rot":
-        """The transpose; of a rotation it is the inverse."""
+        """Return the transpose; for a rotation it is the inverse."""
         p = self.parts
         return Rot(p[0], p[3], p[6], p[1], p[4], p[7], p[2], p[5], p[8])
 
     def __matmul__(self, other):
-        """Product with a Vec or another Rot."""
+        """Multiply by a Vec or another Rot."""
         if isinstance(other, Vec):
             return Vec(*(row.dot(other) for row in self.rows))
         cols = other.cols
@@ -150,10 +155,10 @@ class Rot(Components):
 
     @classmethod
     def from_cols(cls, x: Vec, y: Vec, z: Vec) -> "Rot":
-        """The matrix with these columns."""
+        """Build the matrix with these columns."""
         return cls(x.x, y.x, z.x, x.y, y.y, z.y, x.z, y.z, z.z)
 
     @classmethod
     def from_rows(cls, x: Vec, y: Vec, z: Vec) -> "Rot":
-        """The matrix with these rows."""
+        """Build the matrix with these rows."""
         return cls(*x.parts, *y.parts, *z.parts)

@@ -1,4 +1,4 @@
-"""Spatial (6D) vectors and inertias by components, rotation first, as MuJoCo's com-based frame.
+"""Spatial (6D) vectors and inertias by components, rotation first, in MuJoCo's com-based frame.
 
 Motion and force vectors are expressed in world axes about a common point (the center of mass of
 the kinematic tree), so that sums over bodies need no transforms (Featherstone, Rigid Body Dynamics
@@ -13,7 +13,7 @@ from jaxsim.math.vector import Vec
 
 
 class Spatial(Components):
-    """A spatial vector: (angular, linear) velocity, or (torque, force)."""
+    """Spatial vector: (angular, linear) velocity, or (torque, force)."""
 
     names = ("rx", "ry", "rz", "tx", "ty", "tz")
     __slots__ = ()
@@ -26,31 +26,31 @@ class Spatial(Components):
 
     @classmethod
     def of(cls, rot: Vec, lin: Vec) -> "Spatial":
-        """From the angular and the linear part."""
+        """Build a spatial vector from its angular and linear part."""
         return cls(*rot.parts, *lin.parts)
 
     @property
     def rot(self) -> Vec:
-        """Angular velocity, or torque."""
+        """Return the angular velocity, or torque."""
         return Vec(*self.parts[:3])
 
     @property
     def lin(self) -> Vec:
-        """Linear velocity, or force."""
+        """Return the linear velocity, or force."""
         return Vec(*self.parts[3:])
 
     def cross_motion(self, m: "Spatial") -> "Spatial":
-        """v x m: rate of change of a motion vector fixed in a frame that moves with v = self."""
+        """Compute v x m: rate of a motion vector fixed in a frame that moves with v = self."""
         w, v = self.rot, self.lin
         return Spatial.of(w.cross(m.rot), w.cross(m.lin) + v.cross(m.rot))
 
     def cross_force(self, f: "Spatial") -> "Spatial":
-        """v x* f: rate of change of a force vector fixed in a frame that moves with v = self."""
+        """Compute v x* f: rate of a force vector fixed in a frame that moves with v = self."""
         w, v = self.rot, self.lin
         return Spatial.of(w.cross(f.rot) + v.cross(f.lin), w.cross(f.lin))
 
     def at(self, offset: Vec) -> Vec:
-        """Linear velocity of the point `offset` away from the reference point."""
+        """Return the linear velocity of the point at `offset` from the reference point."""
         return self.lin + self.rot.cross(offset)
 
 
@@ -71,7 +71,7 @@ class Inertia(Components):
     mass: jax.Array
 
     def __matmul__(self, v: Spatial) -> Spatial:
-        """Momentum of the motion `v`."""
+        """Compute the momentum of the motion `v`."""
         ixx, iyy, izz, ixy, ixz, iyz, hx, hy, hz, mass = self.parts
         w, u = v.rot, v.lin
         h = Vec(hx, hy, hz)
@@ -84,7 +84,7 @@ class Inertia(Components):
 
     @classmethod
     def about(cls, principal: Vec, R: Rot, mass, offset: Vec) -> "Inertia":
-        """Inertia of a body about a point, in world axes.
+        """Compute the inertia of a body about a point, in world axes.
 
         Args:
           principal: moments about the body's center of mass, in its inertial frame [kg m^2].
@@ -92,11 +92,13 @@ class Inertia(Components):
           mass: [kg].
           offset: center of mass minus the point [m].
         """
+        # Rotate the principal moments to world axes.
         a, b, c = R.cols
         sx, sy, sz = a.scale(principal.x), b.scale(principal.y), c.scale(principal.z)
         x, y, z = offset.parts
         h = offset.scale(mass)
 
+        # Entry of R diag(principal) R'; the parallel-axis terms follow below.
         def turn(i: int, j: int):
             return sx.parts[i] * a.parts[j] + sy.parts[i] * b.parts[j] + sz.parts[i] * c.parts[j]
 

@@ -18,7 +18,7 @@ class Vec(Components):
     z: jax.Array
 
     def cross(self, other: "Vec") -> "Vec":
-        """self x other."""
+        """Compute self x other."""
         ax, ay, az = self.parts
         bx, by, bz = other.parts
         return Vec(
@@ -28,13 +28,13 @@ class Vec(Components):
         )
 
     def norm(self):
-        """Length; its gradient at the zero vector is zero."""
+        """Return the norm; its gradient at the zero vector is zero."""
         return safe_sqrt(self.dot(self))
 
     def normalize(self, fallback: "Vec | None" = None) -> "Vec":
-        """Unit vector; a vector shorter than MINVAL becomes `fallback` (default: the x axis)."""
+        """Normalize; a vector shorter than MINVAL becomes `fallback` (default: the x axis)."""
         length = self.norm()
-        good = ~(length < MINVAL)  # what is no number stays none, so that it is noticed
+        good = ~(length < MINVAL)  # NaN stays NaN, so that it is noticed
         unit = self.scale(1 / jnp.where(good, length, 1.0))
         other = fallback or Vec(
             jnp.ones_like(length), jnp.zeros_like(length), jnp.zeros_like(length)

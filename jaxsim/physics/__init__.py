@@ -1,6 +1,6 @@
-"""The physics: from a state to the next one. `forward.py` is the list of its stages.
+"""Physics of one step, from a state to the next. `forward.py` lists the stages in order.
 
-The public functions are in `api.py`; those that others build upon are named here.
+`api.py` defines the public functions. Those that other packages build upon are imported here.
 """
 
 from jaxsim.physics.api import forward as forward

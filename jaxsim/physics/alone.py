@@ -1,14 +1,15 @@
-"""The stages as a program calls them one by one, in MuJoCo's cut.
+"""Standalone pipeline stages with MuJoCo's stage boundaries.
 
 `forward` is
 
     fwd_position  sensor_pos  fwd_velocity  sensor_vel  fwd_actuation  fwd_acceleration  solve
     sensor_acc
 
-and `step` an integrator after it. Inside a step (forward.py) the rows are made with the velocities,
-which their reference depends on, and the acceleration without constraints is the first turn of the
-solver. Called alone each stage ends with what MuJoCo's has computed; what one does not hand to the
-next because no Data carries it is found again (resume.py).
+and `step` adds an integrator. The stages of a step (forward.py) have other boundaries: constraint
+rows are made after the velocities, on which their reference acceleration depends, and the
+unconstrained acceleration is iteration 0 of the solver. The functions here regroup them, so that
+each stage computes what its counterpart in MuJoCo does. Intermediate values that no Data carries
+are recomputed (resume.py). Each stage declares its reads and writes with `@stage`.
 """
 
 import jax.numpy as jnp
@@ -49,7 +50,10 @@ from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
     ),
 )
 def fwd_kinematics(m: Model, d: Data) -> Data:
-    """Poses of everything: the stages kinematics, com_pos, camlight, flex and tendon."""
+    """Compute all poses: the stages kinematics, com_pos, camlight, flex and tendon.
+
+    Corresponds to `mj_fwdKinematics` in MuJoCo.
+    """
     for part in (kinematics, com_pos, camlight, flex, tendon):
         d = part(m, d)
     return d
@@ -66,7 +70,10 @@ def fwd_kinematics(m: Model, d: Data) -> Data:
     ),
 )
 def fwd_position(m: Model, d: Data) -> Data:
-    """What follows from the configuration: poses, mass matrix, contacts, moments, row counts."""
+    """Compute what depends on positions: poses, inertia matrix, contacts, moments, row counts.
+
+    Corresponds to `mj_fwdPosition` in MuJoCo.
+    """
     return make_constraint(m, _fwd_position(m, d))
 
 
@@ -78,16 +85,18 @@ def fwd_position(m: Model, d: Data) -> Data:
     writes="contact ne nf nl nefc",
 )
 def make_constraint(m: Model, d: Data) -> Data:
-    """Counts the constraint rows of a state, and says where those of each contact begin.
+    """Count the constraint rows of a state, and store the address of the first row of each contact.
 
-    A Data that keeps `efc_J` and its kin gets the rows; forces they have after `solve`.
+    A Data that keeps `efc_J` and related fields receives the rows; their forces follow in `solve`.
+    Corresponds to `mj_makeConstraint` in MuJoCo.
     """
+    # The rows need velocities, but only results that depend on positions are returned.
     made = constraints(m, com_vel(m, tendon_velocity(m, d)))
     made = list_rows(m, made.replace(qacc=jnp.zeros_like(d.qvel)))
     return d.replace(**{name: getattr(made, name) for name in MADE})
 
 
-# of rows: what depends on accelerations
+# Fields of rows that depend on accelerations.
 OF_ACCELERATION = ("efc_force", "efc_b", "efc_state")
 MADE = (
     *("contact", "ne", "nf", "nl", "nefc", "nisland", "tree_island"),
@@ -106,8 +115,10 @@ MADE = (
     ),
 )
 def fwd_velocity(m: Model, d: Data) -> Data:
-    """What follows from the velocity: velocities of bodies, tendons and actuators; passive and bias
-    forces."""
+    """Compute what depends on velocities: body, tendon, actuator velocity; passive, bias force.
+
+    Corresponds to `mj_fwdVelocity` in MuJoCo.
+    """
     return velocity_forces(m, d)
 
 
@@ -122,10 +133,12 @@ def fwd_velocity(m: Model, d: Data) -> Data:
     writes="qfrc_smooth qacc_smooth",
 )
 def fwd_acceleration(m: Model, d: Data) -> Data:
-    """Force and acceleration without constraints.
+    """Compute the smooth force, and the acceleration without constraints.
 
-    qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
-    M qacc_smooth = qfrc_smooth
+        qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
+        M qacc_smooth = qfrc_smooth
+
+    Corresponds to `mj_fwdAcceleration` in MuJoCo.
     """
     new = smooth_force(m, d)
     new = new.replace(qacc_smooth=smooth_acceleration(m, new))
@@ -143,11 +156,12 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
     writes="solver_niter solver contact qacc_smooth qfrc_constraint qacc",
 )
 def solve(m: Model, d: Data) -> Data:
-    """The acceleration and the constraint force, of `qfrc_smooth` and the constraint rows.
+    """Compute acceleration and constraint force from `qfrc_smooth` and the constraint rows.
 
-    The rows are made of the poses, the velocity and the list of contacts in `d`, as the caller may
-    have changed them: a contact pushes as its `dist`, `pos`, `frame`, `friction`, ... say, and has
-    rows if `efc_address` is not -1. As in `step`, the solver starts from `qacc_warmstart`.
+    The rows are made from the poses, the velocity and the list of contacts in `d`, which the caller
+    may have changed: a contact acts according to its `dist`, `pos`, `frame`, `friction`, ..., and
+    has rows unless its `efc_address` is -1. As in `step`, the solver starts from `qacc_warmstart`.
+    Corresponds to `mj_fwdConstraint` in MuJoCo.
     """
     return fwd_constraint(m, d)
 
@@ -161,13 +175,19 @@ def solve(m: Model, d: Data) -> Data:
     writes="cacc cfrc_int cfrc_ext",
 )
 def rne_postconstraint(m: Model, d: Data) -> Data:
-    """Accelerations of bodies, and the forces between them: `cacc`, `cfrc_ext`, `cfrc_int`."""
+    """Compute accelerations of bodies and the forces between them: `cacc`, `cfrc_ext`, `cfrc_int`.
+
+    Corresponds to `mj_rnePostConstraint` in MuJoCo.
+    """
     return body_forces(m, body_acceleration(m, d))
 
 
 @stage(reads="qvel site_xpos subtree_com ten_J cvel cdof_dot qfrc_bias", writes="qfrc_bias")
 def tendon_bias(m: Model, d: Data) -> Data:
-    """Adds the bias force of tendons with armature to `qfrc_bias`; `fwd_velocity` has done so."""
+    """Add the bias force of tendons with armature to `qfrc_bias`; `fwd_velocity` includes it.
+
+    Corresponds to `mj_tendonBias` in MuJoCo.
+    """
     force = _tendon_bias(m, d)
     return d if force is None else d.replace(qfrc_bias=d.qfrc_bias + force)
 
@@ -181,7 +201,10 @@ def tendon_bias(m: Model, d: Data) -> Data:
     writes="time qpos qvel act history plastic qacc_warmstart",
 )
 def euler(m: Model, d: Data) -> Data:
-    """The state one time step after `forward`, semi-implicit, with the dampers of dofs implicit."""
+    """Advance the state one time step after `forward`: semi-implicit Euler, implicit damping.
+
+    Corresponds to `mj_Euler` in MuJoCo.
+    """
     return single_step(m, _falling_asleep(m, d), IntegratorType.EULER)
 
 
@@ -195,10 +218,11 @@ def euler(m: Model, d: Data) -> Data:
     writes="time qpos qvel act history plastic qacc_warmstart",
 )
 def implicit(m: Model, d: Data) -> Data:
-    """The state one time step after `forward`, forces implicit in velocity.
+    """Advance the state by one time step after `forward`, with forces implicit in velocity.
 
-    With the integrator implicit passive, actuator and bias forces; else as implicitfast has it, the
-    first two, made symmetric.
+    The integrator `implicit` takes passive, actuator and bias forces implicitly; any other setting
+    runs `implicitfast`, which takes the first two, symmetrized. Corresponds to `mj_implicit` in
+    MuJoCo.
     """
     full = m.opt.integrator == IntegratorType.IMPLICIT
     kind = IntegratorType.IMPLICIT if full else IntegratorType.IMPLICITFAST
@@ -214,12 +238,15 @@ def implicit(m: Model, d: Data) -> Data:
     writes="time qpos qvel act history plastic qacc_warmstart",
 )
 def rungekutta4(m: Model, d: Data) -> Data:
-    """The state one time step after `forward`, by the classical Runge-Kutta method."""
+    """Advance the state by one time step after `forward`, by the classical Runge-Kutta method.
+
+    Corresponds to `mj_RungeKutta` in MuJoCo.
+    """
     return rk4(m, _falling_asleep(m, d))
 
 
 def _falling_asleep(m: Model, d: Data) -> Data:
-    """With what the dynamics of trees that fall asleep now need: they are found again."""
+    """Recompute what the dynamics of trees that fall asleep in this step need."""
     return resumed(m, d, OF_POSITION) if sleeps(m) else d
 
 

@@ -1,9 +1,9 @@
-"""The physics as public functions of one world, to be used under jit, vmap, grad and scan.
+"""Public physics functions of one world, for use under jit, vmap, grad and scan.
 
 The names are MuJoCo's without the prefix. `step`, `forward`, `inverse`, `constraint_rows`, mass
-matrix and Jacobians compute all they need from the state. A single stage reads the results of the
-stages before it; what its Data does not carry is found again from what it does (resume.py), or the
-stage says what it lacks.
+matrix and Jacobians compute everything they need from the state. A single stage reads the results
+of the stages before it: fields that its Data does not carry are recomputed (resume.py), or the
+stage raises an error that names the missing field.
 """
 
 import jax
@@ -71,16 +71,16 @@ compare_fwd_inv = public(_compare_fwd_inv)
 constraint_rows = public(_constraint_rows)
 island = public(_island)
 
-# what `step` does with a bad state, one check after another
+# Checks of `step` for an invalid state, in order.
 check_pos = public(_check_pos)
 check_vel = public(_check_vel)
 check_acc = public(_check_acc, callbacks=True, stage=Stage(frozenset({"qacc"}), frozenset()))
 
-# from the results of a step
+# Functions of the results of a step.
 contact_force = public(_contact_force)
 contact_forces = public(_contact_forces)
 
-# stages, in the order of a step; those of `alone` are made of the others
+# Stages in the order of a step; those of `alone` combine several stages of forward.py.
 fwd_kinematics = public(alone.fwd_kinematics)
 fwd_position = public(alone.fwd_position)
 kinematics = public(_kinematics)
@@ -111,18 +111,18 @@ euler = public(alone.euler)
 implicit = public(alone.implicit)
 rungekutta4 = public(alone.rungekutta4)
 inv_constraint = public(_inv_constraint)
-# under the names of their other places in MuJoCo's list
+# Aliases: MuJoCo has several names for these stages.
 fwd_constraint = solve
 inv_position = fwd_position
 inv_velocity = fwd_velocity
 make_m = crb
 
-# configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2)
+# Configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2).
 integrate_pos = public(_integrate_pos)
 differentiate_pos = public(_differentiate_pos)
 normalize_quat = public(_normalize_quat)
 
-# from the configuration alone
+# Functions of the configuration.
 full_m = public(mass_matrix.full_m)
 add_m = public(mass_matrix.add_m)
 mul_m = public(mass_matrix.mul_m)
@@ -141,7 +141,7 @@ local_to_global = public(_local_to_global)
 apply_ft = public(body_jacobian.apply_ft)
 angmom_mat = public(body_jacobian.angmom_mat)
 
-# from the state: positions and velocities
+# Functions of the state: positions and velocities.
 jac_dot = public(body_jacobian.jac_dot)
 mul_jac_vec = public(_mul_jac_vec)
 mul_jac_t_vec = public(_mul_jac_t_vec)
@@ -152,23 +152,24 @@ project_constraint = public(_project_constraint)
 def geom_distance(
     m: Model, d: Data, geom1: Array | int | str, geom2: Array | int | str, distmax: Array | float
 ) -> tuple[jax.Array, jax.Array]:
-    """Smallest signed distance of two geoms, and the segment between their nearest points.
+    """Compute the smallest signed distance of two geoms, and the nearest points.
 
-    It depends on the configuration alone, and does not ask whether the geoms can touch.
+    The distance depends on the configuration alone; contact filters do not apply. Corresponds to
+    `mj_geomDistance` in MuJoCo.
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos and the poses of mocap bodies are used.
       geom1, geom2: ids or names of the geoms.
-      distmax: how far to look [m].
+      distmax: largest distance to detect [m].
 
     Returns:
       dist (), negative in penetration [m]; `distmax` if the geoms are no nearer. fromto (6,): the
-      points of the first and of the second geom, in the world [m]; zeros if there is no such
-      distance.
+      points of the first and of the second geom, in world coordinates [m]; zeros if the distance
+      exceeds `distmax`.
 
     Raises:
-      ValueError: there is no such geom, or one of an `sdf` geom whose signed distance is not known.
+      ValueError: a geom does not exist, or is an `sdf` geom whose signed distance is not known.
     """
     check_model("geom_distance", m)
     return _geom_distance(m, d, *given_geoms(m, geom1, geom2), distmax)
@@ -178,12 +179,14 @@ _geom_distance = public(_of_geoms)
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:
-    """Inverse dynamics of the bodies alone: M qacc + bias force, without armature.
+    """Compute inverse dynamics of the bodies alone: M qacc + bias force, without armature.
+
+    Corresponds to `mj_rne` in MuJoCo.
 
     Args:
       m: the model.
       d: a world after `com_vel`.
-      flg_acc: with the acceleration `d.qacc`; without it, at zero.
+      flg_acc: include the acceleration `d.qacc`; False: at zero acceleration.
 
     Returns:
       Generalized force, (nv,) [N or N m].

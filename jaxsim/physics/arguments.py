@@ -1,7 +1,7 @@
-"""What a public function is given, checked field by field against the declarations.
+"""Validation of the arguments of public functions, field by field against the declarations.
 
-Shapes and types are known while a program is traced: the check costs nothing when it runs. A wrong
-shape would otherwise broadcast into a wrong number, or fail far inside under another name.
+Shapes and dtypes are known while a program is traced, so the check costs nothing at run time. A
+wrong shape would otherwise broadcast into a wrong value, or fail deep inside under another name.
 """
 
 import operator
@@ -21,9 +21,9 @@ from jaxsim.model.structure import Structure, derived
 
 Shape = tuple[int, ...]
 
-MOST_CONTACTS = 2**20  # that a world may have room for
+MOST_CONTACTS = 2**20  # largest contact capacity of a world
 
-# arguments besides Model and Data, by name: their shapes; "function.name" where one differs
+# Shapes of the arguments besides Model and Data, by name; "function.name" where one differs.
 ARRAYS: dict[str, tuple[str | int, ...]] = {
     "qpos": ("nq",),
     "qpos1": ("nq",),
@@ -56,7 +56,7 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
 
 
 def check_callbacks(function: str, m: Model) -> None:
-    """Raises ValueError if what is to be called is no function."""
+    """Raise ValueError if a callback is not a function."""
     for name, value in vars(m.callbacks or Callbacks()).items():
         if not (value is None or callable(value)):
             raise ValueError(
@@ -65,15 +65,16 @@ def check_callbacks(function: str, m: Model) -> None:
 
 
 def check_model(function: str, m: Any) -> None:
-    """Raises ValueError if something is not a Model, or its leaves are not those of one model.
+    """Raise ValueError if `m` is not a Model, or its leaves have the wrong shapes.
 
     Raises:
-      UnsupportedError: it cannot be simulated.
+      UnsupportedError: the model cannot be simulated.
     """
     if not isinstance(m, Model):
         remedy = "; make one with jaxsim.put_model" if type(m).__name__ == "MjModel" else ""
         raise ValueError(f"{function}: m: expected a Model, got {type(m).__name__}{remedy}")
     check_supported(m)
+    # For a batched model the message suggests vmap with in_axes.
     for name, value, dims in _leaves(m, m, "m."):
         remedy = (
             "; for many models use jax.vmap, with the axis of each field that has one: "
@@ -83,13 +84,13 @@ def check_model(function: str, m: Any) -> None:
 
 
 def check_data(function: str, m: Model, d: Any, worlds: Shape = ()) -> None:
-    """Raises ValueError if something is not a Data, or its fields are not those of the model.
+    """Raise ValueError if `d` is not a Data, or its fields do not have the shapes of the model.
 
     Args:
       function: the caller, for messages.
-      m: the model, which is one.
-      d: what should be a Data of it.
-      worlds: leading axes that each field should have; () for one world.
+      m: the model, without leading axes.
+      d: expected to be a Data of that model.
+      worlds: leading axes that each field must have; () for one world.
     """
     if not isinstance(d, Data):
         raise ValueError(f"{function}: d: expected a Data, got {type(d).__name__}")
@@ -99,7 +100,8 @@ def check_data(function: str, m: Model, d: Any, worlds: Shape = ()) -> None:
 
 
 def check_count(name: str, value: Any, most: int | None = None) -> int:
-    """A number of things as an int; ValueError if it is none, or more than `most`."""
+    """Return a count as an int; raise ValueError if it is not an integer in 0..`most`."""
+    # Booleans are integers in Python, but not counts.
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ValueError(f"{name}: expected a whole number, got {brief(value)}")
     count = operator.index(value)
@@ -120,9 +122,10 @@ def check_room(contacts: Any, pairs: Any = None) -> None:
 
 
 def check_smooth(value: Any) -> float | None:
-    """A length over which contacts are felt, or None; ValueError if it is none."""
+    """Return a smoothing length of contacts as float, or None; raise ValueError if invalid."""
     if value is None:
         return None
+    # Finite, nonnegative scalar.
     real = isinstance(value, int | float | np.number | jax.Array | np.ndarray)
     length = float(value) if real and not isinstance(value, bool) and np.ndim(value) == 0 else -1.0
     if not 0 <= length < np.inf:
@@ -131,8 +134,9 @@ def check_smooth(value: Any) -> float | None:
 
 
 def check_array(function: str, m: Model, name: str, value: Any) -> None:
-    """Raises ValueError if an argument has not the shape that its name stands for."""
+    """Raise ValueError if an argument does not have the shape declared in `ARRAYS`."""
     own = f"{function}.{name}"
+    # A key "function.argument" has priority.
     symbols = ARRAYS[own if own in ARRAYS else name]
     if symbols == ("rows",):  # as many as constraint_rows has, which that function knows
         symbols = np.shape(value)[:1]
@@ -140,24 +144,25 @@ def check_array(function: str, m: Model, name: str, value: Any) -> None:
     _check(function, m, name, value, dims, "; for many worlds use jax.vmap")
 
 
-# kinds of objects that functions ask of: how many a model has
+# Kinds of objects that functions take ids of, with the field that counts them.
 COUNTS = {"body": "nbody", "geom": "ngeom", "site": "nsite", "camera": "ncam"}
 
 
 def object_id(function: str, m: Model, name: str, which: Any, kind: str | None = None) -> Any:
-    """The id of an object given by id or name; an id that is traced, or several, as they are.
+    """Return the id of an object given by id or name; traced ids and arrays pass unchecked.
 
     Args:
       function: the caller, for messages.
       m: the model.
-      name: of the argument.
-      which: name, number or array.
-      kind: of the object, a key of `COUNTS`; None: the argument is named after it.
+      name: name of the argument.
+      which: name, id or array of ids.
+      kind: kind of the object, a key of `COUNTS`; None: derived from the argument's name.
 
     Raises:
-      ValueError: there is no such object.
+      ValueError: no such object exists.
     """
     kind = kind or name.rstrip("12")
+    # Names are resolved by the model; traced ids pass.
     if isinstance(which, str):
         return name2id(m, kind, which)
     if isinstance(which, jax.core.Tracer) or np.ndim(which):
@@ -172,7 +177,7 @@ def object_id(function: str, m: Model, name: str, which: Any, kind: str | None =
 
 
 def check_points(function: str, m: Model, name: str, value: Any) -> None:
-    """Raises ValueError if an argument is neither a vector nor an array of some."""
+    """Raise ValueError if an argument is neither a vector (3,) nor an array (n, 3)."""
     shape = np.shape(value)
     if len(shape) not in (1, 2) or shape[-1] != 3:
         raise ValueError(f"{function}: {name}: expected shape (3,) or (n, 3), got {brief(value)}")
@@ -180,7 +185,8 @@ def check_points(function: str, m: Model, name: str, value: Any) -> None:
 
 
 def check_as_many(function: str, **points: Any) -> None:
-    """Raises ValueError if arrays of vectors are not equally many; one goes with any number."""
+    """Raise ValueError if arrays of vectors differ in length; one vector matches any length."""
+    # A single vector is broadcast, so length 1 is always allowed.
     number = {name: np.shape(value)[0] for name, value in points.items() if np.ndim(value) == 2}
     if len({*number.values()} - {1}) > 1:
         given = ", ".join(f"{n} {name}" for name, n in number.items())
@@ -188,7 +194,8 @@ def check_as_many(function: str, **points: Any) -> None:
 
 
 def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: str) -> None:
-    """Raises ValueError for a wrong shape, or another precision than that of the model."""
+    """Raise ValueError for a wrong shape, or for another precision than the model's."""
+    # Compare shape, then dtype.
     shape = value.shape if hasattr(value, "shape") else _shape(function, name, value, dims)
     if shape != dims:
         extra = len(shape) - len(dims)
@@ -197,7 +204,7 @@ def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: s
     given, wanted = getattr(value, "dtype", None), m.qpos0.dtype
     if given == wanted or given is None or not np.issubdtype(given, np.floating):
         return
-    if not isinstance(value, jax.Array):  # an array of numpy comes in the precision of JAX
+    if not isinstance(value, jax.Array):  # a numpy array takes JAX's default precision
         given = jax.dtypes.canonicalize_dtype(given)
     if given != wanted:
         raise ValueError(
@@ -207,7 +214,7 @@ def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: s
 
 
 def _shape(function: str, name: str, value: Any, dims: Shape) -> Shape:
-    """The shape of a number; a list would be a tree of numbers, not an array."""
+    """Return the shape of a scalar; a list would be a tree of scalars, not an array."""
     if not isinstance(value, int | float):
         kind = type(value).__name__
         raise ValueError(f"{function}: {name}: expected an array of shape {dims}, got a {kind}")
@@ -215,7 +222,7 @@ def _shape(function: str, name: str, value: Any, dims: Shape) -> Shape:
 
 
 def _leaves(m: Model, record: Record, prefix: str) -> Iterator[tuple[str, Any, Shape]]:
-    """Name, value and declared shape of every array that a record has."""
+    """Yield name, value and declared shape of every array that a record has."""
     for name, dims in _declared(m)[type(record)]:
         value = getattr(record, name)
         if dims is not None and value is not None:
@@ -226,7 +233,7 @@ def _leaves(m: Model, record: Record, prefix: str) -> Iterator[tuple[str, Any, S
 
 @derived
 def _declared(s: Structure) -> dict[type, tuple[tuple[str, Shape | None], ...]]:
-    """Names and shapes of the fields of each record; None for a record of its own."""
+    """Return names and shapes of the fields of each record; None for a nested record."""
     return {
         record: tuple(
             (name, f.dims(s.sizes) if f.nested is None else None)

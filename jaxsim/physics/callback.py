@@ -1,6 +1,7 @@
-"""Callbacks in a step: functions of one world of a user, called for all worlds.
+"""User callbacks in a step: functions of one world, called for all worlds.
 
-`model/callbacks.py` says what they are given and return.
+`model/callbacks.py` documents their arguments and results. A callback is written for one world in
+the user's layout and is batched by `as_one_world`. Corresponds to MuJoCo's `mjcb_*` callbacks.
 """
 
 from collections.abc import Callable
@@ -17,28 +18,30 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import as_one_world, unpack_values
 from jaxsim.physics.arrays.select import take
 
-# what a control callback may set: MuJoCo's mjSTATE_USER
+# Fields that a control callback may set: MuJoCo's mjSTATE_USER.
 INPUTS = (
     *("ctrl", "qfrc_applied", "xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata"),
 )
 
 
 def has(m: Model, name: str) -> bool:
-    """Whether the user has given a callback."""
+    """Return True if the user has given the callback `name`."""
     return m.callbacks is not None and getattr(m.callbacks, name) is not None
 
 
 def control(m: Model, d: Data) -> Data:
-    """The inputs that the control callback sets, when positions and velocities are known."""
+    """Apply the control callback, after positions and velocities are known (`mjcb_control`)."""
     if not has(m, "control") or m.opt.disableflags & DisableBit.ACTUATION:
         return d
 
     def inputs(m: Model, d: Data, function: Callable) -> dict[str, Array]:
+        # Call the user's function, and find the fields that it replaced.
         new = function(m, d)
         if not isinstance(new, Data):
             raise ValueError(
                 f"callback control: expected a Data, d.replace(ctrl=...), got {brief(new)}"
             )
+        # Compare by identity: the callback returns a modified copy of its input.
         changed = [n for n in Data.fields if getattr(new, n) is not getattr(d, n)]
         for name in changed:
             if name not in INPUTS:
@@ -57,36 +60,36 @@ def control(m: Model, d: Data) -> Data:
 
 
 def inputs_of(m: Model, d: Data) -> dict[str, Any]:
-    """The inputs of a stage, which go on to the next one if a control callback may set them."""
+    """Return the inputs to pass on to the next stage, if a control callback may have set them."""
     return {n: getattr(d, n) for n in INPUTS} if has(m, "control") else {}
 
 
 def passive_force(m: Model, d: Data) -> Array:
-    """The passive force of the callback, `[nv, *W]`."""
+    """Return the force of the passive callback, `[nv, *W]` (`mjcb_passive`)."""
     return _numbers(m, d, "passive", (), (m.nv,))
 
 
 def of_actuators(m: Model, d: Data, name: str, i: np.ndarray, number: int, none: float) -> Array:
-    """What a callback says of actuators `i`, `[number, *W]`; without one `none`."""
+    """Return what a callback computes for actuators `i`, `[number, *W]`; `none` without one."""
     if not has(m, name):
         return jnp.full_like(take(d.actuator_length, np.zeros(number, int)), none)
     return _numbers(m, d, name, (i,), (number,))
 
 
 def readings(m: Model, d: Data, at: Stage, i: np.ndarray) -> Array:
-    """The numbers of user sensors `i`, one sensor after another, `[n, *W]`."""
+    """Return the values of user sensors `i`, concatenated, `[n, *W]` (`mjcb_sensor`)."""
     if not has(m, "sensor"):
         return jnp.zeros((int(np.sum(m.sensor_dim[i])), *d.qpos.shape[1:]), d.qpos.dtype)
     return _numbers(m, d, "sensor", (at, i), (int(np.sum(m.sensor_dim[i])),))
 
 
 def kept_apart(m: Model, d: Data, geom1: np.ndarray, geom2: np.ndarray) -> Array:
-    """Which pairs of geoms do not touch, `[n, *W]` bool."""
+    """Return which pairs of geoms the user excludes, `[n, *W]` bool (`mjcb_contactfilter`)."""
     return _numbers(m, d, "contactfilter", (geom1, geom2), geom1.shape) != 0
 
 
 def _numbers(m: Model, d: Data, name: str, given: tuple, shape: tuple[int, ...]) -> Array:
-    """What a callback returns, `[*shape, *W]`."""
+    """Call a callback for each world, and check the shape of its result, `[*shape, *W]`."""
 
     def one(m: Model, d: Data, function: Callable) -> Array:
         out = jnp.asarray(function(m, d, *given), m.qpos0.dtype)
@@ -98,6 +101,6 @@ def _numbers(m: Model, d: Data, name: str, given: tuple, shape: tuple[int, ...])
 
 
 def _called(m: Model, d: Data, name: str, one: Callable) -> Any:
-    """`one(m, d, callback)` of each world; of the callback's own numbers those of that world."""
+    """Call `one(m, d, callback)` per world; arrays that the callback captured are that world's."""
     function = getattr(m.callbacks, name)
     return as_one_world(one, m.converted({"callbacks": None}, native=True), d, function)

@@ -1,8 +1,8 @@
-"""Whether a step and its constraint solver are one operation: under the discrete integrator.
+"""Test for the discrete integrator, under which a step and its solver are one operation.
 
-What that changes: the inertia of the solver (integrate/metric.py), the rows of the constraints
-(constraint/impedance.py, constraint/weigh.py), and what `qacc` means, the change of velocity in a
-step divided by its length.
+It changes the inertia of the solver (integrate/metric.py), the constraint rows
+(constraint/impedance.py, constraint/weigh.py) and the meaning of `qacc`: the change of velocity
+over a step divided by its length.
 """
 
 from jaxsim.enums import IntegratorType
@@ -10,5 +10,5 @@ from jaxsim.model.model import Model
 
 
 def is_discrete(m: Model) -> bool:
-    """Whether a model's integrator is the discrete one."""
+    """Return True if the model's integrator is the discrete one."""
     return m.opt.integrator == IntegratorType.DISCRETE

@@ -1,6 +1,8 @@
-"""One step of the physics, as the list of its stages. Everything is found from here.
+"""Forward dynamics of one step, as the list of its stages.
 
-MuJoCo's documentation, Programming: Simulation loop; Computation: Forward dynamics.
+MuJoCo's documentation, Programming: Simulation loop; Computation: Forward dynamics. Each stage is a
+pure function `(m, d) -> d` with declared reads and writes (stage.py), in a module of its own; this
+module calls them in order and runs the constraint solver. Standalone stages: alone.py.
 """
 
 from collections.abc import Callable
@@ -63,7 +65,9 @@ from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
 
 def forward(m: Model, d: Data) -> Data:
-    """Forward dynamics: everything that follows from state and inputs, up to `qacc` and sensors.
+    """Compute everything that follows from state and inputs, up to `qacc` and sensors.
+
+    Corresponds to `mj_forward` in MuJoCo.
 
     Example:
       >>> level = d.replace(qpos=jnp.full(1, jnp.pi / 2))  # a pendulum held level
@@ -74,39 +78,40 @@ def forward(m: Model, d: Data) -> Data:
 
 
 def step1(m: Model, d: Data) -> Data:
-    """What follows from positions and velocities, sensors among it.
+    """Compute what follows from positions and velocities, including their sensors.
 
-    Forces, accelerations and the sensors of these stay what they were.
+    Forces, accelerations and acceleration-stage sensors keep their values. Corresponds to
+    `mj_step1` in MuJoCo.
     """
     return to_velocity(m, to_position(m, d))
 
 
 def from_velocity(m: Model, d: Data, sensors: bool = True) -> Data:
-    """The rest of the forward dynamics, from the stages of the configuration on."""
+    """Run the forward dynamics from the velocity stages on."""
     return from_control(m, to_velocity(m, d, sensors), sensors)
 
 
 def to_position(m: Model, d: Data, sensors: bool = True) -> Data:
-    """The stages of the configuration, with their sensors and the potential energy."""
+    """Run the position stages, with their sensors and the potential energy."""
     d = fwd_position(m, d)
     d = sensor_pos(m, d) if sensors else d
     return energy_pos(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
 
 
 def to_velocity(m: Model, d: Data, sensors: bool = True) -> Data:
-    """The stages of the velocity, with their sensors and the kinetic energy."""
+    """Run the velocity stages, with their sensors and the kinetic energy."""
     d = fwd_velocity(m, d)
     d = sensor_vel(m, d) if sensors else d
     return energy_vel(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
 
 
 def from_control(m: Model, d: Data, sensors: bool = True) -> Data:
-    """The rest of the forward dynamics, from the controls on."""
+    """Run the forward dynamics from the control callback on."""
     return from_actuation(m, control(m, d), sensors)
 
 
 def from_actuation(m: Model, d: Data, sensors: bool = True) -> Data:
-    """The rest of the forward dynamics, when controls are set."""
+    """Run the forward dynamics from actuation on."""
     d = fwd_actuation(m, d)
     d = smooth_force(m, d)
     d = fwd_constraint(m, d)
@@ -114,8 +119,9 @@ def from_actuation(m: Model, d: Data, sensors: bool = True) -> Data:
 
 
 def fwd_position(m: Model, d: Data) -> Data:
-    """What follows from the configuration."""
+    """Run the position stages; corresponds to `mj_fwdPosition` in MuJoCo."""
     moved = kinematics(m, d)
+    # Sleeping trees: wake those whose state or inputs changed, before their poses are used.
     if sleeps(m):
         d = wake_disturbed(m, d, moved) if may_stir(m) else moved
     else:
@@ -124,6 +130,7 @@ def fwd_position(m: Model, d: Data) -> Data:
     d = camlight(m, d)
     d = flex(m, d)
     d = tendon(m, d)
+    # Coupling by tendons, contacts and equalities wakes trees, once each is computed.
     d = wake_by_tendons(m, d) if may_stir(m) else d
     d = crb(m, d)
     d = collision(m, d)
@@ -133,12 +140,12 @@ def fwd_position(m: Model, d: Data) -> Data:
 
 
 def fwd_velocity(m: Model, d: Data) -> Data:
-    """What follows from the velocity; the constraint rows, whose reference depends on it."""
+    """Run the velocity stages and make the constraint rows, whose reference depends on velocity."""
     return constraints(m, velocity_forces(m, d))
 
 
 def velocity_forces(m: Model, d: Data) -> Data:
-    """Velocities of bodies, tendons and actuators; passive and bias forces."""
+    """Compute velocities of bodies, tendons and actuators, and passive and bias forces."""
     before = d
     d = tendon_velocity(m, d)
     d = actuator_velocity(m, d)
@@ -150,12 +157,12 @@ def velocity_forces(m: Model, d: Data) -> Data:
 
 
 def constraints(m: Model, d: Data) -> Data:
-    """The constraint rows, and the islands that they make of trees that may sleep."""
+    """Make the constraint rows; in models with sleeping trees also the islands."""
     d = make_rows(m, d)
     return islands(m, d) if sleeps(m) else d
 
 
-# of the dofs, at rest
+# Forces of dofs that sleeping trees keep unchanged.
 FORCES = (
     *("qfrc_spring", "qfrc_damper", "qfrc_gravcomp", "qfrc_fluid", "qfrc_adhesion"),
     *("qfrc_passive", "qfrc_bias"),
@@ -163,7 +170,7 @@ FORCES = (
 
 
 def fwd_actuation(m: Model, d: Data) -> Data:
-    """Actuator forces and activation rates."""
+    """Compute actuator forces and activation rates."""
     return actuation(m, d)
 
 
@@ -175,7 +182,7 @@ def fwd_actuation(m: Model, d: Data) -> Data:
     writes="qfrc_smooth",
 )
 def smooth_force(m: Model, d: Data) -> Data:
-    """Force of everything except constraints.
+    """Compute the sum of all forces except constraint forces.
 
     qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
     """
@@ -198,37 +205,38 @@ def smooth_force(m: Model, d: Data) -> Data:
     ),
 )
 def fwd_constraint(m: Model, d: Data) -> Data:
-    """Acceleration without and with constraints; constraint force.
+    """Solve for the acceleration without and with constraints, and for the constraint force.
 
-    M qacc_smooth = qfrc_smooth
-    M qacc = qfrc_smooth + qfrc_constraint, the solution of the convex problem of the step; where
-    the model has no-slip iterations, what these make of it
+        M qacc_smooth = qfrc_smooth
+        M qacc = qfrc_smooth + qfrc_constraint
 
-    Under the discrete integrator M is the inertia of the step, and positions push as they are at
-    its end: see integrate/metric.py.
-
-    What sleeps takes no part: the solver sees it at rest. MuJoCo leaves it the acceleration without
-    constraints that it had when it fell asleep.
+    `qacc` minimizes the convex problem of the step (solver/problem.py), and is then updated by
+    no-slip iterations if the model has them. Under the discrete integrator M is the inertia of the
+    step, and position-dependent forces are those at its end (integrate/metric.py). Sleeping trees
+    are excluded: the solver sees them at rest, and they keep the unconstrained acceleration with
+    which they fell asleep, as in MuJoCo. Corresponds to `mj_fwdConstraint` in MuJoCo.
     """
     if not sleeps(m):
         return _constrained(m, d)
     if all_sleep():
         return _at_rest(m, d)
+    # Solve with sleeping dofs force-free, then restore their values.
     awake = dof_awake(m, d)
     rest = {n: jnp.where(awake, getattr(d, n), 0) for n in ("qfrc_smooth", "qacc_warmstart")}
     new = _constrained(m, d.replace(**rest))
+    # Restore sleeping dofs, which keep the acceleration with which they fell asleep.
     new = waiting(m, d, new, ("qacc_smooth",))
     qacc = jnp.where(awake, new.qacc, new.qacc_smooth)
     return new.replace(qacc=qacc, qfrc_smooth=d.qfrc_smooth, qacc_warmstart=d.qacc_warmstart)
 
 
 def smooth_acceleration(m: Model, d: Data) -> Array:
-    """The acceleration without constraints `[nv, *W]`."""
+    """Compute the acceleration without constraints `[nv, *W]`."""
     return smooth_system(m, d).acceleration()
 
 
 def _at_rest(m: Model, d: Data) -> Data:
-    """The solution where everything sleeps, and there is no row: nothing is asked of the solver."""
+    """Return the trivial solution where all trees sleep and no row exists, without a solver."""
     zero, acc = jnp.zeros_like(d.qvel), d.qacc_smooth
     none = jnp.zeros((1, *zero.shape[1:]), jnp.int32)
     d = d.replace(qacc=acc, qfrc_constraint=zero, solver_niter=none)
@@ -236,9 +244,10 @@ def _at_rest(m: Model, d: Data) -> Data:
 
 
 def _constrained(m: Model, d: Data) -> Data:
-    """The solution of the problem of all dofs; under the flag ipc of a model with shells none."""
+    """Solve the problem of all dofs; no solver runs without rows, or where IPC replaces it."""
     system = smooth_system(m, d)
     d = d.replace(rows=weighed_rows(m, d, system.backbone))
+    # No solver: the unconstrained acceleration is the result.
     if d.rows.empty or m.nv == 0 or m.resolves_shells:
         acc = system.acceleration()
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
@@ -249,6 +258,7 @@ def _constrained(m: Model, d: Data) -> Data:
             of_rows = Problem(d.M, d.qfrc_smooth, d.rows).row_forces(acc)
             d = d.replace(forces=jax.tree.map(jnp.zeros_like, of_rows))
         return list_rows(m, system.spinning(m, d))
+    # Primal or dual solver.
     problem = _problem(m, d, system)
     found = solve(problem, _settings(m, d, problem), _method(m, d))
     d = d.replace(
@@ -258,6 +268,7 @@ def _constrained(m: Model, d: Data) -> Data:
         solver_niter=found.niter,
         solver=found.stat,
     )
+    # No-slip post-processing, and the forces of rows where they do not follow from `qacc`.
     if m.opt.noslip_iterations > 0:
         d = _without_slip(m, d, problem, system, found.rows)
     elif m.lists_row_forces:
@@ -268,25 +279,29 @@ def _constrained(m: Model, d: Data) -> Data:
 
 
 def _problem(m: Model, d: Data, system: System) -> Problem:
-    """The problem of all dofs, with M without its zeros where Newton's method takes it so."""
+    """Build the problem of all dofs, with sparse or block-diagonal M where Newton profits."""
     parts = system.parts, solver_parts(m), tied_parts(m)
     problem = Problem(system.inertia, system.force, d.rows, *parts)
     if m.opt.solver != SolverType.NEWTON or m.opt.noslip_iterations > 0:
         return problem
+    # Tree-sparse M: allowed if every row has one nonzero, so that H has the same sparsity.
     if isinstance(system.sparse, TreeMatrix):
+        # One nonzero per row, in the rows and their types.
         of_one_joint = all(
             isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
             for block in d.rows.blocks
         )
         return replace(problem, M=system.sparse) if of_one_joint else problem
+    # Block-diagonal M: for problems that are solved one world at a time.
     one = few(d.qpos) or goes_by_world(problem)
     by_parts = isinstance(system.sparse, Apart) and one and problem.grows_by_parts()
     return replace(problem, M=system.sparse) if by_parts else problem
 
 
 def _settings(m: Model, d: Data, problem: Problem) -> Settings:
-    """How the solver iterates."""
+    """Return tolerances, scaling, warm start and islands for the solver."""
     dense = isinstance(problem.M, jax.Array)
+    # Diagonal of M for scaling; islands for CG and PGS.
     inertia, islands = diagonal(d.M) if dense else problem.M.diagonal, None
     if m.opt.solver != SolverType.NEWTON:
         touched, ties = touched_trees(m, d), passive_ties(m, d)
@@ -301,7 +316,7 @@ def _settings(m: Model, d: Data, problem: Problem) -> Settings:
 
 
 def _method(m: Model, d: Data) -> Callable:
-    """The solver's method, with its limits; it records its iterations if `d` keeps them."""
+    """Return the solver function with its limits; it records statistics if `d` keeps them."""
     limit, records = m.opt.iterations, d.solver is not None
     if m.opt.solver == SolverType.PGS:
         return partial(gauss_seidel, iterations=limit, records=records)
@@ -312,7 +327,8 @@ def _method(m: Model, d: Data) -> Callable:
 def _without_slip(
     m: Model, d: Data, problem: Problem, system: System, rows: RowForces | None
 ) -> Data:
-    """The no-slip iterations, after the solver. From here on forces do not follow from `qacc`."""
+    """Run the no-slip iterations; afterwards the row forces do not follow from `qacc`."""
+    # Problem without regularization, then recompute qacc from the new forces.
     slip = system.for_slip(problem, d.qacc_smooth)
     held = without_slip(m, Start(slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M)))
     qacc = held.qacc

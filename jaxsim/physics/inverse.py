@@ -1,8 +1,8 @@
-"""Inverse dynamics: the force that explains a given acceleration.
+"""Inverse dynamics: the force that produces a given acceleration.
 
 MuJoCo's documentation, Computation: Inverse dynamics. Constraint forces are a function of the
-acceleration, through the residual of each row, so that no solver is needed. Those that the no-slip
-iterations make are no such function: of them inverse dynamics knows nothing, in MuJoCo neither.
+acceleration, through the residual of each row, so that no solver is needed. Forces of no-slip
+iterations are not such a function; inverse dynamics ignores them, as in MuJoCo.
 """
 
 import jax.numpy as jnp
@@ -32,26 +32,27 @@ from jaxsim.physics.stage import stage
 @stage(
     reads=(
         "time qpos qvel act history plastic ctrl xfrc_applied eq_active mocap_pos mocap_quat "
-        "warning warning_lastinfo actuator_force qfrc_actuator qacc sensordata energy"
+        "warning warning_lastinfo actuator_force qfrc_actuator qacc_smooth qacc sensordata energy"
     ),
     writes="qfrc_constraint qfrc_inverse sensordata energy",
 )
 def inverse(m: Model, d: Data) -> Data:
-    """Inverse dynamics: `qfrc_inverse` from qpos, qvel and qacc.
+    """Compute `qfrc_inverse` from qpos, qvel and qacc.
 
         qfrc_inverse = M qacc + qfrc_bias - qfrc_passive - qfrc_constraint
 
-    and under the discrete integrator the same with the inertia of the step (integrate/metric.py).
-
-    At the acceleration of the forward dynamics it is the sum of the applied forces and those of the
-    actuators. Under the invdiscrete flag `qacc` is (next qvel - qvel) / timestep instead.
+    Under the discrete integrator M is the inertia of the step (integrate/metric.py). At the
+    acceleration of the forward dynamics the result is the sum of applied and actuator forces. Under
+    the invdiscrete flag `qacc` is (next qvel - qvel) / timestep instead. Corresponds to
+    `mj_inverse` in MuJoCo.
     """
     return inverse_forces(m, to_velocity(m, to_position(m, d.replace(readings=None))))
 
 
 def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:
-    """The rest of the inverse dynamics, after the stages of position and velocity."""
+    """Run the inverse dynamics after the position and velocity stages."""
     given = d.qacc
+    # Requested acceleration, with the rows of the state.
     d = d.replace(qacc=continuous_acceleration(m, d), forces=None)
     system = unforced_system(m, d)
     d = d.replace(rows=weighed_rows(m, d, system.backbone))
@@ -70,12 +71,14 @@ def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:
     writes="solver_fwdinv qfrc_inverse",
 )
 def compare_fwd_inv(m: Model, d: Data) -> Data:
-    """What forward and inverse dynamics disagree in, after the forward dynamics.
+    """Compare forward and inverse dynamics, after the forward dynamics.
 
-    `solver_fwdinv` has the norms of the differences in the constraint force and in the force that
-    is applied, which shows how far the solver is from the solution. It is zero without rows.
+    `solver_fwdinv` receives the norms of the differences in constraint force and in applied force,
+    which measure how far the solver is from the solution; zero without rows. Corresponds to
+    `mj_compareFwdInv` in MuJoCo.
     """
     back = inv_constraint(m, d.replace(qacc=continuous_acceleration(m, d)))
+    # Compare constraint force and total applied force.
     force = _force(m, back, unforced_system(m, d))
     applied = d.qfrc_applied + d.qfrc_actuator + xfrc_accumulate(m, d)
     differences = (back.qfrc_constraint - d.qfrc_constraint, force - applied)
@@ -90,12 +93,12 @@ def compare_fwd_inv(m: Model, d: Data) -> Data:
 
 
 def continuous_acceleration(m: Model, d: Data) -> Array:
-    """The acceleration `[nv, *W]` that the integrator turns into the given change of velocity.
+    """Return the acceleration `[nv, *W]` that the integrator maps to the change of velocity.
 
         M a = (M + h D) qacc
 
-    Without the invdiscrete flag the given acceleration is continuous already. That of the discrete
-    integrator is what it means itself.
+    Without the invdiscrete flag, and under the discrete integrator, the given acceleration is
+    returned. Corresponds to `mj_discreteAcc` in MuJoCo.
 
     Raises:
       ValueError: the flag is set and the integrator is RK4, whose step has no such inverse.
@@ -104,6 +107,7 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
         return d.qacc
     if m.opt.integrator == IntegratorType.RK4:
         raise ValueError("inverse: the flag invdiscrete needs another integrator than RK4")
+    # Apply the implicit inertia of the integrator, then solve with M.
     inertia = effective_inertia(m, actuation(m, d))
     if inertia is None:
         return d.qacc
@@ -114,14 +118,17 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
 
 
 def _force(m: Model, d: Data, system: System) -> Array:
-    """The force `[nv, *W]` that explains `d.qacc`."""
+    """Compute the force `[nv, *W]` that produces `d.qacc`."""
     force = system.multiply(m, d, d.qacc) - system.force
     return force + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
 
 
 @stage(reads="qacc rows", writes="qfrc_constraint")
 def inv_constraint(m: Model, d: Data) -> Data:
-    """Constraint force at `qacc`: J' f, with f minus the gradient of each row's cost."""
+    """Compute the constraint force J' f at `qacc`; f is minus the gradient of each row's cost.
+
+    Corresponds to `mj_invConstraint` in MuJoCo.
+    """
     if not m.nv or d.rows.empty:
         return d.replace(qfrc_constraint=jnp.zeros_like(d.qacc))
     problem = Problem.of(m, d, d.qacc)

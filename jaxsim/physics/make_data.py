@@ -1,4 +1,4 @@
-"""The state of a world at the start, with the trees that begin asleep; and back to it."""
+"""Initial state of a world, including trees that start asleep; reset and keyframes."""
 
 import warnings
 
@@ -23,7 +23,7 @@ from jaxsim.physics.sleep.trees import report, sleeps
 
 
 def make_data(m: Model, keep: Keep = "default") -> Data:
-    """The state of one world at the reference configuration, at rest; `jaxsim.make_data` says more.
+    """Return the initial state of one world, at rest; see `jaxsim.make_data`.
 
     Args:
       m: the model.
@@ -31,6 +31,7 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
     """
     check_supported(m)
     d = allocate(m, keep)
+    # Trees with the policy INIT need a forward pass.
     if not sleeps(m) or not np.any(m.tree_sleep_policy == SleepPolicy.INIT):
         return d
     d = _begin_asleep(m, d)
@@ -39,13 +40,15 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
 
 
 def reset_data(m: Model, d: Data, where: jax.Array | None = None) -> Data:
-    """The start of the same world: as `make_data`, with the fields that `d` keeps.
+    """Reset worlds to the initial state of `make_data`, with the fields that `d` keeps.
+
+    Corresponds to `mj_resetData` in MuJoCo.
 
     Args:
       m: the model.
       d: one world, or many with a leading axis.
-      where: which worlds, (worlds,) bool, or () of one; the others go on as they are. None: `d` is
-        one world, which begins anew.
+      where: worlds to reset, (worlds,) bool, or () for one; the others keep their state. None: `d`
+        is one world, which is reset.
 
     Example:
       >>> worlds = jaxsim.replicate(d.replace(qpos=jnp.ones(1)), 3)
@@ -54,7 +57,7 @@ def reset_data(m: Model, d: Data, where: jax.Array | None = None) -> Data:
     """
     if where is None and jnp.ndim(d.time):
         raise ValueError(
-            "reset_data: d has many worlds; say which begin anew: where=jnp.ones(worlds, bool)"
+            "reset_data: d has many worlds; specify which to reset: where=jnp.ones(worlds, bool)"
         )
     start = make_data(
         m, [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
@@ -63,25 +66,28 @@ def reset_data(m: Model, d: Data, where: jax.Array | None = None) -> Data:
 
 
 def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
-    """The state of a key frame.
+    """Return the state of a keyframe; corresponds to `mj_resetDataKeyframe` in MuJoCo.
 
     Args:
       m: the model.
       d: a world, whose kept fields the result has.
-      key: name or number of the key frame; the number may be traced.
+      key: name or id of the keyframe; the id may be traced.
     """
+    # Replace the state by that of the keyframe.
     key = _key(m, key)
     frame = {name: getattr(m, of_key)[key] for name, of_key in KEY.items()}
     return reset_data(m, d).replace(**frame)
 
 
 def set_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Model:
-    """The model with the state of a world as one of its key frames.
+    """Return the model with the state of a world stored as one of its keyframes.
+
+    Corresponds to `mj_setKeyframe` in MuJoCo.
 
     Args:
       m: the model.
       d: one world.
-      key: name or number of the key frame; the number may be traced.
+      key: name or id of the keyframe; the id may be traced.
 
     Example:
       >>> m = jaxsim.load_model("<mujoco><keyframe><key name='here'/></keyframe></mujoco>")
@@ -90,7 +96,7 @@ def set_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Model:
       [2.5]
     """
     if isinstance(d, Data) and jnp.ndim(d.time):
-        raise ValueError("set_keyframe: d has many worlds; a key frame is the state of one, d[0]")
+        raise ValueError("set_keyframe: d has many worlds; a keyframe is the state of one, d[0]")
     check_model("set_keyframe", m)
     check_data("set_keyframe", m, d)
     key, frames = _key(m, key), {n: jnp.asarray(getattr(m, n)) for n in KEY.values()}
@@ -100,7 +106,7 @@ def set_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Model:
     )  # fmt: skip
 
 
-# what a key frame has of a state: field of Data, field of Model
+# State fields of a keyframe: field of Data, field of Model.
 KEY = {
     **{name: f"key_{name}" for name in ("time", "qpos", "qvel", "act", "plastic", "ctrl")},
     "mocap_pos": "key_mpos",
@@ -109,18 +115,18 @@ KEY = {
 
 
 def _key(m: Model, key: int | str | jax.Array) -> int | jax.Array:
-    """The number of a key frame."""
+    """Return the id of a keyframe."""
     if isinstance(key, str):
         return name2id(m, "key", key)
     if not isinstance(key, jax.core.Tracer) and not np.issubdtype(np.result_type(key), np.integer):
         raise ValueError(f"key: expected a name or a number, got {key!r}")
     if isinstance(key, int | np.integer) and not 0 <= key < m.nkey:
-        raise ValueError(f"key: the model has {m.nkey} key frames, there is no number {key}")
+        raise ValueError(f"key: the model has {m.nkey} keyframes; there is no keyframe {key}")
     return key
 
 
 def reset_ctrl(m: Model, d: Data) -> Data:
-    """Controls that ask for nothing: zero; quaternions, of orientation actuators, the identity.
+    """Reset controls to neutral: zero, and identity quaternions for orientation actuators.
 
     Args:
       m: the model.
@@ -133,7 +139,8 @@ def reset_ctrl(m: Model, d: Data) -> Data:
 
 
 def _begun(m: Model, d: Data) -> Data:
-    """The start with trees asleep that begin so; needs one of everything awake."""
+    """Return the initial state with trees of policy INIT asleep; needs one forward pass."""
+    # Results of the forward pass that sleeping trees keep.
     found = forward(m, d)
     number, _ = start_asleep(m, found)
     names = (*WAITING, *FORCES, "sensordata")
@@ -147,7 +154,7 @@ _for_one_run = Programs(worlds(_begun), compiler_options=QUICK)
 
 
 def _begin_asleep(m: Model, d: Data) -> Data:
-    """`_begun` of one world; by a program that is compiled in a hurry, for it runs once."""
+    """Run `_begun` for one world; outside a trace in a program compiled without optimization."""
     if any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves((m, d))):
         return _in_a_program(m, d)
     with jax.ensure_compile_time_eval():
@@ -156,7 +163,7 @@ def _begin_asleep(m: Model, d: Data) -> Data:
 
 
 def _warn(m: Model, d: Data) -> None:
-    """Says which tree should begin asleep and cannot; while a program is traced nobody knows."""
+    """Warn of a tree that should start asleep and cannot; not possible inside a trace."""
     if isinstance(d.tree_asleep, jax.core.Tracer):
         return
     begins = m.tree_sleep_policy == SleepPolicy.INIT
@@ -164,7 +171,7 @@ def _warn(m: Model, d: Data) -> None:
     if len(fails):
         first = named(m, "body", m.tree_bodyadr[fails[0]])
         warnings.warn(
-            f"{first}: sleep='init', but its tree cannot sleep: trees that it touches or is tied "
-            f"to do not begin asleep ({len(fails)} of {begins.sum()} such trees begin awake)",
+            f"{first}: sleep='init', but its tree cannot sleep: trees that it touches or is "
+            f"coupled to do not start asleep ({len(fails)} of {begins.sum()} such trees)",
             stacklevel=3,
         )

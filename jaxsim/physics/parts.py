@@ -1,8 +1,11 @@
-"""Which dofs have to do with each other: systems of equations fall apart into these parts.
+"""Block structure of the mass matrix and of the solver Hessian, known at compile time.
 
-Trees have no inertia in common but by a tendon along several of them. In the solver those hang
-together that may touch each other, or that an equality or a tendon ties. All of it is known from
-the model: parts do not depend on the state.
+Both matrices are block-diagonal up to a permutation of the dofs. A block ("part") is the set of
+dofs of one connected component of kinematic trees. M couples trees only through tendons that span
+several of them. The Hessian of the solver also couples trees that may touch, and those that an
+equality or a tendon couples; under the discrete integrator actuators and flexes as well. Parts
+depend on the structure of the model alone, not on the state. Each block size compiles to a
+factorization of its own, so that the blocks are used only where they reduce the work by `GAIN`.
 """
 
 from collections.abc import Iterable
@@ -23,22 +26,24 @@ from jaxsim.physics.flex.stiffness import trees_of_flexes, trees_that_push
 from jaxsim.physics.sleep.incidence import equalities, tendons
 from jaxsim.physics.topology import dof_forest
 
-GAIN = 4  # times less work that dividing has to bring: each size of parts is a program of its own
+# split only if the flop count drops by this factor; each block size is a program of its own
+GAIN = 4
 NO_PAIRS = np.zeros((0, 2), np.int32)
-HOLD = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)  # equalities of two things
+# equalities that couple two objects
+HOLD = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)
 
 
 @derived
 def inertia_parts(s: Structure) -> Parts:
-    """The parts into which the joint-space inertia falls."""
+    """Return the diagonal blocks of the joint-space inertia."""
     return _parts(s, tendons(s).tree)
 
 
 def is_sparse(m: Model) -> bool:
-    """Whether the joint-space inertia is solved by the entries between dofs and their ancestors.
+    """Return True if M is stored as `TreeMatrix`: its entries between dofs and their ancestors.
 
-    It is where loops are cheap, the parts too large to be written out, and these entries, each of
-    which changes a row of them, few beside those of the parts.
+    This form is used where loops cost little, the blocks are too large to be unrolled, and the
+    tree-sparse factorization (L'DL), one row update per entry, is much less work than dense blocks.
     """
     return platform().in_kernels and _is_sparse(m)
 
@@ -54,26 +59,27 @@ def _is_sparse(s: Structure) -> bool:
 
 @derived
 def falls_apart(s: Structure) -> bool:
-    """Whether the joint-space inertia is kept by its parts."""
+    """Return True if the joint-space inertia is stored as diagonal blocks."""
     return not s.ntendon and len(inertia_parts(s)) > 1  # tendons may have inertia
 
 
 @derived
 def metric_parts(s: Structure) -> Parts:
-    """The parts into which the inertia of a discrete step falls (integrate/metric.py)."""
+    """Return the diagonal blocks of the inertia of a discrete step (integrate/metric.py)."""
     return _parts(s, [*tendons(s).tree, *_driven(s), *trees_of_flexes(s), *trees_that_push(s)])
 
 
 def solver_parts(m: Model) -> Parts:
-    """The parts into which the Hessian of the solver falls."""
+    """Return the diagonal blocks of the solver Hessian, for any contacts."""
     s, plan = m.structure, layout(m)
+    # Flexes, and equalities of other types, couple all dofs.
     if plan.soft or not np.isin(s.eq_type, HOLD).all():
         return _whole(s)
     return _parts(s, _ties(m), touching(s, plan))
 
 
 def tied_parts(m: Model) -> Parts:
-    """The parts of the Hessian of the solver where nothing touches; empty: not known."""
+    """Return the diagonal blocks of the solver Hessian without contacts; empty: not known."""
     s = m.structure
     if layout(m).soft or not np.isin(s.eq_type, HOLD).all():
         return ()
@@ -81,20 +87,20 @@ def tied_parts(m: Model) -> Parts:
 
 
 def _ties(m: Model) -> list[np.ndarray]:
-    """The trees that something else than contacts ties, for the solver."""
+    """Return groups of trees that are coupled in the solver other than by contacts."""
     s = m.structure
     more = [*_driven(s), *trees_of_flexes(s)] if is_discrete(m) else []
     return [*tendons(s).tree, *equalities(s).tree, *more]
 
 
 def _driven(s: Structure) -> list[np.ndarray]:
-    """The trees that each actuator moves."""
+    """Return the trees that each actuator moves."""
     pattern = moment_pattern(s)
     return [s.dof_treeid[pattern.col[pattern.row == row]] for row in range(pattern.shape[0])]
 
 
 def touching(s: Structure, plan: Layout) -> np.ndarray:
-    """The pairs of trees that may touch, `[n, 2]`; -1: what is fixed."""
+    """Return the pairs of trees that may touch, `[n, 2]`; -1: a fixed body."""
     geoms = np.stack([plan.pairs.geom1, plan.pairs.geom2], axis=1)
     return np.unique(s.body_treeid[s.geom_bodyid[geoms]], axis=0)
 
@@ -102,29 +108,37 @@ def touching(s: Structure, plan: Layout) -> np.ndarray:
 def _parts(
     s: Structure, ties: Iterable[np.ndarray], pairs: np.ndarray = NO_PAIRS, gain: int = GAIN
 ) -> Parts:
-    """The dofs of trees that are tied together.
+    """Group the dofs of coupled trees.
 
     Args:
-      s: tables of the model.
-      ties: the trees of each tie, -1 for none.
-      pairs: the trees of more ties, two of each, `[n, 2]`.
-      gain: how many times less work the parts have to bring.
+      s: structure of the model.
+      ties: groups of coupled trees, -1 for none.
+      pairs: further coupled pairs of trees, `[n, 2]`.
+      gain: factor by which the blocks must reduce the work, else one block is returned.
     """
+    # Edges of the coupling graph: a chain through each group, and the pairs.
     own = [tie[tie >= 0] for tie in ties]
     chained = [np.stack([tie[:-1], tie[1:]], axis=1) for tie in own]
     link = np.concatenate([*chained, pairs[(pairs >= 0).all(axis=1)]])
+    # Connected components of the trees, then of their dofs.
     label = _lowest(s.ntree, link)
     of_dof = label[s.dof_treeid]
     parts = [np.flatnonzero(of_dof == k) for k in np.unique(of_dof)]
+    # Factorization work grows with the cube of the block size.
     if gain * sum(len(p) ** 3 for p in parts) > s.nv**3:
         return _whole(s)
     return tuple(tuple(p.tolist()) for p in parts)
 
 
 def _lowest(n: int, link: np.ndarray) -> np.ndarray:
-    """[n]: the lowest of the things that each of n hangs together with, by links `[k, 2]`."""
+    """Return connected-component labels, shape (n,), of an edge list `[k, 2]`.
+
+    Each label is the smallest node id of its component. The method is label propagation with
+    pointer jumping.
+    """
     label, before = np.arange(n), np.full(n, -1)
     while not np.array_equal(label, before):
+        # Propagate the smaller label across each edge, then jump to the label's label.
         before, label = label, label.copy()
         for one, other in (link.T, link.T[::-1]):
             np.minimum.at(label, one, before[other])

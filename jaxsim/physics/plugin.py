@@ -1,6 +1,7 @@
-"""Plugins in a step: their functions of one world, called for all worlds.
+"""Plugins in a step: functions of one world, called for all worlds.
 
-`extend/plugin.py` says what a plugin is; `compile/whole/plugins.py` reads it in MJCF.
+`extend/plugin.py` documents the interface of a plugin; `compile/whole/plugins.py` reads it from
+MJCF.
 """
 
 from collections.abc import Callable
@@ -22,10 +23,10 @@ from jaxsim.physics.arrays.native import as_one_world
 
 
 def plugin_row(s: Structure, instance: int | np.integer) -> Plugin:
-    """The plugin of an instance.
+    """Return the plugin of an instance.
 
     Raises:
-      ValueError: it is not registered any more, or anew, since the model was loaded.
+      ValueError: it is no longer registered, or was registered again since the model was loaded.
     """
     key = s.plugin_keys[instance]
     row = plugin_of(key)
@@ -38,31 +39,32 @@ def plugin_row(s: Structure, instance: int | np.integer) -> Plugin:
 
 
 def lack(m: Model, instance: int | np.integer, function: str) -> str | None:
-    """What keeps an instance from being simulated, for a message; None: nothing."""
+    """Return the reason why an instance cannot be simulated, for a message; None if it can."""
     key = m.structure.plugin_keys[instance]
     row = plugin_of(key)
     return None if row is not None and getattr(row, function) else f"the plugin {key[0]}"
 
 
 def instances(owner: np.ndarray) -> list[int]:
-    """The instances that serve some elements, by the column `..._plugin` of these."""
+    """Return the instances referenced by some elements, from their column `..._plugin`."""
     return [int(i) for i in np.unique(owner) if i >= 0]
 
 
 def config(s: Structure, instance: int | np.integer) -> Config:
-    """The settings of an instance: those that the model gives, and the plugin's defaults."""
+    """Return the settings of an instance: those of the model, and the plugin's defaults."""
     start = s.plugin_attradr[instance]
     return settings_in(plugin_row(s, instance), s.plugin_attr, start)
 
 
 def attached(m: Model, instance: int, owner: np.ndarray) -> Attached:
-    """Actuators or bodies that an instance serves, by the column `..._plugin` of these."""
+    """Return the actuators or bodies attached to an instance, from their column `..._plugin`."""
     return Attached(config(m.structure, instance), np.flatnonzero(owner == instance))
 
 
 def own_activations(s: Structure, instance: int) -> np.ndarray:
-    """Activations that an instance keeps: of each actuator that it serves, `(n, k)`."""
+    """Return the addresses of the activations of an instance, per attached actuator `(n, k)`."""
     served = np.flatnonzero(s.actuator_plugin == instance)
+    # Activations beyond the one of dyntype belong to the plugin.
     dynamic = s.actuator_dyntype[served] != DynType.NONE
     number = np.unique(s.actuator_actnum[served] - dynamic)
     first = s.actuator_actadr[served]
@@ -78,7 +80,7 @@ def compute(
     shape: tuple[int, ...],
     *more: Array,
 ) -> Array:
-    """What a function of a plugin gives, `[*shape, *W]`.
+    """Call a function of a plugin for each world, `[*shape, *W]`.
 
     Args:
       m, d: in the form of the physics.
@@ -93,6 +95,7 @@ def compute(
     """
     row = plugin_row(m.structure, instance)
 
+    # The result is checked against the declared shape.
     def one(m: Model, d: Data, *more):
         call: Callable = getattr(row, function)
         out = jnp.asarray(call(m, d, _of_world(m, d, instance, served), *more), m.qpos0.dtype)
@@ -106,7 +109,7 @@ def compute(
 
 
 def _of_world(m: Model, d: Data, instance: int, served: Attached) -> Attached:
-    """What it serves, with the parameters and the state of the instance in one world."""
+    """Return the attached elements with parameters and state of the instance in one world."""
     s = m.structure
     start, number = s.plugin_stateadr[instance], s.plugin_statenum[instance]
     act = d.act[own_activations(s, instance)] if served.id.size and s.na else None
@@ -124,10 +127,11 @@ def _of_world(m: Model, d: Data, instance: int, served: Attached) -> Attached:
 
 
 def instance_params(m: Model, instance: int) -> Any:
-    """The parameters of an instance, of one world in the form of users."""
+    """Return the parameters of an instance, of one world in the user's layout."""
     s = m.structure
     config_items = tuple(config(s, instance).items())
     leaves, tree = _form(s.plugin_keys[instance], config_items)
+    # Consecutive slices of plugin_params, reshaped to the leaves.
     start, values = int(s.plugin_paramadr[instance]), []
     for leaf in leaves:
         flat = m.plugin_params[..., start : start + leaf.size]
@@ -138,7 +142,7 @@ def instance_params(m: Model, instance: int) -> Any:
 
 @bounded(64)
 def _form(key: Key, config_items: tuple[tuple[str, str], ...]) -> tuple[list, Any]:
-    """Shapes of the parameters of an instance, and how they hang together."""
+    """Return the shapes of the parameters of an instance, and their tree structure."""
     row = plugin_of(key)
     assert row is not None
     made = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, row.params(dict(config_items))))

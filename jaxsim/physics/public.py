@@ -1,6 +1,10 @@
-"""How a function of the physics becomes a public one: checked arguments, one world or many.
+"""Wrapper that makes a core function public: argument checks, batching and compilation.
 
-`api.py` is the list of what is made public.
+`api.py` lists the public functions. A core function takes records and arrays with the batch axis
+last and runs on any number of worlds. The wrapper checks the arguments (arguments.py), recomputes
+intermediate values that the caller's Data does not carry (resume.py), registers a batching rule so
+that `vmap` becomes the batch axis (arrays/call), and compiles a program unless it is called inside
+one.
 """
 
 import functools
@@ -36,22 +40,23 @@ def public(
     stage: Stage | None = None,
     short: Short | None = None,
 ) -> Callable:
-    """The public form of a function of the physics.
+    """Return the public form of a core function.
 
-    What it reads and writes is declared at the function itself (stage.py); `carries` of the public
-    function says it to `make_data(keep=...)`.
+    The core function declares its reads and writes with `@stage`. The attribute `carries` of the
+    public function passes them to `make_data(keep=...)`.
 
     Args:
       core: takes unpacked records and arrays `[items, *W]`.
-      callbacks: whether it takes those of its caller, who may also give them with the model.
-      stage: what it reads; None: as declared.
-      short: a shorter function for some states; None: there is none.
+      callbacks: add the argument `callbacks`, which overrides those of the model.
+      stage: reads and writes; None: as declared.
+      short: a shorter function for some states; None: none.
     """
     signature, stage = inspect.signature(core), stage or STAGES.get(core.__name__, NO_STAGE)
     names, name = tuple(signature.parameters), core.__name__.lstrip("_")
 
     @functools.wraps(core)
     def alone(m, *rest):
+        # Recompute intermediate values that the Data does not carry.
         return core(m, *(resumed(m, a, stage.reads) if isinstance(a, Data) else a for a in rest))
 
     native = worlds(alone, short)
@@ -59,8 +64,10 @@ def public(
 
     @functools.wraps(core)
     def function(*args, **named):
+        # Bind arguments by name, and separate the callbacks.
         own = named.pop("callbacks", None) if callbacks else None
         m, *rest = signature.bind(*args, **named).args
+        # Check arguments, and resolve names of objects to ids.
         check_model(name, m)
         m = m if own is None else m.replace(callbacks=own)
         check_callbacks(name, m)
@@ -74,6 +81,7 @@ def public(
                 check_carries(name, m, value, stage)
             else:
                 check_array(name, m, argument, value)
+        # Inside a trace add to the caller's program, else compile one.
         arrays = [a if isinstance(a, Data) else items(a, m.qpos0.dtype) for a in rest]
         run = native if _in_a_program(m, *arrays) else program
         return _apart(run(m, *arrays))
@@ -85,16 +93,17 @@ def public(
 
 
 def _in_a_program(*arguments: Tree) -> bool:
-    """Whether operations become part of a program of the caller.
+    """Return True if operations become part of a program that the caller traces.
 
-    Else they are one of their own, also under `vmap` and `grad` outside `jit`: one by one the
-    operations of a step take a thousand times as long, and every shape is compiled by itself.
+    Otherwise the call compiles its own, also under `vmap` and `grad` outside `jit`: executed one by
+    one, the operations of a step take a thousand times as long, and every shape compiles
+    separately.
     """
     return any(map(_is_staged, jax.tree.leaves(arguments)))
 
 
 def _is_staged(a: object) -> bool:
-    """Whether an array, or what a transformation has put in its place, belongs to a program."""
+    """Return True if an array, or the value inside a transformation's tracer, is being staged."""
     if not isinstance(a, jax.core.Tracer):
         return False
     return isinstance(a, DynamicJaxprTracer) or _is_staged(
@@ -112,8 +121,8 @@ NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone
 
 
 def check_carries(name: str, m: Model, d: Data, stage: Stage) -> None:
-    """Refuses a Data without what is read and cannot be found again (resume.py), or without any
-    place for the result."""
+    """Raise ValueError if Data lacks all results, or a field that cannot be recomputed."""
+    # Fields that must be present for the stage, or to receive its results.
     absent = list(missing(m, d, stage.reads - stage.writes))
     results = sorted(stage.carries - stage.needs)
     if not absent and all(getattr(d, field) is None for field in results):
@@ -126,19 +135,20 @@ def check_carries(name: str, m: Model, d: Data, stage: Stage) -> None:
 
 
 def items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
-    """An argument in the form of the physics: one number is one item."""
+    """Convert an argument to the layout of the physics: a scalar becomes one item."""
     whole = jnp.issubdtype(jnp.result_type(a), np.integer)
     a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)
     return a if a.ndim else a[None]
 
 
 def _apart(out: Tree) -> Tree:
-    """Results in buffers of their own, so that all of them can be donated to the next call.
+    """Copy results that share a buffer, so that all can be donated to the next call.
 
-    A program gives each result one; outside a program the same array may stand in two fields.
+    A program returns each result in its own buffer; outside a program two fields may share one.
     """
     seen: set[int] = set()
 
+    # Copy every repeated buffer.
     def own(a):
         if isinstance(a, jax.core.Tracer) or id(a) not in seen:
             seen.add(id(a))

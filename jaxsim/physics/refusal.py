@@ -1,4 +1,4 @@
-"""Naming what a model has and the engine has not; each stage lists its own `refusals`."""
+"""Features of a model that the engine does not support; each stage lists its own `refusals`."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from jaxsim.model.model import Model
 
 
 class Refusal(NamedTuple):
-    """One thing in a model that cannot be simulated.
+    """Unsupported feature of a model.
 
     Attributes:
-      message: what it is and what to do instead.
-      kind: the kind of object it is about, as in `m.names`; None: the model as a whole.
-      number: the id of that object.
+      message: the feature, and what to do instead.
+      kind: kind of the object concerned, as in `m.names`; None: the model as a whole.
+      number: id of that object.
     """
 
     message: str
@@ -22,12 +22,12 @@ class Refusal(NamedTuple):
 
 
 def refuse(m: Model, kind: str, index: int | np.integer, what: str) -> Refusal:
-    """A refusal that begins with the object's name."""
+    """Return a refusal that begins with the object's name."""
     return Refusal(f"{named(m, kind, index)}: {what}", kind, int(index))
 
 
 def named(m: Model, kind: str, index: int | np.integer) -> str:
-    """An object for a message: its name, or its number if it has none."""
+    """Return an object for a message: its name, or its id if it has none."""
     names = m.names.get(kind, ())
     name = names[index] if index < len(names) else ""
     return f"{kind} '{name}'" if name else f"{kind} {index}"

@@ -1,11 +1,11 @@
-"""What a stage that is called alone needs and its Data does not carry, found again.
+"""Recompute intermediate values that a standalone stage needs and its Data does not carry.
 
-Within a step one stage hands results to the next that no Data carries: contacts in the places of
-their rows, rows, forces that do not follow from `qacc`; and results that the caller's Data does not
-keep.
-Between two calls they are lost. Each follows from what the stages before have left in the Data, by
-the stage that makes it: the rows from poses, velocities and the list of contacts, as the caller may
-have changed it. Inside a step nothing is missing, and nothing is found again.
+Within a step a stage passes values to the next one that are not fields of a Data: contacts in row
+order (`found`), constraint rows, forces that do not follow from `qacc`; and fields that the
+caller's Data does not keep. Between two calls they are lost. Each is recomputed from the fields
+that the earlier stages left in the Data, by the stage that makes it: rows, for example, from poses,
+velocities and the list of contacts, which the caller may have changed. Inside a step nothing is
+missing and nothing is recomputed.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.stage import STAGES
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
-# by name: the stages that make it again; a stage stands behind those that it reads from
+# By name: the stages that recompute it. A stage follows those that it reads from.
 AGAIN: dict[str, tuple[Callable, ...]] = {
     "cdof": (com_pos,),
     "cinert": (com_pos,),
@@ -42,7 +42,8 @@ AGAIN: dict[str, tuple[Callable, ...]] = {
 
 
 def resumed(m: Model, d: Data, reads: frozenset[str]) -> Data:
-    """The data of a caller, with what a stage that reads these fields finds missing in it."""
+    """Return `d` with the missing fields that a stage with these reads needs, recomputed."""
+    # Fields in dependency order; each is recomputed from the caller's Data.
     for name, stages in AGAIN.items():
         if name not in reads or getattr(d, name) is not None or not _exists(m, name):
             continue
@@ -55,8 +56,8 @@ def resumed(m: Model, d: Data, reads: frozenset[str]) -> Data:
 
 
 def missing(m: Model, d: Data, reads: frozenset[str]) -> Iterator[str]:
-    """The fields that a stage with these reads needs, directly or to find others again."""
-    for name in sorted(reads - ALWAYS - {"found"}):  # whether it is needed contacts_of knows
+    """Yield the fields that a stage with these reads needs, directly or to recompute others."""
+    for name in sorted(reads - ALWAYS - {"found"}):  # contacts_of checks whether it is needed
         if getattr(d, name) is not None or not _exists(m, name):
             continue
         if name in AGAIN:
@@ -68,8 +69,10 @@ def missing(m: Model, d: Data, reads: frozenset[str]) -> Iterator[str]:
 
 
 def _exists(m: Model, name: str) -> bool:
-    """Forces are a working value where they do not follow from `qacc`, readings of sensors with
-    buffers."""
+    """Return False for working values that a model never has.
+
+    Row forces are one where they do not follow from `qacc`; readings where sensors have buffers.
+    """
     if name == "readings":
         return len(sensor_buffers(m).owner) > 0
     return name != "forces" or m.lists_row_forces

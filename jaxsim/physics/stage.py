@@ -1,11 +1,11 @@
-"""What a stage of the physics reads and writes, declared where it is defined.
+"""Declaration of the fields that a stage reads and writes, at its definition.
 
     @stage(reads="cdof cinert ten_J", writes="crb M")
     def crb(m: Model, d: Data) -> Data: ...
 
-`tests/physics/test_stages.py` derives the truth from the traced program and compares. The public
-functions know from it what a Data must carry (api.py), and so does the reference page. Profiles
-and programs show each stage under its name.
+`tests/physics/test_stages.py` derives reads and writes from the traced program and compares. The
+public functions derive from it which fields a Data must carry (api.py), as does the reference page.
+Profiles and programs show each stage under its name (`jax.named_scope`).
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ Function = TypeVar("Function", bound=Callable)
 
 
 class Stage(NamedTuple):
-    """Fields of Data, and working values, that a function reads and those that it writes.
+    """Fields of Data, and working values, that a function reads and writes.
 
-    With a field that has times goes its low part in single precision (`jaxsim.model.data.LOW`).
+    A field for times includes its low part in single precision (`jaxsim.model.data.LOW`).
     """
 
     reads: frozenset[str]
@@ -29,15 +29,15 @@ class Stage(NamedTuple):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Fields without which it cannot work and that not every Data has.
+        """Return the fields that it requires and that not every Data has.
 
-        What it both reads and writes is put together piece by piece, and has no value before.
+        A field both read and written is accumulated, and need not exist before.
         """
         return (self.reads & Data.fields.keys()) - ALWAYS - self.writes
 
     @property
     def carries(self) -> frozenset[str]:
-        """What a Data keeps for the function to be called alone, and to show its result."""
+        """Return the fields a Data must keep to call the function alone and to hold its result."""
         return self.needs | (self.writes & Data.fields.keys())
 
 
@@ -45,7 +45,7 @@ STAGES: dict[str, Stage] = {}
 
 
 def stage(*, reads: str, writes: str = "") -> Callable[[Function], Function]:
-    """Declares what a function `(m, d, ...)` reads of `d` and what it writes, by name.
+    """Declare what a function `(m, d, ...)` reads of `d` and what it writes, by name.
 
     A field counts as read if some model's result depends on it.
     """

@@ -1,4 +1,8 @@
-"""What the tree says about sums: constant matrices and level tables, derived from the structure."""
+"""Constant matrices and level tables derived from the kinematic tree.
+
+Sums over subtrees and over ancestors are products with constant 0/1 matrices; recursions over the
+tree are loops over its levels. All tables are numpy, computed once per structure.
+"""
 
 from dataclasses import dataclass
 
@@ -10,8 +14,9 @@ from jaxsim.model.structure import Structure, derived
 
 @derived
 def descendants(s: Structure) -> np.ndarray:
-    """[nbody, nbody]: 1 where the column's body is in the subtree of the row's body."""
+    """Return the table [nbody, nbody]: 1 where the column's body is in the row's subtree."""
     inside = np.eye(s.nbody)
+    # Add each body's row to its parent's, children first.
     for body in range(s.nbody - 1, 0, -1):
         inside[s.body_parentid[body]] += inside[body]
     return inside
@@ -19,8 +24,9 @@ def descendants(s: Structure) -> np.ndarray:
 
 @derived
 def ancestors(s: Structure) -> np.ndarray:
-    """[nbody, nv]: 1 where the column's dof moves the row's body."""
+    """Return the table [nbody, nv]: 1 where the column's dof moves the row's body."""
     moves = np.zeros((s.nbody, s.nv))
+    # A body inherits its parent's dofs.
     for body in range(1, s.nbody):
         moves[body] = moves[s.body_parentid[body]]
         first, count = s.body_dofadr[body], s.body_dofnum[body]
@@ -31,7 +37,7 @@ def ancestors(s: Structure) -> np.ndarray:
 
 @derived
 def dof_ancestors(s: Structure) -> np.ndarray:
-    """[nv, nv] bool: the column's dof is the row's dof or one of its ancestors."""
+    """Return the mask [nv, nv]: the column's dof is the row's dof or one of its ancestors."""
     mask = np.eye(s.nv, dtype=bool)
     for dof in range(s.nv):
         parent = s.dof_parentid[dof]
@@ -42,11 +48,11 @@ def dof_ancestors(s: Structure) -> np.ndarray:
 
 @derived
 def dofs_before(s: Structure) -> np.ndarray:
-    """[nv, nv]: 1 where the column's dof moves the axis of the row's dof.
+    """Return the table [nv, nv]: 1 where the column's dof moves the axis of the row's dof.
 
     The axes of a ball joint, and the rotations of a free joint, are fixed in the body they move:
-    each follows all dofs up to the joint, none of the others in the joint. The translations of
-    a free joint are world axes, which nothing moves.
+    each follows all dofs up to the joint, and none of the others in the joint. The translations of
+    a free joint are along world axes, which no dof moves.
     """
     before = np.zeros((s.nv, s.nv))
     for dof in range(s.nv):
@@ -66,12 +72,13 @@ def dofs_before(s: Structure) -> np.ndarray:
 
 @derived
 def dofs_carrying(s: Structure) -> np.ndarray:
-    """[nv, nv]: as `dofs_before`, with all rotations that turn the axis of the row's dof.
+    """Return `dofs_before` plus the rotations of the joint that carry the row's axis, [nv, nv].
 
-    The axes of a ball joint, and the rotations of a free joint, turn with the body itself. In the
-    sum over the dofs of the joint that makes no difference, in each of them it does.
+    The axes of a ball joint, and the rotations of a free joint, rotate with the body itself. Summed
+    over the dofs of the joint this makes no difference; for single dofs it does.
     """
     carry = dofs_before(s).copy()
+    # Add the rotations of the joint itself.
     for joint in joints_of(s, JointType.BALL, JointType.FREE):
         first = s.jnt_dofadr[joint] + 3 * (s.jnt_type[joint] == JointType.FREE)
         carry[first : first + 3, first : first + 3] = 1
@@ -80,26 +87,28 @@ def dofs_carrying(s: Structure) -> np.ndarray:
 
 @derived
 def body_forest(s: Structure) -> tuple[int, ...]:
-    """[nbody]: the parent of each body; -1 of the world."""
+    """Return the parent of each body [nbody]; -1 for the world."""
     return (-1, *s.body_parentid[1:].tolist())
 
 
 @derived
 def dof_forest(s: Structure) -> tuple[int, ...]:
-    """[nv]: the parent of each dof; -1: none."""
+    """Return the parent of each dof [nv]; -1: none."""
     return tuple(s.dof_parentid.tolist())
 
 
 @derived
 def moving_dof(s: Structure) -> tuple[int, ...]:
-    """[nbody]: the last dof that moves each body, which with its ancestors is all of `ancestors`;
-    -1: none."""
+    """Return the last dof that moves each body [nbody]; -1: none.
+
+    With its ancestors it is the row of `ancestors`.
+    """
     return _last(ancestors(s))
 
 
 @derived
 def carrying_dof(s: Structure) -> tuple[int, ...]:
-    """[nv]: the same for `dofs_before`."""
+    """Return the last dof that moves the axis of each dof [nv], by `dofs_before`; -1: none."""
     return _last(dofs_before(s))
 
 
@@ -114,9 +123,9 @@ class Levels:
     Attributes:
       roots: children of the world.
       body: `[depth, width]` bodies of the deeper levels, padded with the first of the level.
-      parent: `[depth, width]` place of each body's parent in the level above (for the first level
-        here: in `roots`).
-      order: `[nbody]` place of each body in (world, roots, levels).
+      parent: `[depth, width]` index of each body's parent in the level above (for the first row: in
+        `roots`).
+      order: `[nbody]` index of each body in the concatenation (world, roots, levels).
     """
 
     roots: np.ndarray
@@ -127,16 +136,19 @@ class Levels:
 
 @derived
 def levels(s: Structure) -> Levels:
-    """The bodies of the model by depth."""
+    """Return the bodies of the model by depth."""
     depth = np.zeros(s.nbody, int)
+    # Depth of each body, parents first.
     for b in range(1, s.nbody):
         depth[b] = depth[s.body_parentid[b]] + 1
     by_level = [np.flatnonzero(depth == k) for k in range(1, depth.max(initial=0) + 1)]
     roots = by_level[0] if by_level else np.zeros(0, int)
     deeper = by_level[1:]
+    # Pad levels to equal width.
     width = max((len(v) for v in deeper), default=0)
     body = np.array([np.r_[v, np.full(width - len(v), v[0])] for v in deeper], int)
     body = body.reshape(len(deeper), width)
+    # Index of each body in the padded concatenation.
     place = np.zeros(s.nbody, int)
     order = np.zeros(s.nbody, int)
     for k, level in enumerate(by_level):
@@ -149,14 +161,16 @@ def levels(s: Structure) -> Levels:
 
 @derived
 def joint_slot(s: Structure) -> np.ndarray:
-    """[njnt]: rank of each joint among the joints of its body."""
+    """Return the rank of each joint among the joints of its body [njnt]."""
     return np.arange(s.njnt) - s.body_jntadr[s.jnt_bodyid]
 
 
 @derived
 def joint_table(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """[slots, nbody]: whether a body has a first, second, ... joint, and which; free ones do not
-    count, and where there is none the joint is any."""
+    """Return mask and id [slots, nbody] of the first, second, ... joint of each body.
+
+    Free joints are excluded; where the mask is False the id is arbitrary.
+    """
     slot = np.arange(int(s.body_jntnum.max(initial=0)))[:, None]
     is_free = np.zeros(s.nbody, bool)
     is_free[s.jnt_bodyid[joints_of(s, JointType.FREE)]] = True
@@ -166,17 +180,18 @@ def joint_table(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 @derived
 def dof_slot(s: Structure) -> np.ndarray:
-    """[nv]: rank of each dof among the dofs of its joint."""
+    """Return the rank of each dof among the dofs of its joint [nv]."""
     return np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
 
 
 def joints_of(s: Structure, *kinds: JointType) -> np.ndarray:
-    """Ids of the joints of some kinds."""
+    """Return the ids of the joints of some types."""
     return np.flatnonzero(np.isin(s.jnt_type, kinds))
 
 
 def grouped(owner: np.ndarray, count: int) -> np.ndarray:
-    """[count, most]: the items of each owner, padded with the number of the item after the last."""
+    """Return the items of each owner [count, most], padded with the number of items."""
+    # Counting sort by owner.
     order = np.argsort(owner, kind="stable")
     number = np.bincount(owner, minlength=count)
     table = np.full((count, number.max(initial=0) + 1), len(owner))

@@ -1,4 +1,4 @@
-"""Counting what goes wrong in a step; `model/warning.py` says what the counters mean."""
+"""Count warnings in a step; `model/warning.py` documents the counters."""
 
 from typing import NamedTuple
 
@@ -12,11 +12,11 @@ from jaxsim.physics.arrays.select import column
 
 
 class Trouble(NamedTuple):
-    """What went wrong.
+    """Occurrence of a warning.
 
     Attributes:
-      where: in which worlds, `[1, *W]` bool.
-      info: what `Data.warning_lastinfo` says of it, `[1, *W]` int.
+      where: worlds in which it occurs, `[1, *W]` bool.
+      info: value for `Data.warning_lastinfo`, `[1, *W]` int.
     """
 
     where: Array
@@ -24,11 +24,12 @@ class Trouble(NamedTuple):
 
 
 def first_bad(x: Array) -> Trouble:
-    """Worlds with an item that is not finite or too large, and the number of their first.
+    """Find worlds with an item that is not finite or too large, and the index of the first one.
 
-    One reduction finds both: the least number, or how many items there are if none is bad.
+    A single min-reduction finds both: it returns the number of items if none is bad.
     """
     n = np.int32(len(x))
+    # MuJoCo's criterion: not finite, or beyond MAXVAL.
     wrong = ~(jnp.abs(x) <= MAXVAL)
     number = jnp.where(wrong, column(np.arange(n, dtype=np.int32), x), n)
     first = jnp.min(number, axis=0, keepdims=True, initial=n)
@@ -36,7 +37,7 @@ def first_bad(x: Array) -> Trouble:
 
 
 def count(d: Data, kind: WarningType, what: Trouble) -> Data:
-    """Counts a warning in the worlds where it occurs, and notes what the last was about."""
+    """Count a warning in the worlds where it occurs, and store its last info."""
     it = np.arange(len(WarningType)) == kind
     counts = d.warning + column(it.astype(np.int32), d.warning) * what.where.astype(jnp.int32)
     info = jnp.where(column(it, d.warning) & what.where, what.info, d.warning_lastinfo)

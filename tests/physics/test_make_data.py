@@ -88,7 +88,7 @@ def test_a_state_becomes_a_key_frame_as_in_mujoco(m):
     np.testing.assert_array_equal(many.key_qpos[0, 0], d.qpos)
     np.testing.assert_array_equal(many.key_qpos[1, 1], 2 * d.qpos)
     np.testing.assert_array_equal(many.key_qpos[1, 0], m.key_qpos[0])
-    with pytest.raises(ValueError, match="has 2 key frames, there is no number 3"):
+    with pytest.raises(ValueError, match="has 2 keyframes; there is no keyframe 3"):
         set_keyframe(m, d, 3)
     with pytest.raises(ValueError, match="d has many worlds"):
         set_keyframe(m, two, 0)
@@ -116,7 +116,7 @@ def test_neutral_controls_are_those_of_mujoco():
 def test_key_frame_that_is_not_there(m):
     with pytest.raises(ValueError, match="no key is named 'frist'; did you mean 'first'"):
         reset_data_keyframe(m, make_data(m), "frist")
-    with pytest.raises(ValueError, match="has 2 key frames, there is no number 2"):
+    with pytest.raises(ValueError, match="has 2 keyframes; there is no keyframe 2"):
         reset_data_keyframe(m, make_data(m), 2)
 
 

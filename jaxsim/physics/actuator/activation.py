@@ -1,6 +1,8 @@
-"""Activation states of actuators: their rates of change, and their values one step later.
+"""Activation dynamics of actuators: rates of change, and integration over one step.
 
-MuJoCo's documentation, Computation: Stateful actuators.
+MuJoCo's documentation, Computation: Stateful actuators. The table `LAWS` has one law per kind of
+activation (`DynType`, or `ActState` for controllers and motors); it corresponds to the activation
+part of `mj_fwdActuation` and to `mj_nextActivation`.
 """
 
 from collections.abc import Callable
@@ -23,25 +25,28 @@ from jaxsim.physics.callback import of_actuators
 
 
 def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
-    """act_dot `[na, *W]`, from the controls `[nu, *W]`.
+    """Compute act_dot `[na, *W]` from the controls `[nu, *W]`.
 
-    Of activations that plugins keep by themselves it is 0 here.
+    The rates of activations owned by plugins are 0 here.
     """
+    # One law per kind of activation; results in the order of the activations.
     table = {k: lambda i, law=law: law.rate(m, d, ctrl, i) for k, law in LAWS.items()}
     return by_kind(act_kind(m.structure), table, d.act)
 
 
 def next_activation(m: Model, d: Data) -> Array:
-    """The activation `[na, *W]` after one time step, from `d.act` and `d.act_dot`.
+    """Integrate the activation `[na, *W]` over one time step, from `d.act` and `d.act_dot`.
 
-    The rate of a disabled actuator counts as zero; its limits hold.
+    The rate of a disabled actuator is zero; its limits apply. Corresponds to `mj_nextActivation`.
     """
     if not m.na or m.opt.disableflags & DisableBit.ACTUATION:
         return d.act
+    # Disabled actuators: rate zero.
     owner = act_owner(m)
     off = disabled(m)[owner]
     if off.any():
         d = d.replace(act_dot=jnp.where(column(off, d.act_dot), 0, d.act_dot))
+    # Integrate by kind, then clamp to actrange.
     table = {k: lambda i, law=law: law.after(m, d, i) for k, law in LAWS.items()}
     stepped = by_kind(act_kind(m.structure), table, d.act)
     bounded = m.actuator_dyntype[owner] != DynType.DCMOTOR
@@ -53,19 +58,19 @@ def next_activation(m: Model, d: Data) -> Array:
 
 
 def early_activation(m: Model, d: Data) -> Array:
-    """The activations that give force: those after one time step of actuators that act early."""
+    """Return the activations that give force: with actearly those after one time step."""
     ahead = m.actuator_actearly[act_owner(m)].astype(bool)
     return jnp.where(column(ahead, d.act), next_activation(m, d), d.act) if ahead.any() else d.act
 
 
 def disabled(m: Model) -> np.ndarray:
-    """[nactuator] bool: actuators whose group is off."""
+    """Return the actuators whose group is disabled, [nactuator] bool."""
     on_a_switch = (m.actuator_group >= 0) & (m.actuator_group <= 30)
     return on_a_switch & ((m.opt.disableactuator >> np.clip(m.actuator_group, 0, 30)) & 1 > 0)
 
 
 class Law(NamedTuple):
-    """How activations of a kind evolve.
+    """Dynamics of one kind of activation.
 
     Attributes:
       rate: `(m, d, controls [nu, *W], activations [k]) -> [k, *W]`.
@@ -81,7 +86,7 @@ def _euler(m: Model, d: Data, i: np.ndarray) -> Array:
 
 
 def _exact(parameter: int) -> Callable:
-    """After a step of w' = (goal - w) / tau with a goal that rests."""
+    """Return the exact integration of w' = (goal - w) / tau with a constant goal."""
 
     def after(m: Model, d: Data, i: np.ndarray) -> Array:
         tau = jnp.maximum(MINVAL, take(m.actuator_dynprm[:, parameter], act_owner(m)[i]))
@@ -96,7 +101,7 @@ def _none(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def _input(m: Model, ctrl: Array, i: np.ndarray) -> Array:
-    """The control of each activation: the last activation has the last control, ..."""
+    """Return the control of each activation; the last activation takes the last control, etc."""
     owner = act_owner(m)[i]
     from_last = (m.actuator_actadr + m.actuator_actnum)[owner] - i
     place = (m.actuator_ctrladr + m.actuator_ctrlnum)[owner] - from_last
@@ -113,13 +118,14 @@ def _filter(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def _muscle(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    # Muscle: excitation and time constants.
     prm = take(m.actuator_dynprm, act_owner(m)[i])
     act = take(d.act, i)
     return muscle.activation_rate(_input(m, ctrl, i), act, (prm[:, 0], prm[:, 1], prm[:, 2]))
 
 
 def _slew(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    """The rate of the first control, which is no further than it may move in a step."""
+    """Return the rate towards the first control, which is already rate-limited (`pursued`)."""
     goal = take(ctrl, m.actuator_ctrladr[act_owner(m)[i]])
     return (goal - take(d.act, i)) / m.opt.timestep
 
@@ -130,7 +136,7 @@ def _integral(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def _integral_after(m: Model, d: Data, i: np.ndarray) -> Array:
-    """That of a motor never leaves its limit; that of a pid only stops growing."""
+    """Integrate the integral state; a motor's is clipped to its limit, a pid's is not."""
     owner = act_owner(m)[i]
     stepped, most = _euler(m, d, i), _integral_limit(m, owner)
     held = column(m.actuator_dyntype[owner] == DynType.DCMOTOR, stepped) & (most > 0)
@@ -138,6 +144,7 @@ def _integral_after(m: Model, d: Data, i: np.ndarray) -> Array:
 
 
 def _integral_limit(m: Model, owner: np.ndarray) -> Array:
+    # Column of the limit by type.
     place = np.where(m.actuator_dyntype == DynType.PID, PID_IMAX, motor.IMAX)
     return by_column(m.actuator_dynprm, owner, place[owner])
 

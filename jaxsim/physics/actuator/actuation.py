@@ -1,6 +1,8 @@
 """Actuator forces: from controls and activations to forces on the dofs.
 
-MuJoCo's documentation, Computation: Actuation model.
+MuJoCo's documentation, Computation: Actuation model; corresponds to `mj_fwdActuation`. Order:
+delayed and clamped controls, activation rates, force laws, plugins, limits of tendons and
+actuators, motor friction outside of the limits, moments, limits of joints.
 """
 
 import jax.numpy as jnp
@@ -47,47 +49,53 @@ from jaxsim.physics.warning import count, first_bad
     writes="warning warning_lastinfo act_dot actuator_force qfrc_actuator",
 )
 def actuation(m: Model, d: Data) -> Data:
-    """Activation rates, actuator forces and their sum on the dofs.
+    """Compute activation rates, actuator forces and their sum on the dofs.
 
     actuator_force = gain * (activation or control) + bias,  within the ranges; or a servo's own law
     qfrc_actuator  = moment' actuator_force,                 within the ranges of the joints
+
+    Corresponds to `mj_fwdActuation` in MuJoCo.
     """
+    # Actuation disabled: everything is zero.
     if not m.nactuator or m.opt.disableflags & DisableBit.ACTUATION:
         return d.replace(
             act_dot=jnp.zeros_like(d.act),
             actuator_force=jnp.zeros_like(d.actuator_length),
             qfrc_actuator=jnp.zeros_like(d.qvel),
         )
+    # Controls, rate-limited or unwrapped as the activations follow them, and activation rates.
     d, ctrl = _control(m, d)
     ctrl = pursued(m, d, ctrl)
     before = d.act_dot
     d = d.replace(act_dot=activation_rate(m, d, ctrl))
+    # Plugins replace the rates of their activations.
     d = d.replace(act_dot=plugins.rates(m, d, laws.setpoints(m, ctrl, d.act)))
     force = _with_mechanical(m, d, _electrical(m, d, ctrl))
-    if sleeps(m):  # one that sleeps goes on as it was, without a force
+    if sleeps(m):  # sleeping actuators keep their rates and have no force
         awake = actuators(m).awake(tree_awake(d))
         force = jnp.where(take(awake, output_actuator(m)), force, 0)
         if m.na and before is not None:
             d = d.replace(act_dot=jnp.where(take(awake, act_owner(m)), d.act_dot, before))
+    # Map forces to dofs by the moments.
     pattern = moment_pattern(m)
     qfrc = pattern.apply_transpose(pattern.entries(d.actuator_moment), force)
     return d.replace(actuator_force=force, qfrc_actuator=_on_dofs(m, d, qfrc))
 
 
 def held_force(m: Model, d: Data) -> Array:
-    """Forces within their limits, without friction and cogging of motors; `[nout, *W]`."""
+    """Return forces within their limits, without friction and cogging of motors; `[nout, *W]`."""
     if not _motors(m).any():
         return d.actuator_force
     return _electrical(m, d, controls(m, d))
 
 
 def controls(m: Model, d: Data) -> Array:
-    """The controls as actuators take them, `[nu, *W]`."""
+    """Return the effective controls, `[nu, *W]`: delayed, clamped and rate-limited."""
     return pursued(m, d, _control(m, d)[1])
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """What of the actuators is not simulated, named."""
+    """Return the actuators that are not supported."""
     return [
         refuse(m, "actuator", int(i), f"{what} not supported")
         for i in np.flatnonzero(m.actuator_plugin >= 0)
@@ -96,10 +104,12 @@ def refusals(m: Model) -> list[Refusal]:
 
 
 def _control(m: Model, d: Data) -> tuple[Data, Array]:
-    """The controls `[nu, *W]`, late where they are, within their ranges.
+    """Return the controls `[nu, *W]`, delayed and clamped to their ranges.
 
-    If one control of a world is bad even then, MuJoCo counts a warning and takes all as zero.
+    If a control of a world is still invalid, a warning is counted and all its controls are zero, as
+    in MuJoCo.
     """
+    # Delay first, then clamp.
     ctrl = delayed_ctrl(m, d)
     limited = m.actuator_ctrllimited.astype(bool)
     if limited.any() and not m.opt.disableflags & DisableBit.CLAMPCTRL:
@@ -110,7 +120,8 @@ def _control(m: Model, d: Data) -> tuple[Data, Array]:
 
 
 def _electrical(m: Model, d: Data, ctrl: Array) -> Array:
-    """Forces `[nout, *W]` within their limits, without what no limit holds."""
+    """Compute forces `[nout, *W]` within their limits, without mechanical motor forces."""
+    # Force law, plugins, limits of tendons, limits of actuators.
     given = laws.given(m, d, ctrl)
     force = laws.free_force(m, d, given)
     force = plugins.forces(m, d, force, laws.setpoints(m, ctrl, given.act))
@@ -118,23 +129,26 @@ def _electrical(m: Model, d: Data, ctrl: Array) -> Array:
 
 
 def _limit_tendons(m: Model, force: Array) -> Array:
-    """Scales the forces on a tendon so that their sum stays in the tendon's range."""
+    """Scale the forces on a tendon so that their sum stays in the tendon's range."""
+    # Outputs on tendons with a force range.
     limited = np.flatnonzero(m.tendon_actfrclimited)
     target = m.actuator_trnid[output_actuator(m), 0]
     mine = (limited[:, None] == target) & (output_trntype(m) == TrnType.TENDON)
     if not mine.any():
         return force
+    # Sum on each tendon, and the factor that clamps it.
     whole = weighted_sum(1.0 * mine, force)
     lower, upper = (take(m.tendon_actfrcrange[:, k], limited) for k in range(2))
     factor = jnp.where((whole < lower) | (whole > upper), jnp.clip(whole, lower, upper), whole)
     factor = jnp.where(factor == whole, 1, safe_divide(factor, whole))
-    # an actuator is on one tendon at most; the others keep their force
+    # An actuator acts on at most one tendon; the others keep their force.
     own = weighted_sum(1.0 * mine.T, factor)
     return force * jnp.where(column(mine.any(0), own), own, 1)
 
 
 def _within_range(m: Model, force: Array) -> Array:
-    """Forces within the ranges of their actuators; of an orientation the norm of the torque."""
+    """Clamp forces to the ranges of their actuators; for orientations the norm of the torque."""
+    # Limits per output; orientations compare the norm of their torque.
     owner = output_actuator(m)
     limited = m.actuator_forcelimited.astype(bool)[owner]
     if not limited.any():
@@ -152,7 +166,7 @@ def _within_range(m: Model, force: Array) -> Array:
 
 
 def _with_mechanical(m: Model, d: Data, force: Array) -> Array:
-    """Adds friction and cogging of motors, which no limit holds."""
+    """Add friction and cogging of motors, to which no limit applies."""
     motors, owner = _motors(m), output_actuator(m)
     if not motors.any():
         return force
@@ -164,16 +178,18 @@ def _with_mechanical(m: Model, d: Data, force: Array) -> Array:
 
 
 def _motors(m: Model) -> np.ndarray:
-    """[nout] bool: outputs of motors."""
+    """Return the outputs of enabled motors, [nout] bool."""
     return ((m.actuator_biastype == BiasType.DCMOTOR) & ~disabled(m))[output_actuator(m)]
 
 
 def _on_dofs(m: Model, d: Data, qfrc: Array) -> Array:
-    """Adds gravity compensation that acts through the actuators, and limits the force of joints."""
+    """Add gravity compensation through actuators, and clamp the actuator force of joints."""
+    # Joints whose gravity compensation is part of the actuator force.
     joint = m.dof_jntid
     through = m.jnt_actgravcomp[joint].astype(bool)
     if m.flg_gravcomp and through.any():
         qfrc = qfrc + jnp.where(column(through, qfrc), d.qfrc_gravcomp, 0)
+    # Force range of scalar joints.
     scalar = np.isin(m.jnt_type, (JointType.SLIDE, JointType.HINGE))
     limited = (m.jnt_actfrclimited.astype(bool) & scalar)[joint]
     if limited.any():

@@ -1,4 +1,4 @@
-"""Moments of actuators that act on the contacts of a body: suction cups, sticky feet.
+"""Moments of actuators that act on the contacts of a body: adhesion.
 
 MuJoCo's documentation, Computation: Transmission, body; XML reference: actuator/adhesion.
 """
@@ -24,12 +24,12 @@ from jaxsim.physics.topology import ancestors
 
 
 def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
-    """Moments of a unit force that is shared by all contacts of a body and draws them together.
+    """Compute the moments of a unit attraction that is shared by all contacts of a body.
 
         moment = -mean over the contacts of the body of their normal Jacobians
 
-    Contacts in the gap count too: the force reaches across it. Without a contact there is none.
-    Smooth contacts count by their weights, which is why a distant one has a part of the force.
+    Contacts in the gap are included, since the attraction acts across it. Without contacts the
+    moment is zero. Smoothed contacts are weighted, so that distant ones have a part of the force.
 
     Args:
       m: model.
@@ -42,7 +42,8 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
     c = contacts_of(m, d) if m.nv else None
     if c is None:
         return jnp.zeros((len(body), m.nv, *d.qpos.shape[1:]), d.qpos.dtype)
-    (normal,) = basis_jacobian(m, d, c._replace(item=None), 1)  # flexes do not count
+    (normal,) = basis_jacobian(m, d, c._replace(item=None), 1)  # flexes are excluded
+    # Membership of contacts and bodies, weighted for smoothed contacts; then the mean.
     first, second = (c.each(b)[:, None] for b in c.body)
     wanted = body.astype(np.int32).reshape(1, -1, *(1,) * (c.dist.ndim - 1))
     member = ((first == wanted) | (second == wanted)) & _counted(m, c)[:, None]
@@ -55,8 +56,11 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
 
 
 def _counted(m: Model, c: Contacts) -> Array:
-    """Contacts that share the force, `[ncontact, *W]` bool: not those that could only push in vain,
-    between geoms that no dof moves against each other; nor, as in MuJoCo, those of flexes."""
+    """Return the contacts that share the force, `[ncontact, *W]` bool.
+
+    Excluded are contacts between geoms that no dof moves relative to each other, and, as in MuJoCo,
+    those of flexes.
+    """
     if c.item is not None:
         return c.exists & of_geoms(c) & (c.active | _in_gap(c))
     if layout(m).moved.all():
@@ -71,12 +75,14 @@ def _in_gap(c: Contacts) -> Array:
 
 @derived
 def touched_dofs(s: Structure) -> np.ndarray:
-    """[nbody, nv] bool: dofs that a contact of a body can push, whatever the flags are."""
+    """Return the dofs that a contact of a body can act on, with any flags, [nbody, nv] bool."""
+    # Body pairs that can be in contact under any flags.
     pairs = candidate_pairs(s, int(DisableBit.FILTERPARENT))
     first, second = np.unique(
         np.stack([s.geom_bodyid[pairs.geom1], s.geom_bodyid[pairs.geom2]]), axis=1
     )
     moves = ancestors(s).astype(bool)
+    # A contact acts on the dofs that move exactly one of the bodies.
     pushed = moves[first] ^ moves[second]
     touched = np.zeros((s.nbody, s.nv), bool)
     np.logical_or.at(touched, first, pushed)

@@ -1,12 +1,12 @@
-"""`<dcmotor>`: voltage, current, temperature, friction and cogging of a DC motor.
+"""DC motors (`<dcmotor>`): voltage, current, temperature, friction and cogging.
 
 MuJoCo's technical note "MuJoCo DC Motor Model" (XML reference: actuator/dcmotor). With current i,
-voltage V, angle l and speed v of the actuator, and R(T) the resistance at the temperature:
+voltage V, angle l and velocity v of the actuator, and R(T) the resistance at the temperature:
 
     force = K i,   L di/dt = V - R(T) i - K v;   without inductance i = (V - K v) / R(T)
 
-Beside it, within no limit, act cogging and the friction of Canudas de Wit et al., "A new model for
-control of systems with friction", IEEE Trans. Automatic Control 40 (1995), called LuGre.
+Cogging and LuGre friction act in addition, outside of the force limits (Canudas de Wit et al., *A
+new model for control of systems with friction*, IEEE Trans. Automatic Control 40, 1995).
 """
 
 import jax
@@ -26,13 +26,14 @@ FOLLOWS = CtrlInput.POS | CtrlInput.VEL | CtrlInput.FF  # inputs of the controll
 
 
 def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    """Voltage at the terminals of motors `i`, `[k, *W]`, from the controls `[nu, *W]`.
+    """Compute the voltage at the terminals of motors `i`, `[k, *W]`, from the controls `[nu, *W]`.
 
     The controller asks for a torque, and for the voltage that gives it against the back-EMF:
 
         torque = kp (u_pos - l) + kd (u_vel - v) + ki z + u_ff
         V = clip(R / K torque + K v, +-Vmax) + u_voltage
     """
+    # Inputs; missing ones are zero.
     pos, vel, ff, raw = (input_of(m, ctrl, i, which) for which in INPUTS)
     controlled = (m.actuator_ctrlspec[i] & FOLLOWS) > 0
     if not controlled.any():
@@ -40,6 +41,7 @@ def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     length, speed = _motion(m, d, i)
     R, K, kp, ki, kd, most = (gainprm(m, i, k) for k in CONTROLLER)
     z = state_of(m, d.act, i, ActState.INTEGRAL)
+    # PID torque, converted to a voltage against the back-EMF.
     torque = kp * (pos - length) + kd * (vel - speed) + ki * z + ff
     on = column(controlled, K)
     driven = R / jnp.where(on, K, 1) * torque + K * speed
@@ -48,37 +50,40 @@ def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def gain(m: Model, d: Data, i: np.ndarray) -> Array:
-    """Force by current, K, or without inductance by voltage, K / R(T)."""
+    """Return force per current, K, or without inductance per voltage, K / R(T)."""
     K = gainprm(m, i, motor.K)
     by_voltage = K / jnp.maximum(MINVAL, resistance(m, d, i))
     return jnp.where(column(has_state(m, ActState.CURRENT)[i], K), K, by_voltage)
 
 
 def back_emf(m: Model, d: Data, i: np.ndarray) -> Array:
-    """Force of the voltage that the motor induces, `-K^2 v / R(T)`; 0 if the current is a state."""
+    """Return the back-EMF force, `-K^2 v / R(T)`; 0 if the current is a state."""
     _, speed = _motion(m, d, i)
     force = -gain(m, d, i) * gainprm(m, i, motor.K) * speed
     return jnp.where(column(has_state(m, ActState.CURRENT)[i], force), 0, force)
 
 
 def mechanical(m: Model, d: Data, i: np.ndarray) -> Array:
-    """Cogging and LuGre friction, `A sin(n l + phase) - sigma0 z - sigma1 dz/dt`."""
+    """Compute cogging and LuGre friction, `A sin(n l + phase) - sigma0 z - sigma1 dz/dt`."""
+    # Cogging torque.
     length, _ = _motion(m, d, i)
     amplitude, poles, phase = (take(m.actuator_biasprm[:, k], i) for k in COGGING)
     force = amplitude * jnp.sin(poles * length + phase)
     if not has_state(m, ActState.BRISTLE)[i].any():
         return force
+    # LuGre friction.
     sigma0, sigma1 = (dynprm(m, i, k) for k in (motor.SIGMA0, motor.SIGMA1))
     z, rate = (state_of(m, x, i, ActState.BRISTLE) for x in (d.act, d.act_dot))
     return force - sigma0 * z - sigma1 * rate
 
 
 def current_slope(m: Model, d: Data, ctrl: Array, by: str, i: np.ndarray) -> Array:
-    """Derivative of the force K i of a current that is a state, at the end of the step.
+    """Differentiate the force K i at the end of the step, where the current is a state.
 
-    By `actuator_velocity` or `actuator_length`.
+    `by` is `actuator_velocity` or `actuator_length`.
     """
 
+    # Derivative of di/dt, integrated exactly over the step.
     def rate(x: Array) -> Array:
         return current_rate(m, d.replace(**{by: x}), ctrl, i)
 
@@ -89,19 +94,19 @@ def current_slope(m: Model, d: Data, ctrl: Array, by: str, i: np.ndarray) -> Arr
 
 
 def friction_slope(m: Model, i: np.ndarray) -> Array:
-    """Derivative by speed of the friction, of its part sigma1 v alone, as in MuJoCo."""
+    """Return the velocity derivative of the friction: only its part sigma1 v, as in MuJoCo."""
     return -jnp.maximum(dynprm(m, i, motor.SIGMA1), 0)
 
 
 def cogging_slope(m: Model, d: Data, i: np.ndarray) -> Array:
-    """Derivative of the cogging by the angle."""
+    """Return the derivative of the cogging by the angle."""
     amplitude, poles, phase = (take(m.actuator_biasprm[:, k], i) for k in COGGING)
     length, _ = _motion(m, d, i)
     return amplitude * poles * jnp.cos(poles * length + phase)
 
 
 def resistance(m: Model, d: Data, i: np.ndarray) -> Array:
-    """R(T) = R (1 + tempcoef (T + ambient - reftemp)) [Ohm]; R if there is no temperature."""
+    """Return R(T) = R (1 + tempcoef (T + ambient - reftemp)) [Ohm]; R without temperature."""
     R = gainprm(m, i, motor.R)
     warm = has_state(m, ActState.TEMPERATURE)[i]
     if not warm.any():
@@ -112,11 +117,12 @@ def resistance(m: Model, d: Data, i: np.ndarray) -> Array:
     return jnp.where(column(warm, R), hot, R)
 
 
-# rates of the activations of motors `i`, `[k, *W]`
+# Rates of the activations of motors `i`, `[k, *W]`.
 
 
 def temperature_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    """dT/dt = (R(T) i^2 - T / R_thermal) / C_thermal, T above the surroundings [K/s]."""
+    """Compute dT/dt = (R(T) i^2 - T / R_thermal) / C_thermal, T above the ambient [K/s]."""
+    # Ohmic loss, with the current state or the quasi-static current.
     R, (_, speed) = resistance(m, d, i), _motion(m, d, i)
     current = (voltage(m, d, ctrl, i) - gainprm(m, i, motor.K) * speed) / R
     inductive = column(has_state(m, ActState.CURRENT)[i], current)
@@ -126,14 +132,15 @@ def temperature_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def bristle_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    """dz/dt = v - sigma0 |v| / g(v) z."""
+    """Compute dz/dt = v - sigma0 |v| / g(v) z, the bristle deflection of the LuGre model."""
     _, speed = _motion(m, d, i)
     return speed - _relaxation(m, i, speed) * state_of(m, d.act, i, ActState.BRISTLE)
 
 
 def current_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    """di/dt = (V / R(T) - K / R(T) v - i) R / L, no faster than the driver allows [A/s]."""
+    """Compute di/dt = (V / R(T) - K / R(T) v - i) R / L, limited to the driver's rate [A/s]."""
     R, (_, speed) = resistance(m, d, i), _motion(m, d, i)
+    # Quasi-static current, approached with the electrical time constant.
     settled = (voltage(m, d, ctrl, i) - gainprm(m, i, motor.K) * speed) / R
     most, tau = dynprm(m, i, motor.RATE), dynprm(m, i, motor.TAU)
     rate = (settled - state_of(m, d.act, i, ActState.CURRENT)) / jnp.maximum(MINVAL, tau)
@@ -141,8 +148,9 @@ def current_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def next_bristle(m: Model, d: Data, z: Array, i: np.ndarray) -> Array:
-    """The deflection after a step, exact for a constant speed."""
+    """Integrate the bristle deflection over a step, exactly for a constant velocity."""
     _, speed = _motion(m, d, i)
+    # Relaxation rate; exact integration of the linear equation.
     a, h = _relaxation(m, i, speed), m.opt.timestep
     still = a <= MINVAL
     reached = jnp.where(still, h, -jnp.expm1(-a * h) / jnp.where(still, 1, a))
@@ -150,7 +158,8 @@ def next_bristle(m: Model, d: Data, z: Array, i: np.ndarray) -> Array:
 
 
 def _relaxation(m: Model, i: np.ndarray, speed: Array) -> Array:
-    """sigma0 |v| / g(v) [1/s], with the Stribeck curve g = Fc + (Fs - Fc) exp(-(v / vs)^2)."""
+    """Return sigma0 |v| / g(v) [1/s], Stribeck curve g = Fc + (Fs - Fc) exp(-(v / vs)^2)."""
+    # Stribeck curve between static and Coulomb friction.
     coulomb, static, stribeck = (take(m.actuator_biasprm[:, k], i) for k in STRIBECK)
     ratio = speed / jnp.maximum(MINVAL, stribeck)
     g = coulomb + (static - coulomb) * jnp.exp(-ratio * ratio)
@@ -163,12 +172,12 @@ def _motion(m: Model, d: Data, i: np.ndarray) -> tuple[Array, Array]:
 
 
 def gainprm(m: Model, i: np.ndarray, column: int) -> Array:
-    """A parameter of the gain of motors `i`, `[k, *W]`."""
+    """Gather a gain parameter of motors `i`, `[k, *W]`."""
     return take(m.actuator_gainprm[:, column], i)
 
 
 def dynprm(m: Model, i: np.ndarray, column: int) -> Array:
-    """A parameter of the dynamics of motors `i`, `[k, *W]`."""
+    """Gather a dynamics parameter of motors `i`, `[k, *W]`."""
     return take(m.actuator_dynprm[:, column], i)
 
 

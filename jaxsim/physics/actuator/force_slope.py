@@ -1,7 +1,8 @@
-"""How the forces of actuators follow their velocities and lengths, for implicit integrators.
+"""Derivatives of actuator forces by velocity and length, for implicit integrators.
 
 MuJoCo's documentation, Computation: Numerical integration; Changelog 4.0: saturated actuators have
-no implicit derivative.
+no implicit derivative. The force laws are differentiated by a JVP with unit tangents, since each
+output depends on its own velocity and length only.
 """
 
 from collections.abc import Callable
@@ -25,40 +26,45 @@ from jaxsim.physics.arrays.select import column, take
 
 
 def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
-    """Derivative of each output's force by its own velocity or length, `[nout, *W]`.
+    """Differentiate each output's force by its own velocity or length, `[nout, *W]`.
 
-    It is zero at a limit, which does not hold the friction and cogging of motors. No integrator is
-    implicit in the forces of plugins, nor in what callbacks say.
+    The derivative is zero at a limit, except that of friction and cogging, to which no limit
+    applies. Forces of plugins and of user callbacks are explicit in all integrators.
 
     Args:
       m, d: model and data.
       by: the field of Data, `actuator_velocity` or `actuator_length`.
     """
+    # Inputs of the force laws are held constant.
     ctrl = controls(m, d)
     given = laws.given(m, d, ctrl)
     of_engine = m.converted({"callbacks": None}, native=True)
 
+    # One JVP of the force laws gives all derivatives.
     def force(x: Array) -> Array:
         return laws.free_force(of_engine, d.replace(**{by: x}), given)
 
     x = getattr(d, by)
     _, slope = jax.jvp(force, (x,), (jnp.ones_like(x),))
+    # Currents that are a state and act early contribute at the end of the step.
     motors = m.actuator_gaintype == GainType.DCMOTOR
     early = motors & has_state(m, ActState.CURRENT) & m.actuator_actearly.astype(bool)
     slope = _plus(m, slope, early, partial(dcmotor.current_slope, m, d, ctrl, by))
+    # Friction and cogging, to which no limit applies.
     if by == "actuator_velocity":
         unlimited = partial(dcmotor.friction_slope, m)
     else:
         slope = _isotropic(m, slope)
         motors = m.actuator_biastype == BiasType.DCMOTOR
         unlimited = partial(dcmotor.cogging_slope, m, d)
+    # Zero at limits, then add what no limit applies to.
     slope = jnp.where(saturated(m, held_force(m, d)), 0, slope)
     slope = _plus(m, slope, motors, unlimited)
     return jnp.where(joint_saturated(m, d), 0, laws.only_active(m, slope))
 
 
 def _isotropic(m: Model, slope: Array) -> Array:
-    """Of orientations MuJoCo takes the stiffness, alike along all axes, for the slope by length."""
+    """Replace length derivatives of orientation servos by their isotropic stiffness, as MuJoCo."""
     owner = output_actuator(m)
     turns = (m.actuator_gaintype == GainType.SO3)[owner]
     if not turns.any():
@@ -67,7 +73,7 @@ def _isotropic(m: Model, slope: Array) -> Array:
 
 
 def _plus(m: Model, slope: Array, which: np.ndarray, more: Callable) -> Array:
-    """Adds to the numbers of outputs those of some actuators, `[nactuator]` bool."""
+    """Add values of some actuators, `[nactuator]` bool, to those of outputs."""
     if not which.any():
         return slope
     owner = output_actuator(m)

@@ -1,7 +1,8 @@
-"""The force laws of actuators: gain times setpoint plus bias, or the law of a servo.
+"""Force laws of actuators: gain times setpoint plus bias, or the law of a servo.
 
-MuJoCo's documentation, Computation: Actuation model; XML reference: actuator/general. An actuator
-has one output, an orientation three.
+MuJoCo's documentation, Computation: Actuation model; XML reference: actuator/general. The tables
+`DRIVES` and `BIASES` have one function per type. An actuator has one output, an orientation servo
+three.
 """
 
 from collections.abc import Callable
@@ -32,13 +33,13 @@ from jaxsim.physics.callback import of_actuators
 
 
 class Given(NamedTuple):
-    """What forces are made of.
+    """Inputs of the force laws.
 
     Attributes:
       ctrl: controls `[nu, *W]`.
       act: activations, after the step of actuators that act early, `[na, *W]`.
-      setpoint: what a gain multiplies: the last activation or the first control of each actuator,
-        of a servo on a circle the angle nearest to its length, `[nactuator, *W]`.
+      setpoint: the value that a gain multiplies: the last activation or the first control of each
+        actuator; for a servo on a circle the angle nearest to its length, `[nactuator, *W]`.
     """
 
     ctrl: Array
@@ -47,14 +48,16 @@ class Given(NamedTuple):
 
 
 def given(m: Model, d: Data, ctrl: Array) -> Given:
-    """What the forces of controls `[nu, *W]` are made of."""
+    """Compute the inputs of the force laws from controls `[nu, *W]`."""
+    # Early activations are integrated before they act.
     act = early_activation(m, d)
     setpoint = nearest_setpoint(m, d, np.arange(m.nactuator), setpoints(m, ctrl, act))
     return Given(ctrl, act, setpoint)
 
 
 def setpoints(m: Model, ctrl: Array, act: Array) -> Array:
-    """The last activation of each actuator with a dyntype, else its first control."""
+    """Return the last activation of each actuator with a dyntype, else its first control."""
+    # Address of each setpoint among activations and controls.
     stateful = (m.actuator_dyntype != DynType.NONE) & (m.actuator_actnum > 0)
     last = m.actuator_actadr + m.actuator_actnum - 1
     source = np.where(stateful, last, m.na + first_control(m))
@@ -62,7 +65,8 @@ def setpoints(m: Model, ctrl: Array, act: Array) -> Array:
 
 
 def free_force(m: Model, d: Data, given: Given) -> Array:
-    """Force of each output within no limit, `[nout, *W]`; 0 of plugins and disabled actuators."""
+    """Compute each output's force without limits, `[nout, *W]`; 0 if disabled or a plugin's."""
+    # Sum of the drive and the bias, each by its type.
     owner = output_actuator(m)
     drives = {k: lambda i, f=f: f(m, d, given, i) for k, f in DRIVES.items()}
     biases = {k: lambda i, f=f: f(m, d, i) for k, f in BIASES.items()}
@@ -72,12 +76,12 @@ def free_force(m: Model, d: Data, given: Given) -> Array:
 
 
 def only_active(m: Model, force: Array) -> Array:
-    """Numbers of outputs, 0 of plugins and of disabled actuators."""
+    """Zero the values of outputs of plugins and of disabled actuators."""
     off = (disabled(m) | (m.actuator_plugin >= 0))[output_actuator(m)]
     return jnp.where(column(off, force), 0, force) if off.any() else force
 
 
-# gains and biases: (m, d, outputs [k]) -> [k, *W]
+# Gains and biases: (m, d, outputs [k]) -> [k, *W].
 
 
 def _fixed(m: Model, d: Data, i: np.ndarray) -> Array:
@@ -85,7 +89,7 @@ def _fixed(m: Model, d: Data, i: np.ndarray) -> Array:
 
 
 def _affine(m: Model, d: Data, prm: Array, i: np.ndarray) -> Array:
-    """prm[0] + prm[1] length + prm[2] velocity."""
+    """Compute prm[0] + prm[1] length + prm[2] velocity."""
     a, b, c = (take(prm[:, k], output_actuator(m)[i]) for k in range(3))
     return a + b * take(d.actuator_length, i) + c * take(d.actuator_velocity, i)
 
@@ -106,13 +110,13 @@ def _muscle_scale(m: Model, i: np.ndarray) -> tuple[list[Array], Array]:
 
 
 def _damping(m: Model, d: Data, i: np.ndarray) -> Array:
-    """prm[0] + prm[2] velocity."""
+    """Compute prm[0] + prm[2] velocity."""
     constant, c = (take(m.actuator_biasprm[:, k], output_actuator(m)[i]) for k in (0, 2))
     return constant + c * take(d.actuator_velocity, i)
 
 
 def _back_emf(m: Model, d: Data, i: np.ndarray) -> Array:
-    """That of motors; what has another gain has only the friction and cogging of one."""
+    """Compute the back-EMF of motors; motor biases with another gain have friction only."""
     owner = output_actuator(m)[i]
     force = dcmotor.back_emf(m, d, owner)
     return jnp.where(column(m.actuator_gaintype[owner] == GainType.DCMOTOR, force), force, 0)
@@ -122,7 +126,7 @@ def _user(m: Model, d: Data, name: str, none: float, i: np.ndarray) -> Array:
     return of_actuators(m, d, name, output_actuator(m)[i], len(i), none)
 
 
-# forces that follow the inputs: (m, d, given, outputs [k]) -> [k, *W]
+# Forces that depend on the inputs: (m, d, given, outputs [k]) -> [k, *W].
 
 
 def _scaled(gain: Callable) -> Callable:
@@ -133,7 +137,8 @@ def _scaled(gain: Callable) -> Callable:
 
 
 def _motor(m: Model, d: Data, given: Given, i: np.ndarray) -> Array:
-    """Gain times the current, or without inductance the voltage."""
+    """Multiply the gain by the current, or without inductance by the voltage."""
+    # Voltage or current, by the presence of a current state.
     owner = output_actuator(m)[i]
     voltage, current = dcmotor.voltage(m, d, given.ctrl, owner), take(given.setpoint, owner)
     inductive = column(has_state(m, ActState.CURRENT)[owner], current)
@@ -145,7 +150,7 @@ def _pid(m: Model, d: Data, given: Given, i: np.ndarray) -> Array:
 
 
 def _orientation(m: Model, d: Data, given: Given, i: np.ndarray) -> Array:
-    """The outputs of these actuators come three by three."""
+    """Compute the torques of orientation servos, whose outputs are consecutive triples."""
     return in_turn(orientation.torque(m, d, given.ctrl, given.act, output_actuator(m)[i[::3]]))
 
 

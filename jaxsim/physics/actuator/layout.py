@@ -1,7 +1,7 @@
-"""Where the controls, activations and outputs of actuators stand, by the structure of a model.
+"""Addresses of controls, activations and outputs of actuators, from the structure of a model.
 
-An actuator has a block of controls, a block of activations and a block of outputs; most have one
-number in each. What a block lacks reads as zero.
+An actuator has a block of controls, a block of activations and a block of outputs, most of size
+one. A missing control or activation reads as zero.
 """
 
 import jax.numpy as jnp
@@ -18,28 +18,29 @@ from jaxsim.physics.arrays.select import take
 
 @derived
 def act_owner(s: Structure) -> np.ndarray:
-    """[na]: the actuator of each activation."""
+    """Return the actuator of each activation, [na]."""
     return np.repeat(np.arange(s.nactuator), s.actuator_actnum)
 
 
 @derived
 def ctrl_owner(s: Structure) -> np.ndarray:
-    """[nu]: the actuator of each control."""
+    """Return the actuator of each control, [nu]."""
     return np.repeat(np.arange(s.nactuator), s.actuator_ctrlnum)
 
 
 @derived
 def output_actuator(s: Structure) -> np.ndarray:
-    """[nout]: the actuator of each output."""
+    """Return the actuator of each output, [nout]."""
     return np.repeat(np.arange(s.nactuator), s.actuator_outnum)
 
 
 @derived
 def act_kind(s: Structure) -> np.ndarray:
-    """[na]: the law of each activation, a `DynType` or, of controllers and motors, an `ActState`.
+    """Return the law of each activation, [na]: `DynType`, or `ActState` of controllers and motors.
 
-    NONE for those that plugins keep; that of an actuator's dyntype is its last.
+    NONE for activations owned by plugins; an actuator's dyntype is that of its last activation.
     """
+    # Controllers and motors: their states in order.
     kind = s.actuator_dyntype[act_owner(s)]
     for i in np.flatnonzero(np.isin(s.actuator_dyntype, (DynType.PID, DynType.DCMOTOR))):
         first = s.actuator_actadr[i]
@@ -51,47 +52,48 @@ def act_kind(s: Structure) -> np.ndarray:
 
 @derived
 def first_control(s: Structure) -> np.ndarray:
-    """[nactuator]: the place of the first control of each actuator; nu: it has none."""
+    """Return the address of the first control of each actuator, [nactuator]; nu: none."""
     return np.where(s.actuator_ctrlnum > 0, s.actuator_ctrladr, s.nu)
 
 
 def has_state(m: Model | Structure, state: ActState) -> np.ndarray:
-    """[nactuator] bool: actuators with such an activation."""
+    """Return the actuators with an activation of this kind, [nactuator] bool."""
     return m.actuator_states[:, state - ActState.SLEW]
 
 
 def state_of(m: Model, act: Array, i: np.ndarray, state: ActState) -> Array:
-    """Such an activation of actuators `i`, `[k, *W]`; 0 of those that have none."""
+    """Gather an activation of this kind of actuators `i`, `[k, *W]`; 0 where there is none."""
     has = m.actuator_states.astype(int)
     place = m.actuator_actadr + has[:, : state - ActState.SLEW].sum(axis=1)
     return or_zero(act, np.where(has_state(m, state), place, m.na)[i])
 
 
 def input_of(m: Model, ctrl: Array, i: np.ndarray, which: CtrlInput) -> Array:
-    """An input of controllers or motors `i`, from the controls `[nu, *W]`; 0 where it is absent."""
+    """Gather an input of controllers or motors `i` from the controls `[nu, *W]`; 0 if absent."""
+    # Inputs are stored in the order of their bits.
     before = [int(spec & (which - 1)).bit_count() for spec in m.actuator_ctrlspec]
     place = np.where(m.actuator_ctrlspec & which, m.actuator_ctrladr + before, m.nu)
     return or_zero(ctrl, place[i])
 
 
 def or_zero(x: Array, place: np.ndarray) -> Array:
-    """Items of `x` `[n, *W]`; where the place is n, zero."""
+    """Gather items of `x` `[n, *W]`; index n gives zero."""
     if (place < len(x)).all():
         return take(x, place)
     return take(jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)]), place)
 
 
 def columns(prm: Array, i: np.ndarray) -> list[Array]:
-    """The parameters of some actuators: one array `[k, *W]` for each column."""
+    """Gather the parameters of some actuators: one array `[k, *W]` per column."""
     return [take(prm[:, k], i) for k in range(prm.shape[1])]
 
 
 def by_column(prm: Array, i: np.ndarray, column: np.ndarray) -> Array:
-    """One parameter of each of some actuators, from a column of its own, `[k, *W]`."""
+    """Gather one parameter per actuator, each from its own column, `[k, *W]`."""
     flat = prm.reshape(prm.shape[0] * prm.shape[1], *prm.shape[2:])
     return take(flat, i * prm.shape[1] + column)
 
 
 def in_turn(v: Vec) -> Array:
-    """Vectors `[n, *W]` as numbers one after another, `[3 n, *W]`."""
+    """Interleave vectors `[n, *W]` to components `[3 n, *W]`."""
     return jnp.stack(v.parts, axis=1).reshape(3 * len(v.x), *v.x.shape[1:])

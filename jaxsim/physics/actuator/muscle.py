@@ -1,8 +1,9 @@
-"""The muscle model: activation dynamics, and force as a function of length and velocity.
+"""Muscle model: activation dynamics, and force as a function of length and velocity.
 
 MuJoCo's documentation, Modeling: Muscles; the activation follows Millard et al., J. Biomech. Eng.
-135 (2013). All lengths below are in units of the optimal length, velocities in those of the maximal
-shortening velocity, forces in those of the peak active force.
+135 (2013). Internally lengths are in units of the optimal length, velocities of the maximal
+shortening velocity, forces of the peak active force (`mju_muscleGain`, `mju_muscleBias`,
+`mju_muscleDynamics`).
 """
 
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from jaxsim.physics.arrays.array import Array
 
 
 def activation_rate(ctrl: Array, act: Array, prm: tuple[Array, Array, Array]) -> Array:
-    """Rate of change of muscle activation.
+    """Compute the rate of change of muscle activation.
 
         act_dot = (ctrl - act) / tau,
         tau = tau_act (0.5 + 1.5 act) when it rises, tau_deact / (0.5 + 1.5 act) when it falls
@@ -22,10 +23,12 @@ def activation_rate(ctrl: Array, act: Array, prm: tuple[Array, Array, Array]) ->
       act: activation `[n, *W]`; clamped to [0, 1] where it scales the time constant.
       prm: (tau_act, tau_deact, width over which the two are blended), each `[n, *W]` [s, s, 1].
     """
+    # Time constants depend on the activation.
     rise, fall, smooth = prm
     ctrl, level = jnp.clip(ctrl, 0, 1), jnp.clip(act, 0, 1)
     lag = 0.5 + 1.5 * level
     rise, fall = rise * lag, fall / lag
+    # Blend the time constants by a quintic smoothstep around zero change.
     change = ctrl - act
     abrupt = smooth < MINVAL
     x = jnp.clip(change / jnp.where(abrupt, 1.0, smooth) + 0.5, 0, 1)
@@ -34,7 +37,7 @@ def activation_rate(ctrl: Array, act: Array, prm: tuple[Array, Array, Array]) ->
 
 
 def scaled_length(length: Array, lengthrange: list[Array], prm: list[Array]) -> tuple[Array, Array]:
-    """Length in units of the optimal length, and that optimal length.
+    """Return the length in units of the optimal length, and that optimal length.
 
     The range of the actuator's length corresponds to the range `prm[:2]` of scaled lengths.
     """
@@ -44,7 +47,7 @@ def scaled_length(length: Array, lengthrange: list[Array], prm: list[Array]) -> 
 
 
 def peak_force(prm: list[Array], acc0: Array) -> Array:
-    """Peak active force: given, or chosen by how little the muscle accelerates the model."""
+    """Return the peak active force: given, or chosen from acc0, the acceleration per unit force."""
     force, scale = prm[2], prm[3]
     return jnp.where(force < 0, scale / _at_least(acc0), force)
 
@@ -52,7 +55,7 @@ def peak_force(prm: list[Array], acc0: Array) -> Array:
 def gain(
     length: Array, velocity: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]
 ) -> Array:
-    """Active force per unit activation, `-F0 FL(s) FV(v)`; muscles pull.
+    """Compute the active force per unit activation, `-F0 FL(s) FV(v)`; muscles pull.
 
     Args:
       length, velocity: of the actuator, `[n, *W]`.
@@ -60,6 +63,7 @@ def gain(
       acc0: acceleration from unit force, `[n, *W]`.
       prm: range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax; each `[n, *W]`.
     """
+    # Force-length and force-velocity curves.
     lmin, lmax, vmax, fvmax = prm[4], prm[5], prm[6], prm[8]
     s, optimal = scaled_length(length, lengthrange, prm)
     v = velocity / _at_least(optimal * vmax)
@@ -67,10 +71,11 @@ def gain(
 
 
 def bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]) -> Array:
-    """Passive force `-F0 FP(s)` of a stretched muscle; arguments as for `gain`.
+    """Compute the passive force `-F0 FP(s)` of a stretched muscle; arguments as for `gain`.
 
     FP rises as a parabola from the optimal length to fpmax / 2 midway to lmax, then linearly.
     """
+    # Passive curve: parabola, then a line of equal slope.
     lmax, fpmax = prm[5], prm[7]
     s, _ = scaled_length(length, lengthrange, prm)
     b = 0.5 * (1 + lmax)
@@ -81,7 +86,8 @@ def bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array])
 
 
 def _active_length(s: Array, lmin: Array, lmax: Array) -> Array:
-    """Bell of four parabolas: 0 at lmin and lmax, 1 at the optimal length."""
+    """Evaluate the force-length curve, four parabolas: 0 at lmin and lmax, 1 at length 1."""
+    # Two parabolas on each side of the optimal length.
     a, b = 0.5 * (lmin + 1), 0.5 * (1 + lmax)
     outer_low = 0.5 * _square(s - lmin, a - lmin)
     inner_low = 1 - 0.5 * _square(1 - s, 1 - a)
@@ -93,7 +99,7 @@ def _active_length(s: Array, lmin: Array, lmax: Array) -> Array:
 
 
 def _active_velocity(v: Array, fvmax: Array) -> Array:
-    """Zero at full shortening speed, 1 at rest, up to fvmax when lengthened."""
+    """Evaluate the force-velocity curve: 0 at full shortening, 1 at rest, up to fvmax beyond."""
     y = fvmax - 1
     lengthened = fvmax - (y - v) ** 2 / _at_least(y)
     moving = jnp.where(v <= 0, (v + 1) ** 2, lengthened)
@@ -101,7 +107,7 @@ def _active_velocity(v: Array, fvmax: Array) -> Array:
 
 
 def _at_least(x: Array) -> Array:
-    """A divisor kept away from zero."""
+    """Bound a divisor away from zero."""
     return jnp.maximum(x, MINVAL)
 
 

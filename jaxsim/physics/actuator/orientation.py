@@ -1,7 +1,7 @@
-"""`<orientation>`: a servo of a whole orientation, along the shortest rotation.
+"""Orientation servos (`<orientation>`): torque along the shortest rotation.
 
-MuJoCo's documentation, XML reference: actuator/orientation. The three outputs of its transmission
-are the components of a torque in the frame of what turns.
+MuJoCo's documentation, XML reference: actuator/orientation. The three outputs of the transmission
+are the components of a torque in the frame of the moving body.
 """
 
 import jax.numpy as jnp
@@ -17,14 +17,17 @@ from jaxsim.physics.arrays.select import column, take
 
 
 def torque(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Vec:
-    """kp log(q^-1 q_goal) of servos `i`, `[k, *W]`, q the orientation now; the bias adds damping.
+    """Compute kp log(q^-1 q_goal) of servos `i`, `[k, *W]`; the bias adds damping.
+
+    q is the current orientation.
 
     Args:
       m, d: model and data.
       ctrl: controls `[nu, *W]`.
-      act: activations that give force, `[na, *W]`; of an integrator they are the goal.
+      act: activations that give force, `[na, *W]`; the goal of integrators.
       i: actuators, `[k]`.
     """
+    # Current rotation vector, and the error in the body frame.
     first = m.actuator_outadr[i]
     now = Vec(*(take(d.actuator_length, first + k) for k in range(3)))
     error = (Quat.from_rotation_vector(now).conj * _goal(m, ctrl, act, i)).rotation_vector()
@@ -32,13 +35,13 @@ def torque(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Vec:
 
 
 def within_norm(f: Vec, most: Array) -> Vec:
-    """A torque no larger than `most`, in its direction."""
+    """Scale a torque to a norm of at most `most`."""
     norm = f.norm()
     return f.scale(jnp.where(norm > most, safe_divide(most, norm), 1))
 
 
 def anchored(m: Model, act: Array) -> Array:
-    """Activations `[na, *W]`, goals among them as rotation vectors no longer than half a turn."""
+    """Wrap goals among the activations `[na, *W]` to rotation vectors of norm at most pi."""
     i = _integrating(m.structure)
     if not len(i):
         return act
@@ -53,13 +56,14 @@ def anchored(m: Model, act: Array) -> Array:
 
 
 def _integrating(s: Structure) -> np.ndarray:
-    """Servos whose goal is an activation."""
+    """Return the servos whose goal is an activation."""
     so3 = s.actuator_gaintype == GainType.SO3
     return np.flatnonzero(so3 & (s.actuator_dyntype == DynType.INTEGRATOR))
 
 
 def _goal(m: Model, ctrl: Array, act: Array, i: np.ndarray) -> Quat:
-    """The orientation asked for: a quaternion, not necessarily normed, or a rotation vector."""
+    """Return the goal orientation, from a quaternion (normalized here) or a rotation vector."""
+    # From activations or controls; quaternions have a fourth component.
     held = m.actuator_dyntype[i] != DynType.NONE
     given = jnp.concatenate([act, ctrl, jnp.zeros_like(ctrl[:1])])
     first = np.where(held, m.actuator_actadr[i], m.na + m.actuator_ctrladr[i])

@@ -1,4 +1,4 @@
-"""`<pid>`: a servo with setpoints of position and velocity, an integral and a feedforward.
+"""PID servos (`<pid>`): setpoints of position and velocity, an integral and a feedforward.
 
 MuJoCo's documentation, XML reference: actuator/pid.
 """
@@ -19,7 +19,7 @@ INPUTS = (CtrlInput.POS, CtrlInput.VEL, CtrlInput.FF)
 
 
 def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
-    """Force of the inputs and the integral z, `[k, *W]`; the affine bias adds -kp l - kv v.
+    """Compute the force of inputs and integral z, `[k, *W]`; the affine bias adds -kp l - kv v.
 
         kp u_pos + kv u_vel + u_ff + ki z
 
@@ -29,6 +29,7 @@ def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
       act: activations that give force, `[na, *W]`.
       i: actuators, `[k]`.
     """
+    # Setpoints and gains.
     pos, vel, ff = (input_of(m, ctrl, i, which) for which in INPUTS)
     kp, kv = (-take(m.actuator_biasprm[:, k], i) for k in (1, 2))
     ki = take(m.actuator_gainprm[:, PID_KI], i)
@@ -37,10 +38,12 @@ def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
 
 
 def integral_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray, imax: Array) -> Array:
-    """The error of position; not where it would lead further beyond imax (0: no limit)."""
+    """Return the rate of the integral: the position error; 0 beyond imax (0: no limit)."""
+    # Position error, unwrapped on a circle.
     pos = nearest_setpoint(m, d, i, input_of(m, ctrl, i, CtrlInput.POS))
     error = pos - take(d.actuator_length, m.actuator_outadr[i])
     z = state_of(m, d.act, i, ActState.INTEGRAL)
+    # Anti-windup: no growth beyond the limit.
     above, below = ((imax > 0) & beyond for beyond in (z >= imax, z <= -imax))
     error = jnp.where(above, jnp.minimum(error, 0), error)
     return jnp.where(below & ~above, jnp.maximum(error, 0), error)

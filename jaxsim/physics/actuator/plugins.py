@@ -1,5 +1,4 @@
-"""What plugins do in a step besides sensors and passive forces: forces of actuators, the rates of
-activations that they keep, and what they make of these and of their states at the end of a step."""
+"""Actuator plugins in a step: forces, rates of their activations, and their next states."""
 
 from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
@@ -16,13 +15,14 @@ from jaxsim.physics.plugin import (
 
 
 def forces(m: Model, d: Data, force: Array, given: Array) -> Array:
-    """Forces `[nout, *W]` of actuators, with those of plugins in their places.
+    """Replace the forces `[nout, *W]` of actuators that plugins drive.
 
     Args:
       m, d: model and data.
       force: forces of the others.
-      given: the setpoint of each: its control or activation, `[nactuator, *W]`.
+      given: setpoint of each: its control or activation, `[nactuator, *W]`.
     """
+    # One call per instance for all its actuators.
     for instance in instances(m.actuator_plugin):
         served = attached(m, instance, m.actuator_plugin)
         of_served = take(given, served.id)
@@ -32,7 +32,7 @@ def forces(m: Model, d: Data, force: Array, given: Array) -> Array:
 
 
 def rates(m: Model, d: Data, given: Array) -> Array:
-    """act_dot `[na, *W]`, with the rates of the activations that plugins keep in their places."""
+    """Replace the rates in act_dot `[na, *W]` of activations owned by plugins."""
     act_dot = d.act_dot
     for instance in instances(m.actuator_plugin):
         slots = own_activations(m.structure, instance)
@@ -46,10 +46,11 @@ def rates(m: Model, d: Data, given: Array) -> Array:
 
 
 def advance(m: Model, d: Data) -> Data:
-    """The activations and states that plugins overwrite at the end of a step, of `d` after it."""
+    """Apply the plugins' updates of activations and states at the end of a step."""
     act, state = d.act, d.plugin_state
     actuation = not m.opt.disableflags & DisableBit.ACTUATION
     for instance in range(m.nplugin):
+        # Activations, then states of the instance.
         row = plugin_row(m.structure, instance)
         slots = own_activations(m.structure, instance)
         served = attached(m, instance, m.actuator_plugin)

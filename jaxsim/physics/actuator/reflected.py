@@ -1,7 +1,7 @@
-"""Inertia and damping of drives, reflected by their gears into joints and tendons.
+"""Armature and damping of actuators, reflected by their gears to joints and tendons.
 
 MuJoCo's documentation, XML reference: actuator/general/armature, damping. A motor behind a gear
-adds the square of the gear times its own coefficients to the joint or tendon it drives.
+adds the squared gear times its own coefficients to the joint or tendon that it drives.
 """
 
 import numpy as np
@@ -14,31 +14,31 @@ from jaxsim.physics.arrays.select import take, weighted_sum
 
 
 def dof_armature(m: Model) -> Array:
-    """Inertia on the diagonal of the mass matrix, with what actuators reflect; `[nv, *W]`."""
+    """Return the diagonal armature, with that reflected by actuators; `[nv, *W]`."""
     (armature,) = _with_reflected(m, (m.dof_armature,), (m.actuator_armature,), _of_dofs(m))
     return armature
 
 
 def tendon_armature(m: Model) -> Array:
-    """Inertia of motion along tendons, with what actuators reflect; `[ntendon, *W]`."""
+    """Return the armature of tendons, with that reflected by actuators; `[ntendon, *W]`."""
     own, theirs = (m.tendon_armature,), (m.actuator_armature,)
     (armature,) = _with_reflected(m, own, theirs, _of_tendons(m))
     return armature
 
 
 def has_drive(s: Structure) -> np.ndarray:
-    """[ntendon] bool: an actuator may reflect its inertia into the tendon."""
+    """Return the tendons to which an actuator may reflect armature, [ntendon] bool."""
     return _of_tendons(s)[1].any(axis=1)
 
 
 def dof_damping(m: Model) -> tuple:
-    """Damping coefficients (a, b, c) of the dofs, with what actuators reflect; `[nv, *W]` each."""
+    """Return damping coefficients (a, b, c) of dofs, with reflected ones; `[nv, *W]` each."""
     own = _polynomial(m.dof_damping, m.dof_dampingpoly)
     return _with_reflected(m, own, _drive_damping(m), _of_dofs(m))
 
 
 def tendon_damping(m: Model) -> tuple:
-    """Damping coefficients (a, b, c) of the tendons, likewise; `[ntendon, *W]` each."""
+    """Return damping coefficients (a, b, c) of tendons, with reflected; `[ntendon, *W]` each."""
     own = _polynomial(m.tendon_damping, m.tendon_dampingpoly)
     return _with_reflected(m, own, _drive_damping(m), _of_tendons(m))
 
@@ -54,8 +54,9 @@ def _polynomial(linear: Array, higher: Array) -> tuple:
 def _with_reflected(
     m: Model, own: tuple, theirs: tuple, reflects: tuple[np.ndarray, np.ndarray]
 ) -> tuple:
-    """Adds the drives' coefficients times the squares of their gears."""
+    """Add the actuators' coefficients times their squared gears."""
     actuator, member = reflects
+    # Reflected coefficients scale with the squared gear.
     if not len(actuator):
         return own
     gear = take(m.actuator_gear[:, 0], m.actuator_outadr[actuator])
@@ -67,7 +68,7 @@ def _with_reflected(
 
 @derived
 def _of_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Actuators of joints, and `[nv, k]`: 1 where an actuator reflects into a dof."""
+    """Return actuators of joints, and `[nv, k]`: 1 where an actuator reflects to a dof."""
     kind = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
     actuator = np.flatnonzero(kind & s.actuator_reflects)
     return actuator, 1.0 * (s.dof_jntid[:, None] == s.actuator_trnid[actuator, 0])
@@ -75,7 +76,7 @@ def _of_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 @derived
 def _of_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Actuators of tendons, and `[ntendon, k]`: 1 where an actuator reflects into a tendon."""
+    """Return actuators of tendons, and `[ntendon, k]`: 1 where an actuator reflects to a tendon."""
     kind = s.actuator_trntype == TrnType.TENDON
     actuator = np.flatnonzero(kind & s.actuator_reflects)
     return actuator, 1.0 * (np.arange(s.ntendon)[:, None] == s.actuator_trnid[actuator, 0])

@@ -1,4 +1,4 @@
-"""Which actuators push at a limit, so that their force does not follow their velocity any more.
+"""Saturation of actuators: outputs at a limit, whose force does not depend on velocity.
 
 MuJoCo's documentation, Changelog 4.0: saturated actuators have no implicit derivative.
 """
@@ -18,17 +18,19 @@ from jaxsim.physics.arrays.select import column, take, weighted_sum
 
 
 def saturated(m: Model, force: Array) -> Array:
-    """Outputs at the limit of their actuator or its tendon, `[nout, *W]` bool, by their forces.
+    """Return outputs whose force is at the limit of actuator or tendon, `[nout, *W]` bool.
 
-    The torque of an orientation is at its limit by its norm.
+    For an orientation servo the norm of the torque is compared.
     """
     owner = output_actuator(m)
-    # forces scaled to a limit have it as their sum or norm but for rounding
+    # Forces scaled to a limit have it as sum or norm up to rounding.
     slack = 1 + max(1e-10, 8 * float(jnp.finfo(force.dtype).eps))
+    # Limits of each output.
     own = jnp.asarray(column(m.actuator_forcelimited.astype(bool)[owner], force))
     limits = take(m.actuator_forcerange, owner)
     whole = column(m.actuator_gaintype[owner] == GainType.SO3, force)
     out = own & jnp.where(whole, slack * _norm(m, force) >= limits[:, 1], _outside(force, limits))
+    # Limits of the tendon's total force.
     tendon, of_tendon = _on_limited_tendons(m)
     if len(tendon):
         total = slack * weighted_sum(of_tendon.T, force)
@@ -37,19 +39,20 @@ def saturated(m: Model, force: Array) -> Array:
 
 
 def joint_saturated(m: Model, d: Data) -> Array:
-    """Outputs whose joint is at its limit, `[nout, *W]` bool.
+    """Return outputs whose joint is at its actuator force limit, `[nout, *W]` bool.
 
-    An actuator of a tendon is not held by the limits of the joints the tendon runs over.
+    Joint limits do not apply to actuators of tendons that run over the joint.
     """
     joint, of_joint = _on_limited_joints(m)
     if not len(joint):
         return jnp.zeros_like(d.actuator_length, bool)
+    # Total actuator force on the joint.
     whole = take(d.qfrc_actuator, m.jnt_dofadr[joint])
     return _any_of(of_joint, _outside(whole, take(m.jnt_actfrcrange, joint)))
 
 
 def _norm(m: Model, force: Array) -> Array:
-    """The norm of all outputs of the actuator of each output, `[nout, *W]`."""
+    """Return the norm over all outputs of each output's actuator, `[nout, *W]`."""
     owner = output_actuator(m)
     if len(owner) == m.nactuator:
         return jnp.abs(force)
@@ -57,18 +60,18 @@ def _norm(m: Model, force: Array) -> Array:
 
 
 def _outside(x: Array, limits: Array) -> Array:
-    """At or beyond the limits `[n, 2, *W]`."""
+    """Return True at or beyond the limits `[n, 2, *W]`."""
     return (x <= limits[:, 0]) | (x >= limits[:, 1])
 
 
 def _any_of(member: np.ndarray, flags: Array) -> Array:
-    """[nout, *W] bool: the actuator's joint or tendon has its flag set."""
+    """Return the outputs whose actuator's joint or tendon has its flag set, [nout, *W] bool."""
     return weighted_sum(member, flags.astype(jnp.float32)) > 0
 
 
 @derived
 def _on_limited_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Joints that limit the force of actuators, and `[nout, k]`: 1 where an output acts on one."""
+    """Return joints that limit actuator forces, and `[nout, k]`: 1 where an output acts on one."""
     scalar = np.isin(s.jnt_type, (JointType.SLIDE, JointType.HINGE))
     joint = np.flatnonzero(s.jnt_actfrclimited.astype(bool) & scalar)
     kind = np.isin(output_trntype(s), (TrnType.JOINT, TrnType.JOINTINPARENT))
@@ -77,7 +80,7 @@ def _on_limited_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 @derived
 def _on_limited_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Tendons that limit the force of actuators, and `[nout, k]`, likewise."""
+    """Return tendons that limit actuator forces, and `[nout, k]`: 1 where an output acts on one."""
     tendon = np.flatnonzero(s.tendon_actfrclimited)
     kind = output_trntype(s) == TrnType.TENDON
     return tendon, 1.0 * (kind[:, None] & (s.actuator_trnid[output_actuator(s), :1] == tendon))

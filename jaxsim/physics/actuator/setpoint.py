@@ -1,8 +1,8 @@
-"""Servos whose length is an angle on a circle: their setpoint may be wound any number of turns.
+"""Setpoints of servos on a circle, which may be wound by any number of revolutions.
 
 MuJoCo's documentation, XML reference: actuator/general/joint. The length is that of a rotation,
-(-pi, pi] times the gear; a servo drives towards the angle nearest to it that is the same rotation
-as the setpoint about its axis.
+(-pi, pi] times the gear; the servo drives towards the angle nearest to it that represents the same
+rotation about its axis as the setpoint.
 """
 
 import jax.numpy as jnp
@@ -27,37 +27,40 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 
 FILTERS = (DynType.FILTER, DynType.FILTEREXACT)
-HELD = (DynType.INTEGRATOR, *FILTERS)  # whose activation is the setpoint
+HELD = (DynType.INTEGRATOR, *FILTERS)  # types whose activation is the setpoint
 SERVOS = (DynType.NONE, *HELD)
 
 
 def nearest_setpoint(m: Model, d: Data, i: np.ndarray, given: Array) -> Array:
-    """The setpoints `[k, *W]` of servos `i` on a circle, as the angle nearest to their length.
+    """Unwrap setpoints `[k, *W]` of servos `i` on a circle to the angle nearest to their length.
 
-    What other actuators are given stays.
+    Setpoints of other actuators are unchanged.
     """
     return _nearest(m, i, given, d.actuator_length, m.actuator_outadr[i])
 
 
 def nearest_activation(m: Model, d: Data, act: Array) -> Array:
-    """The same for the activations `[na, *W]` that are setpoints: so they stay bounded."""
+    """Unwrap activations `[na, *W]` that are setpoints on a circle, so that they stay bounded."""
     owner = _whose(act_owner(m), m.structure, HELD)
     return _nearest(m, owner, act, d.actuator_length, m.actuator_outadr[owner])
 
 
 def pursued(m: Model, d: Data, ctrl: Array) -> Array:
-    """The controls `[nu, *W]` as activations pursue them.
+    """Return the controls `[nu, *W]` that activations follow.
 
-    Controls of filters and slow setpoints on a circle are the angle nearest to the activation; a
-    slow setpoint is as near to its last value, the activation, as it may move in a step.
+    Controls of filters and rate-limited setpoints on a circle are unwrapped to the angle nearest to
+    the activation; a rate-limited setpoint stays within its step from the last value, the
+    activation.
     """
     owner = ctrl_owner(m)
+    # First controls that are rate-limited or filtered on a circle.
     first = np.arange(m.nu) == first_control(m)[owner]
     slow = first & has_state(m, ActState.SLEW)[owner]
     turned = first & (slow | np.isin(m.actuator_dyntype[owner], FILTERS))
     ctrl = _nearest(m, np.where(turned, owner, -1), ctrl, d.act, m.actuator_actadr[owner])
     if not slow.any():
         return ctrl
+    # Clip to the largest step from the last value.
     place = np.where(m.actuator_gaintype == GainType.PID, PID_SLEW, motor.SLEW)
     most = by_column(m.actuator_dynprm, owner, place[owner]) * m.opt.timestep
     last = state_of(m, d.act, owner, ActState.SLEW)
@@ -65,53 +68,57 @@ def pursued(m: Model, d: Data, ctrl: Array) -> Array:
 
 
 def turns_back(m: Model) -> Array | None:
-    """Whether the model has an activation that is a setpoint on a circle, `[1, *W]` bool; None if
-    it has none whatever its numbers."""
+    """Return where activations are setpoints on a circle, `[1, *W]` bool; None: never."""
     period = _period(m, _whose(act_owner(m), m.structure, HELD))
     return None if period is None else (period > 0).any(axis=0, keepdims=True)
 
 
 def _nearest(m: Model, owner: np.ndarray, angle: Array, goal: Array, place: np.ndarray) -> Array:
-    """Angles of actuators `owner` (-1: it is none) as the nearest to `goal` at their `place`."""
+    """Unwrap angles of actuators `owner` (-1: none) to the nearest to `goal` at index `place`."""
     period = _period(m, owner)
     if period is None:
         return angle
+    # Number of revolutions to the nearest equivalent angle.
     here = period > 0
     turns = jnp.round((angle - take(goal, np.maximum(place, 0))) / jnp.where(here, period, 1))
     return angle - jnp.where(here, period * turns, 0)
 
 
 def _period(m: Model, owner: np.ndarray) -> Array | None:
-    """A turn of actuators `owner` in units of their length, `[n, *W]`; 0 of what is no servo on a
-    circle, None if there is none."""
+    """Return one revolution of actuators `owner` in units of their length, `[n, *W]`.
+
+    It is 0 for others than servos on a circle; None if there are no such servos.
+    """
+    # Servos on ball joints, or between sites without translation.
     ball, site = _on_ball(m.structure), _on_site(m.structure)
     served = (owner >= 0) & (ball | site)[owner]
     if not served.any():
         return None
     actuator = np.maximum(owner, 0)
+    # A revolution in units of length is 2 pi times the rotational gear.
     gear = take(m.actuator_gear, m.actuator_outadr[actuator])
     moves = (gear[:, 0] != 0) | (gear[:, 1] != 0) | (gear[:, 2] != 0)
     first, last = (safe_sqrt(sum(gear[:, k + j] ** 2 for j in range(3))) for k in (0, 3))
     turn = jnp.where(column(ball[actuator], first), first, jnp.where(moves, 0, last))
     gain, bias = (take(p, actuator) for p in (m.actuator_gainprm[:, 0], m.actuator_biasprm[:, 1]))
-    pid = column(m.actuator_gaintype[actuator] == GainType.PID, gain)  # with one kp for both
+    pid = column(m.actuator_gaintype[actuator] == GainType.PID, gain)  # a pid has one kp for both
     return jnp.where(column(served, turn) & (pid | (gain == -bias)), 2 * np.pi * turn, 0)
 
 
 def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.ndarray:
-    """The actuators `owner` of these kinds, -1 for others."""
+    """Return the actuators `owner` of these types, -1 for others."""
     return np.where(np.isin(s.actuator_dyntype[owner], kinds), owner, -1)
 
 
 def _is_servo(s: Structure) -> np.ndarray:
-    """Gain times setpoint, and a bias that is affine in the length; or a pid."""
+    """Return position servos: fixed gain with a bias affine in the length; or a pid."""
     fixed = (s.actuator_gaintype == GainType.FIXED) & (s.actuator_biastype == BiasType.AFFINE)
     return fixed & np.isin(s.actuator_dyntype, SERVOS) | (s.actuator_gaintype == GainType.PID)
 
 
 @derived
 def _on_ball(s: Structure) -> np.ndarray:
-    """[nactuator] bool: servos on ball joints."""
+    """Return the servos on ball joints, [nactuator] bool."""
     on_joint = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
     joint = np.where(on_joint, s.actuator_trnid[:, 0], -1)
     is_ball = np.append(s.jnt_type == JointType.BALL, False)
@@ -120,5 +127,5 @@ def _on_ball(s: Structure) -> np.ndarray:
 
 @derived
 def _on_site(s: Structure) -> np.ndarray:
-    """[nactuator] bool: servos between two sites."""
+    """Return the servos between two sites, [nactuator] bool."""
     return _is_servo(s) & (s.actuator_trntype == TrnType.SITE) & (s.actuator_trnid[:, 1] >= 0)

@@ -1,8 +1,10 @@
 """Transmissions: the length of each actuator, and the moment arms of its force on the dofs.
 
-MuJoCo's documentation, Computation: Transmission. What is attached to a joint or a tendon scales
-its length by the gear; what acts on sites is a force and a torque on one or two bodies; what acts
-on a body draws its contacts together.
+MuJoCo's documentation, Computation: Transmission; corresponds to `mj_transmission`. Joint and
+tendon transmissions scale a length by the gear; site transmissions apply a force and a torque to
+one or two bodies; body transmissions attract the body's contacts. The table `RULES` has one rule
+per kind; the sparsity pattern of the moments is known at compile time, and each rule computes its
+nonzeros.
 """
 
 from collections.abc import Callable
@@ -38,21 +40,25 @@ from jaxsim.physics.topology import ancestors
     writes="actuator_length actuator_moment",
 )
 def transmission(m: Model, d: Data) -> Data:
-    """Actuator lengths and moments.
+    """Compute actuator lengths and moments.
 
     actuator_moment[k] = d actuator_length[k] / d q;  for a site without a reference site and for a
     body, whose lengths are zero, the generalized force of a unit output.
+
+    Corresponds to `mj_transmission` in MuJoCo.
     """
     if not m.nout:
         none = d.qpos[:0]
         return d.replace(actuator_length=none, actuator_moment=moment_pattern(m).dense(none))
+    # Each rule computes lengths and nonzeros of its outputs.
     plan = _plan(m)
     results = [rule.compute(m, d, ids) for rule, ids in plan.groups]
-    # outputs that no rule serves: the model can be read, but not simulated
+    # Outputs without a rule: the model can be loaded, but not simulated.
     nothing = [jnp.zeros_like(d.qpos[:1])] if plan.rest else []
+    # Reorder from rules to outputs.
     length = take(join([r[0] for r in results] + nothing), plan.length_order)
     entries = take(join([r[1] for r in results] + nothing), plan.entry_order)
-    if sleeps(m):  # one that sleeps keeps its length, and has no moment
+    if sleeps(m):  # sleeping actuators keep their length, and have no moment
         awake = take(actuators(m).awake(tree_awake(d)), output_actuator(m))
         if d.actuator_length is not None:
             length = jnp.where(awake, length, d.actuator_length)
@@ -62,7 +68,7 @@ def transmission(m: Model, d: Data) -> Data:
 
 @stage(reads="qvel actuator_moment ", writes="actuator_velocity")
 def actuator_velocity(m: Model, d: Data) -> Data:
-    """actuator_velocity = actuator_moment qvel; zero when actuation is off, as in MuJoCo."""
+    """Compute actuator_moment qvel; zero when actuation is disabled, as in MuJoCo."""
     if not m.nout or m.opt.disableflags & DisableBit.ACTUATION:
         return d.replace(actuator_velocity=jnp.zeros_like(d.actuator_length))
     pattern = moment_pattern(m)
@@ -70,7 +76,7 @@ def actuator_velocity(m: Model, d: Data) -> Data:
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """Transmissions that are not simulated, named."""
+    """Return the transmissions that are not supported."""
     return [
         refuse(m, "actuator", i, f"transmission {TrnType(kind).name.lower()} is not supported")
         for i, kind in enumerate(m.actuator_trntype)
@@ -79,13 +85,13 @@ def refusals(m: Model) -> list[Refusal]:
 
 
 class Rule(NamedTuple):
-    """How actuators of one kind work.
+    """Transmission rule of one kind.
 
     Attributes:
       kinds: the transmissions it serves.
       members: the outputs it serves, `(structure) -> [k]`.
-      places: row and column of their moment entries, `(structure, [k]) -> [e], [e]`.
-      compute: `(m, d, [k]) -> (lengths [k, *W], moment entries [e, *W])`.
+      places: row and column of their moment nonzeros, `(structure, [k]) -> [e], [e]`.
+      compute: `(m, d, [k]) -> (lengths [k, *W], moment nonzeros [e, *W])`.
     """
 
     kinds: tuple[TrnType, ...]
@@ -104,6 +110,7 @@ class _Plan(NamedTuple):
 
 @derived
 def _plan(s: Structure) -> _Plan:
+    # Outputs and nonzeros of each rule, then their sorted order.
     groups = [(rule, ids) for rule in RULES if len(ids := rule.members(s))]
     outputs = np.concatenate([ids for _, ids in groups] or [np.zeros(0, int)])
     places = [rule.places(s, ids) for rule, ids in groups]
@@ -118,7 +125,7 @@ def _plan(s: Structure) -> _Plan:
 
 @derived
 def output_trntype(s: Structure) -> np.ndarray:
-    """[nout]: the transmission of each output."""
+    """Return the transmission type of each output, [nout]."""
     return s.actuator_trntype[output_actuator(s)]
 
 
@@ -128,15 +135,15 @@ def _output_trnid(s: Structure) -> np.ndarray:
 
 
 def moment_pattern(m: Model | Structure) -> Pattern:
-    """Entries of `actuator_moment` that can be non-zero."""
+    """Return the sparsity pattern of `actuator_moment`."""
     return _plan(m).pattern
 
 
-# joints
+# Joints.
 
 
 def _on_joint(*kinds: JointType) -> Callable:
-    """Outputs attached to joints of some kinds."""
+    """Return a function that selects outputs attached to joints of some types."""
 
     def members(s: Structure) -> np.ndarray:
         on_joint = np.isin(output_trntype(s), (TrnType.JOINT, TrnType.JOINTINPARENT))
@@ -147,7 +154,7 @@ def _on_joint(*kinds: JointType) -> Callable:
 
 
 def _joint_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Entries of all dofs of the joints: the first dofs, the second ones, ..."""
+    """Return nonzeros of all dofs of the joints: the first dofs, the second ones, ..."""
     joint = _output_trnid(s)[ids, 0]
     count = JointType(s.jnt_type[joint[0]]).nv
     dof = s.jnt_dofadr[joint] + np.arange(count)[:, None]
@@ -155,13 +162,13 @@ def _joint_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _scalar(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """length = gear * joint position."""
+    """Compute length = gear * joint position."""
     gear = take(m.actuator_gear[:, 0], ids)
     return gear * take(d.qpos, m.jnt_qposadr[_output_trnid(m)[ids, 0]]), gear
 
 
 def _ball(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """length = gear . rotation vector of the joint, as if it moved along `gear` only."""
+    """Compute length = gear . rotation vector of the joint, with the moment along `gear`."""
     gear = _gear(m, ids, 0)
     turn = _joint_quat(m, d, ids, 0)
     moment = _about(m, ids, turn, gear)
@@ -169,7 +176,7 @@ def _ball(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 
 
 def _free(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """A force and torque on a free joint; no length."""
+    """Compute the moments of a force and torque on a free joint; length 0."""
     moment = _about(m, ids, _joint_quat(m, d, ids, 3), _gear(m, ids, 3))
     entries = join([*_gear(m, ids, 0).parts, *moment.parts])
     return jnp.zeros_like(entries[: len(ids)]), entries
@@ -181,7 +188,7 @@ def _joint_quat(m: Model, d: Data, ids: np.ndarray, offset: int) -> Quat:
 
 
 def _about(m: Model, ids: np.ndarray, turn: Quat, axis: Vec) -> Vec:
-    """The axis in the frame of the moving body; `jointinparent` gives it in the parent's."""
+    """Return the axis in the moving body's frame; `jointinparent` specifies it in the parent's."""
     inparent = output_trntype(m)[ids] == TrnType.JOINTINPARENT
     if not inparent.any():
         return axis
@@ -194,7 +201,7 @@ def _gear(m: Model, ids: np.ndarray, first: int) -> Vec:
     return Vec(*(take(m.actuator_gear[:, first + k], ids) for k in range(3)))
 
 
-# tendons
+# Tendons.
 
 
 def _of_kind(*kinds: TrnType) -> Callable:
@@ -207,21 +214,21 @@ def _tendon_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _tendon_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Entries of the tendon Jacobian that the outputs use, and which output uses each."""
+    """Return the tendon Jacobian's nonzeros that outputs use, and the output of each."""
     tendon = _output_trnid(s)[ids, 0]
     which, entry = np.nonzero(tendon[:, None] == tendon_pattern(s).row)
     return entry, which
 
 
 def _tendon(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """length = gear * tendon length."""
+    """Compute length = gear * tendon length."""
     gear = take(m.actuator_gear[:, 0], ids)
     entry, which = _tendon_entries(m.structure, ids)
     J = take(tendon_pattern(m).entries(d.ten_J), entry)
     return gear * take(d.ten_length, _output_trnid(m)[ids, 0]), take(gear, which) * J
 
 
-# sites
+# Sites.
 
 
 def _site_members(referred: bool) -> Callable:
@@ -234,10 +241,11 @@ def _site_members(referred: bool) -> Callable:
 
 
 def _two_ends(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Output and dof of the entries of outputs that act between two sites.
+    """Return output and dof of the nonzeros of outputs that act between two sites.
 
-    A dof that moves both moves the actuator as a whole, and takes no part.
+    A dof that moves both sites moves the actuator as a whole, and has no moment.
     """
+    # Dofs that move exactly one of the sites.
     moves = ancestors(s).astype(bool)
     body = s.site_bodyid[_output_trnid(s)[ids, :2]]
     which, dof = np.nonzero(moves[body[:, 0]] ^ moves[body[:, 1]])
@@ -250,7 +258,8 @@ def _one_end(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _site(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """A force and torque fixed to a site; no length."""
+    """Compute the moments of a force and torque fixed to a site; length 0."""
+    # Force and torque in the site frame.
     site = _output_trnid(m)[ids, 0]
     R = take(d.site_xmat, site)
     wrench = _wrench(m, d, site, R @ _gear(m, ids, 0), R @ _gear(m, ids, 3))
@@ -260,31 +269,36 @@ def _site(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 
 
 def _refsite(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """length = gear . (position, rotation vector) of the site in the reference site's frame."""
+    """Compute length = gear . (position, rotation vector) of the site in the reference frame."""
     site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
+    # Pose of the site in the reference frame.
     R, along, about = take(d.site_xmat, ref), _gear(m, ids, 0), _gear(m, ids, 3)
     offset = R.T @ (take(d.site_xpos, site) - take(d.site_xpos, ref))
     turn = (_site_quat(m, d, ref).conj * _site_quat(m, d, site)).rotation_vector()
     length = along.dot(offset) + about.dot(turn)
+    # Wrenches on both sites.
     force, torque = R @ along, R @ about
     here, there = _wrench(m, d, site, force, torque), _wrench(m, d, ref, force, torque)
     return length, _between(m, d, ids, here, -there)
 
 
 def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """length = gear * how far along its axis the slider is from the crank's pin.
+    """Compute the slider-crank length: gear * position of the slider along its axis.
 
-    The rod of length r from the pin at v (seen from the slider's site) meets the axis a at
-    length = v.a - sqrt((v.a)^2 + r^2 - v.v); where it is too short to, the root is left out.
+    The rod of length r from the pin at v (relative to the slider's site) meets the axis a at length
+    = v.a - sqrt((v.a)^2 + r^2 - v.v); if it is too short, the root is taken as zero.
     """
+    # Position of the pin relative to the slider axis.
     crank, slider = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
     gear = take(m.actuator_gear[:, 0], ids)
     rod = take(m.actuator_cranklength, output_actuator(m)[ids])
     axis = take(d.site_xmat, slider).cols[2]
     v = take(d.site_xpos, crank) - take(d.site_xpos, slider)
+    # Quadratic equation for the slider position.
     along = v.dot(axis)
     square = along * along + rod * rod - v.dot(v)
     root = safe_sqrt(jnp.maximum(square, 0))
+    # Derivatives of the length by the pin and by the axis.
     inverse = safe_divide(jnp.ones_like(root), root)
     by_pin = axis - (axis.scale(along) - v).scale(inverse)
     by_axis = v.scale(1 - along * inverse)
@@ -295,7 +309,8 @@ def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 
 
 def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial) -> Array:
-    """Moment entries of wrenches on the bodies of an output's two sites."""
+    """Compute the moment nonzeros of wrenches on the bodies of an output's two sites."""
+    # Select the wrench of the site that the dof moves.
     row, dof = _two_ends(m.structure, ids)
     which = np.searchsorted(ids, row)
     at_first = ancestors(m)[m.site_bodyid[_output_trnid(m)[row, 0]], dof].astype(bool)
@@ -306,7 +321,7 @@ def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial
 
 
 def _wrench(m: Model, d: Data, site: np.ndarray, force: Vec, torque: Vec) -> Spatial:
-    """A force and torque at sites, about the centers of mass of their trees."""
+    """Return wrenches of forces and torques at sites, about the centers of mass of their trees."""
     origin = take(d.subtree_com, m.body_rootid[m.site_bodyid[site]])
     arm = take(d.site_xpos, site) - origin
     return Spatial.of(torque + arm.cross(force), force)
@@ -316,7 +331,7 @@ def _site_quat(m: Model, d: Data, site: np.ndarray) -> Quat:
     return take(d.xquat, m.site_bodyid[site]) * take(m.site_quat, site)
 
 
-# orientations: three outputs, the components of a rotation vector
+# Orientations: three outputs, the components of a rotation vector.
 
 
 def _of_orientation(on_site: bool) -> Callable:
@@ -332,25 +347,27 @@ def _component_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _ball_orientation(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """lengths = rotation vector of the joint; moments about the axes of what it turns."""
+    """Compute lengths = rotation vector of the joint, with moments about the body's axes."""
+    # Components of three outputs are consecutive.
     turn = in_turn(_joint_quat(m, d, ids[::3], 0).rotation_vector())
     return turn, jnp.ones_like(turn)
 
 
 def _site_orientation(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """lengths = rotation vector of a site in its reference site's frame.
+    """Compute lengths = rotation vector of a site in its reference site's frame.
 
     The moments are about the axes of the site; a rotation vector is the same in both frames.
     """
     site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
     turn = (_site_quat(m, d, ref[::3]).conj * _site_quat(m, d, site[::3])).rotation_vector()
+    # Axes of the site as torques.
     axes = take(d.site_xmat, site[::3]).cols
     axis = Vec(*(in_turn(Vec(*(a.parts[k] for a in axes))) for k in range(3)))
     torque = Spatial.of(axis, axis.map(jnp.zeros_like))
     return in_turn(turn), _between(m, d, ids, torque, -torque)
 
 
-# contacts of bodies
+# Contacts of bodies.
 
 
 def _body_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -359,7 +376,8 @@ def _body_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _body(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """A force that is shared by the contacts of a body; no length."""
+    """Compute the moments of an attraction shared by the contacts of a body; length 0."""
+    # Select the entries of the pattern.
     moment = contact_moment(m, d, _output_trnid(m)[ids, 0])
     row, dof = _body_places(m.structure, ids)
     entries = take(moment.reshape(-1, *moment.shape[2:]), np.searchsorted(ids, row) * m.nv + dof)

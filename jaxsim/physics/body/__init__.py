@@ -1,1 +1,1 @@
-"""Rigid bodies: poses, inertias, velocities, the recursions of the tree."""
+"""Rigid bodies: poses, inertias, velocities, and the recursions of the kinematic tree."""

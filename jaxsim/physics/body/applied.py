@@ -1,4 +1,4 @@
-"""Generalized force of forces and torques that act on bodies."""
+"""Generalized force of forces and torques applied to bodies."""
 
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
@@ -11,9 +11,11 @@ from jaxsim.physics.stage import stage
 
 @stage(reads="xfrc_applied xipos subtree_com cdof")
 def xfrc_accumulate(m: Model, d: Data) -> Array:
-    """J' of the applied body forces `d.xfrc_applied`, which act at the bodies' centers of mass.
+    """Compute J' of the applied forces `d.xfrc_applied`, which act at the bodies' centers of mass.
 
     tau[i] = cdof[i] . sum(torque[b] + (xipos[b] - com) x force[b], force[b]),   i moves b
+
+    Corresponds to `mj_xfrcAccumulate` in MuJoCo.
 
     Returns:
       Generalized force `[nv, *W]` [N or N m].
@@ -24,7 +26,8 @@ def xfrc_accumulate(m: Model, d: Data) -> Array:
 
 
 def wrench_force(m: Model, d: Data, force: Vec, torque: Vec, point: Vec) -> Array:
-    """Generalized force `[nv, *W]` of one force, torque and point of application per body."""
+    """Compute the generalized force `[nv, *W]` of one force, torque and point per body."""
+    # Move the wrenches to the tree's center of mass, sum them over subtrees, project on cdof.
     arm = point - take(d.subtree_com, m.body_rootid)
     wrench = Spatial.of(torque + arm.cross(force), force)
     subtree = subtree_sums(m, wrench)

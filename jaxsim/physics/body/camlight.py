@@ -1,4 +1,4 @@
-"""Poses of cameras and lights in the world: fixed to a body, following it, or aimed at another.
+"""Poses of cameras and lights in the world: fixed to a body, tracking it, or aimed at another.
 
 MuJoCo's documentation, XML reference: body/camera/mode, body/light/mode.
 """
@@ -18,21 +18,21 @@ from jaxsim.physics.stage import stage
 
 @stage(reads="xpos xquat subtree_com ", writes="cam_xpos cam_xmat light_xpos light_xdir")
 def camlight(m: Model, d: Data) -> Data:
-    """Positions of cameras and lights, orientations of cameras and directions of lights.
+    """Compute positions of cameras and lights, camera orientations and light directions.
 
-    fixed          as they are fixed to the body
-    track          orientation of qpos0, offset from the body of qpos0
-    trackcom       the same from the center of mass of the body's subtree
-    targetbody     at their place in the body, aimed at the target body
-    targetbodycom  the same, aimed at the center of mass of the target's subtree
+      fixed          as attached to the body
+      track          orientation of qpos0, offset from the body of qpos0
+      trackcom       orientation of qpos0, offset from the center of mass of the body's subtree
+      targetbody     position as attached to the body, aimed at the target body
+      targetbodycom  as targetbody, aimed at the center of mass of the target's subtree
 
-    Cameras look along -z, with y up.
+    Cameras look along -z, with y up. Corresponds to `mj_camlight` in MuJoCo.
     """
     return _lights(m, _cameras(m, d))
 
 
 class _Mounts(NamedTuple):
-    """How cameras or lights are attached: constants `[n]`, and offsets at qpos0."""
+    """Attachment of cameras or lights: constants `[n]`, and offsets at qpos0."""
 
     body: np.ndarray
     mode: np.ndarray
@@ -42,11 +42,11 @@ class _Mounts(NamedTuple):
 
     @property
     def follows(self) -> np.ndarray:
-        """Which have the orientation of qpos0."""
+        """Return those that keep the orientation of qpos0."""
         return np.isin(self.mode, (CamLight.TRACK, CamLight.TRACKCOM))
 
     def positions(self, d: Data, fixed: Vec) -> Vec:
-        """Where they are; `fixed` is where they are fixed to their bodies."""
+        """Return the positions; `fixed` are those in the frames of the bodies."""
         pos = take(d.xpos, self.body) + take(d.xquat, self.body).rotate(fixed)
         for kind, origin, offset in (
             (CamLight.TRACK, d.xpos, self.pos0),
@@ -56,7 +56,7 @@ class _Mounts(NamedTuple):
         return pos
 
     def goals(self, d: Data) -> Iterator[tuple[np.ndarray, Vec]]:
-        """Which are aimed, and the points that they are aimed at."""
+        """Yield masks of those that are aimed, with the target points."""
         for kind, goal in (
             (CamLight.TARGETBODY, d.xpos),
             (CamLight.TARGETBODYCOM, d.subtree_com),
@@ -69,17 +69,19 @@ class _Mounts(NamedTuple):
 def _cameras(m: Model, d: Data) -> Data:
     if not m.ncam:
         return d.replace(cam_xpos=d.xpos[:0], cam_xmat=d.xquat[:0].matrix())
+    # Fixed attachment, then replace the modes that follow qpos0.
     mounts = _Mounts(m.cam_bodyid, m.cam_mode, m.cam_targetbodyid, m.cam_pos0, m.cam_poscom0)
     pos = mounts.positions(d, m.cam_pos)
     mat = (take(d.xquat, m.cam_bodyid) * m.cam_quat).matrix()
     mat = select(column(mounts.follows, pos), m.cam_mat0, mat)
+    # Aim at targets: the camera's z axis points away from the target.
     for here, goal in mounts.goals(d):
         mat = select(column(here, pos), _aimed(pos - goal), mat)
     return d.replace(cam_xpos=pos, cam_xmat=mat)
 
 
 def _lights(m: Model, d: Data) -> Data:
-    """Of a Data that keeps them; nothing else needs them."""
+    """Compute the lights of a Data that keeps them; no other stage uses them."""
     if d.light_xpos is None and d.light_xdir is None:
         return d
     if not m.nlight:
@@ -88,6 +90,7 @@ def _lights(m: Model, d: Data) -> Data:
         m.light_bodyid, m.light_mode, m.light_targetbodyid, m.light_pos0, m.light_poscom0
     )
     pos = mounts.positions(d, m.light_pos)
+    # Light direction by mode, like the camera orientations.
     way = take(d.xquat, m.light_bodyid).rotate(m.light_dir)
     way = select(column(mounts.follows, pos), m.light_dir0, way)
     for here, goal in mounts.goals(d):
@@ -96,7 +99,7 @@ def _lights(m: Model, d: Data) -> Data:
 
 
 def _aimed(back: Vec) -> Rot:
-    """Axes of a camera whose z axis points backwards, level with the horizon."""
+    """Return the axes of a camera whose z axis is along `back`, with a horizontal x axis."""
     z = back.normalize()
-    x = Vec(-z.y, z.x, 0 * z.z).normalize()  # the vertical times z
+    x = Vec(-z.y, z.x, 0 * z.z).normalize()  # cross product of the vertical and z
     return Rot.from_cols(x, z.cross(x), z)

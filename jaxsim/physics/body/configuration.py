@@ -1,4 +1,8 @@
-"""Advancing a configuration along a velocity, and the difference of two configurations."""
+"""Integration of a configuration along a velocity, and the difference of two configurations.
+
+Positions are a product of vector spaces and rotation groups: orientations move by the exponential
+map.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,10 +17,10 @@ from jaxsim.physics.topology import joints_of
 
 
 def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
-    """qpos after moving at a constant velocity for a time.
+    """Integrate qpos at a constant velocity over a time; corresponds to `mj_integratePos`.
 
-    Scalar joints move linearly; orientations turn by the exponential of the angular velocity, which
-    is in the moving frame.
+    Scalar coordinates move linearly; orientations rotate by the exponential of the angular
+    velocity, which is given in the moving frame.
 
     Args:
       m: model.
@@ -31,9 +35,10 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
     step = qvel * dt
     if not len(joints_of(s, JointType.FREE, JointType.BALL)):
         return qpos + step
-    # coordinates that move linearly take the step of their dof, the others none
+    # Linear coordinates take the step of their dof, quaternions are replaced below.
     dof, linear = _linear(s)
     moved = qpos + jnp.where(_mask(linear, qpos), take(step, dof), 0)
+    # Quaternions rotate by the exponential map.
     adr, first = rotations(s)
     q = Quat(*(take(qpos, adr + k) for k in range(4)))
     turn = Quat.from_rotation_vector(Vec(*(take(step, first + k) for k in range(3))))
@@ -42,14 +47,16 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
 
 
 def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
-    """The velocity that leads from one configuration to another in a time; `[nv, *W]`.
+    """Compute the velocity between two configurations over a time; `[nv, *W]`.
 
-    The inverse of `integrate_pos`; rotations take the shorter way.
+    The inverse of `integrate_pos`, by the shorter rotation. Corresponds to `mj_differentiatePos`.
     """
+    # Linear coordinates: plain differences.
     s = m.structure
     adr_of_dof, linear = linear_dofs(s)
     out = jnp.where(_mask(linear, qpos1), take(qpos2, adr_of_dof) - take(qpos1, adr_of_dof), 0)
     if len(joints_of(s, JointType.FREE, JointType.BALL)):
+        # Rotations: logarithm of the relative rotation, in the frame of the first.
         adr, first = rotations(s)
         a = Quat(*(take(qpos1, adr + k) for k in range(4))).normalize()
         b = Quat(*(take(qpos2, adr + k) for k in range(4))).normalize()
@@ -59,9 +66,9 @@ def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
 
 
 def normalize_quat(m: Model, qpos: Array) -> Array:
-    """A configuration with all quaternions of length 1, `[nq, *W]`.
+    """Normalize all quaternions of a configuration, `[nq, *W]`; corresponds to `mj_normalizeQuat`.
 
-    A quaternion shorter than MINVAL becomes the null rotation.
+    A quaternion shorter than MINVAL becomes the identity.
     """
     if not len(joints_of(m.structure, JointType.FREE, JointType.BALL)):
         return qpos
@@ -71,14 +78,14 @@ def normalize_quat(m: Model, qpos: Array) -> Array:
 
 
 def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
-    """How fast the displacement changes that leads from a fixed configuration to a moving one.
+    """Compute the rate of the displacement from a fixed configuration to a moving one, `[nv, *W]`.
 
     The configuration is `integrate_pos(m, qpos, step, 1)` and moves with `qvel`. Linear coordinates
     have step_dot = qvel. A rotation vector u, with omega in the moving frame, has
 
         u_dot = omega + u x omega / 2 + c(|u|) u x (u x omega),   c(r) = (1 - r/2 cot(r/2)) / r^2
 
-    the inverse of the exponential's differential (Munthe-Kaas, Runge-Kutta methods on Lie groups,
+    the inverse of the exponential's differential (Munthe-Kaas, *Runge-Kutta methods on Lie groups*,
     BIT 38, 1998).
 
     Args:
@@ -87,25 +94,29 @@ def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
       qvel: velocity `[nv, *W]`.
 
     Returns:
-      `[nv, *W]`.
+      Rate of `step`, `[nv, *W]`.
     """
     s = m.structure
     if not len(joints_of(s, JointType.FREE, JointType.BALL)):
         return qvel
+    # Displacement u and velocity omega of each rotation.
     _, first = rotations(s)
     u, omega = (Vec(*(take(x, first + k) for k in range(3))) for x in (step, qvel))
     square = u.dot(u)
+    # c(r), by its power series near 0.
     small = square < 1e-3
     half = 0.5 * jnp.sqrt(jnp.where(small, 1.0, square))
     series = 1 / 12 + square / 720 + square * square / 30240
     c = jnp.where(small, series, (1 - half / jnp.tan(half)) / jnp.where(small, 1.0, square))
+    # u_dot by the inverse differential of the exponential.
     across = u.cross(omega)
     rate = omega + across.scale(0.5) + u.cross(across).scale(c)
     return place(qvel, first, rate.parts)
 
 
 def place(x: Array, first: np.ndarray, parts: list[Array] | tuple) -> Array:
-    """`x` with items `first + k` replaced by part k: a selection, cheaper than a scatter."""
+    """Replace items `first + k` of `x` by part k, as a gather, which costs less than a scatter."""
+    # Gather table that selects the new items.
     n, count = x.shape[0], len(first)
     source = np.arange(n)
     for k in range(len(parts)):
@@ -114,14 +125,15 @@ def place(x: Array, first: np.ndarray, parts: list[Array] | tuple) -> Array:
 
 
 def rotations(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses of the quaternions in qpos and of their angular velocities in qvel."""
+    """Return addresses of the quaternions in qpos and of their angular velocities in qvel."""
     joint = joints_of(s, JointType.FREE, JointType.BALL)
     free = 3 * (s.jnt_type[joint] == JointType.FREE)
     return s.jnt_qposadr[joint] + free, s.jnt_dofadr[joint] + free
 
 
 def _linear(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """For each coordinate its dof, and whether it moves linearly."""
+    """Return the dof of each coordinate, and a mask of the linear coordinates."""
+    # Address of each coordinate's dof; quaternions have no linear dof.
     dof, linear = np.zeros(s.nq, int), np.ones(s.nq, bool)
     for j in range(s.njnt):
         q, v = s.jnt_qposadr[j], s.jnt_dofadr[j]
@@ -134,7 +146,7 @@ def _linear(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 
 def linear_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """For each dof its coordinate, and whether the coordinate moves linearly."""
+    """Return the coordinate of each dof, and a mask of the dofs with a linear coordinate."""
     dof, linear = _linear(s)
     adr, moves = np.zeros(s.nv, int), np.zeros(s.nv, bool)
     adr[dof[linear]] = np.flatnonzero(linear)

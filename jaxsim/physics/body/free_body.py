@@ -1,4 +1,4 @@
-"""Standalone free bodies: those with a free joint and nothing jointed on them.
+"""Standalone free bodies: bodies with a free joint and no joints below them.
 
 MuJoCo's documentation, Computation: Gyroscopic derivatives for free bodies. Such a body shares no
 entry of the mass matrix with the rest: its six dofs are a small system of their own.
@@ -14,13 +14,14 @@ from jaxsim.physics.topology import descendants, joints_of
 
 @derived
 def free_body_dofs(s: Structure) -> np.ndarray:
-    """[6, k]: dofs of the standalone free bodies, one body a column."""
+    """Return the dofs of the standalone free bodies, one body per column, [6, k]."""
     joint = joints_of(s, JointType.FREE)
     body = s.jnt_bodyid[joint]
+    # A free body is standalone if its subtree has six dofs.
     dofs_on_it = descendants(s)[body] @ s.body_dofnum
     return s.jnt_dofadr[joint[dofs_on_it == 6]] + np.arange(6)[:, None]
 
 
 def blocks(matrix: Array, dofs: np.ndarray) -> Array:
-    """The blocks `[6, 6, k, *W]` of a matrix `[nv, nv, *W]`, one per column of `dofs` `[6, k]`."""
+    """Gather the blocks `[6, 6, k, *W]` of a matrix `[nv, nv, *W]`, one per column of `dofs`."""
     return matrix.at[dofs[:, None], dofs[None]].get(mode="promise_in_bounds")

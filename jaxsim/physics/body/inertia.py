@@ -1,4 +1,9 @@
-"""Centers of mass, com-based inertias and motion axes, and the joint-space inertia matrix."""
+"""Centers of mass, com-based inertias and motion axes, and the joint-space inertia matrix.
+
+Composite-rigid-body algorithm, about the center of mass of each kinematic tree. M is built in the
+form that the model's solver uses (parts.py): dense, as diagonal blocks, or by its entries between
+dofs and their ancestors.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,17 +31,20 @@ from jaxsim.physics.topology import dof_ancestors, dof_forest, dof_slot
 
 @stage(reads="xmat xipos ximat xanchor xaxis ", writes="subtree_com cdof cinert")
 def com_pos(m: Model, d: Data) -> Data:
-    """Centers of mass of subtrees, and inertias and motion axes about those of the trees.
+    """Compute centers of mass of subtrees, and com-based inertias and motion axes of trees.
 
         subtree_com[b] = sum(mass[i] xipos[i]) / sum(mass[i]),   i in the subtree of b
 
-    A massless subtree has no center of mass; it keeps its own `xipos`, as MuJoCo does.
+    A massless subtree has no center of mass; it keeps its own `xipos`, as in MuJoCo. Corresponds to
+    `mj_comPos` in MuJoCo.
     """
     mass = m.body_mass
+    # Mass-weighted positions, summed over subtrees.
     moment, subtree = subtree_sums(m, (d.xipos.scale(mass), mass))
     heavy = subtree > MINVAL
     inverse = 1 / jnp.where(heavy, subtree, 1.0)
     com = select(heavy, moment.scale(inverse), d.xipos)
+    # Spatial inertias and motion axes about the center of mass of the tree.
     origin = take(com, m.body_rootid)
     cinert = Inertia.about(m.body_inertia, d.ximat, mass, d.xipos - origin)
     cinert, cdof = pin((cinert, motion_axes(m, d, origin)), d.qpos)
@@ -44,33 +52,35 @@ def com_pos(m: Model, d: Data) -> Data:
 
 
 def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
-    """Spatial velocity of the tree's reference point per unit speed of each dof, `[nv, *W]`.
+    """Compute spatial velocities per unit dof velocity at the tree's reference point, `[nv, *W]`.
 
     Args:
       m: model.
       d: data with the poses of bodies and joints.
       origin: center of mass of each body's tree, `[nbody, *W]`.
     """
+    # Axis of each dof, by the type of its joint.
     joint, body, slot = m.dof_jntid, m.dof_bodyid, dof_slot(m)
     kind = m.jnt_type[joint]
     axis = take(d.xaxis, joint)
     turn = np.isin(kind, (JointType.BALL, JointType.HINGE))
     free = kind == JointType.FREE
     if np.any(free | (kind == JointType.BALL)):
-        # rotations of ball and free joints are about the axes of the body they move
+        # Rotations of ball and free joints are about the axes of the body that they move.
         columns = take(d.xmat, body).cols
         first = np.where(free, 3, 0)
         for k in range(3):
             here = (free | (kind == JointType.BALL)) & (slot - first == k)
             axis = select(column(here, axis), columns[k], axis)
         turn = turn | (free & (slot >= 3))
+    # Rotational axes have a moment about the origin; slides are pure translations.
     rotates = column(turn, axis)
     zero = axis.map(jnp.zeros_like)
     offset = take(origin, body) - take(d.xanchor, joint)
     rot = select(rotates, axis, zero)
     lin = select(rotates, axis.cross(offset), axis)
     if free.any():
-        # translations of a free joint are along the world's axes
+        # Translations of a free joint are along the world's axes.
         move = column(free & (slot < 3), axis)
         unit = Vec(*(column(1.0 * (slot == k), axis) for k in range(3)))
         lin = select(move, Vec(*(jnp.broadcast_to(u, axis.shape) for u in unit.parts)), lin)
@@ -79,31 +89,35 @@ def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
 
 @stage(reads="cdof cinert ten_J ", writes="crb M qLD qLDiagInv inertia")
 def crb(m: Model, d: Data) -> Data:
-    """Joint-space inertia by the composite-rigid-body method (Featherstone, ch. 6).
+    """Compute the joint-space inertia by the composite-rigid-body algorithm (Featherstone, ch. 6).
 
         M[i, j] = cdof[j] . (crb[body of i] cdof[i]),   j an ancestor dof of i (or i itself)
 
-    plus armature on the diagonal, and the inertia of motion along tendons; what a tendon would
-    couple across branches or trees is left out, as in MuJoCo. A Data that keeps `qLD` gets the
-    factors of M.
+    plus armature on the diagonal, and the armature of tendons; coupling by a tendon across branches
+    or trees is omitted, as in MuJoCo. A Data that keeps `qLD` also receives the factors of M.
+    Corresponds to `mj_crb` (and `mj_factorM`) in MuJoCo.
     """
-    # the world has no subtree here: it is no part of any tree
+    # The world body is not part of any subtree here.
     moving = column(1.0 * (np.arange(m.nbody) > 0), d.cinert)
     composite = subtree_sums(m, d.cinert).map(lambda a: moving * a)
+    # Composite inertias, and the force of each unit acceleration.
     force = take(composite, m.dof_bodyid) @ d.cdof
+    # One product over all dofs, or one per tree.
     one_by_one = m.ntree > 1 and few(d.qpos) and loops_pay()
     M = _by_trees(m, force, d.cdof) if one_by_one else _of_all(m, force, d.cdof)
+    # Tendon armature, restricted to dofs on one chain.
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
         M = M + jnp.where(_square(dof_ancestors(m) | dof_ancestors(m).T, M), along, 0)
-    # whichever nobody reads is not computed
+    # The compiler removes the form that is not used.
     inertia = _by_entries(m, d, force)
     d = d.replace(crb=composite, M=pin(M, d.qpos), inertia=inertia)
     return d if d.qLD is None and d.qLDiagInv is None else _factors(d)
 
 
 def _of_all(m: Model, force: Spatial, cdof: Spatial) -> Array:
-    """M without tendons, as one product of all dofs."""
+    """Return M without tendons, as one product over all dofs."""
+    # Outer product of forces and axes; keep the ancestor entries and mirror them.
     below = outer_sum(zip(force.parts, cdof.parts, strict=True))
     lower, upper = (_square(a, below) for a in (dof_ancestors(m), dof_ancestors(m).T))
     M = jnp.where(lower, below, jnp.where(upper, below.swapaxes(0, 1), 0))
@@ -111,7 +125,7 @@ def _of_all(m: Model, force: Spatial, cdof: Spatial) -> Array:
 
 
 def _by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
-    """The same, tree by tree: M is zero between them. Trees of one size are made together."""
+    """Return M without tendons, one product per tree size, since M is block-diagonal in trees."""
     trees = (np.flatnonzero(m.dof_treeid == tree).tolist() for tree in range(m.ntree))
     parts = tuple(tuple(tree) for tree in trees if tree)
     M = Apart.of_products(force.parts, cdof.parts, parts, dof_ancestors(m), solve_spd)
@@ -119,7 +133,7 @@ def _by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
 
 
 def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:
-    """The joint-space inertia without the zeros between trees; None: there are not many."""
+    """Return M without the zeros between trees; None where there are few."""
     f, x = force.parts, d.cdof.parts
     products: TreeMatrix | Apart
     if is_sparse(m):
@@ -132,13 +146,13 @@ def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:
 
 
 def _factors(d: Data) -> Data:
-    """M = L' D L: L below the diagonal of qLD, D on it."""
+    """Compute M = L' D L: L below the diagonal of qLD, D on it."""
     L, D = ltdl(d.M)
     diagonal = _square(np.eye(len(D), dtype=bool), L)
     return d.replace(qLD=jnp.where(diagonal, D[:, None], L), qLDiagInv=1 / D)
 
 
 def _square(table: np.ndarray, like: Array) -> np.ndarray:
-    """A constant `[n, n]` table beside a matrix `[n, n, *W]`."""
+    """Reshape a constant `[n, n]` table to broadcast with a matrix `[n, n, *W]`."""
     a = table.astype(like.dtype) if table.dtype == np.float64 else table
     return a.reshape(a.shape + (1,) * (like.ndim - 2))

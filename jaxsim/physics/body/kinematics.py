@@ -1,7 +1,7 @@
-"""Poses of bodies, joints, geoms and sites in the world, from qpos.
+"""Forward kinematics: poses of bodies, joints, geoms and sites in the world.
 
-A body's pose in its parent depends on its own joints only, so all of them are found at once; the
-poses in the world are then one scan over the levels of the tree.
+A body's pose in its parent depends on its own joints only, so that all of them are computed at
+once. Poses in the world are one scan over the levels of the tree.
 """
 
 import jax
@@ -27,17 +27,21 @@ from jaxsim.physics.topology import joint_slot, joint_table, joints_of, levels
     writes="xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat",
 )
 def kinematics(m: Model, d: Data) -> Data:
-    """Forward kinematics (MuJoCo's documentation, Computation: Kinematics).
+    """Compute forward kinematics (MuJoCo's documentation, Computation: Kinematics).
 
     xpos[b], xquat[b] = pose of parent * pose of b in its parent, joints applied in order
+
+    Corresponds to `mj_kinematics` in MuJoCo.
     """
+    # Poses in the parents, then in the world.
     pos, quat, anchor, axis = _local(m, d)
     xpos, xquat = _compose(m, pos, quat)
 
-    # joints: their anchors and axes are known in the parent's frame
+    # Joint anchors and axes are known in the parent's frame.
     parent = m.body_parentid[m.jnt_bodyid]
     ppos, pquat = take((xpos, xquat), parent)
 
+    # Poses of geoms and sites are fixed in their bodies.
     gpos, gquat = take((xpos, xquat), m.geom_bodyid)
     spos, squat = take((xpos, xquat), m.site_bodyid)
     return d.replace(
@@ -56,7 +60,8 @@ def kinematics(m: Model, d: Data) -> Data:
 
 
 def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
-    """Body poses in their parents, joint anchors and axes in the parent of the joint's body."""
+    """Return body poses in their parents, and joint anchors and axes in the parent of the body."""
+    # Poses without joints: from the model, or from mocap inputs.
     shape = (m.nbody, *d.qpos.shape[1:])
     pos = m.body_pos.map(lambda a: jnp.broadcast_to(a, shape))
     quat = m.body_quat.map(lambda a: jnp.broadcast_to(a, shape))
@@ -64,11 +69,12 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
         pos, quat = _place_mocap(m, d, pos, quat)
     if not m.njnt:
         return pos, quat, pos[:0], pos[:0]
+    # Apply the joints of each body in order; free joints set the pose.
     pos, quat, anchor, axis = _apply_joints(m, d, pos, quat)
     free = joints_of(m.structure, JointType.FREE)
     if len(free):
         pos, quat = _place_free(m, d, free, pos, quat)
-        # a free joint has the body's own position as anchor and the vertical as axis
+        # A free joint has the body's position as anchor and the vertical as axis, as in MuJoCo.
         is_free = column(m.jnt_type == JointType.FREE, pos)
         anchor = select(is_free, take(pos, m.jnt_bodyid), anchor)
         up = (0.0, 0.0, 1.0)
@@ -77,10 +83,11 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
 
 
 def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, Vec, Vec]:
-    """Moves all bodies by their first joints, then by their second ones, and so on.
+    """Move all bodies by their first joints, then by their second ones, and so on.
 
-    Returns the poses, and the anchors and axes of the joints as they were met.
+    Returns the poses, and each joint's anchor and axis before it is applied.
     """
+    # Joints by slot: first, second, ... of each body.
     has, joint = joint_table(m)
     slots = len(joint)
     motion = (m.jnt_pos, m.jnt_axis, *pin(_joint_motion(m, d), d.qpos))
@@ -88,6 +95,7 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
         lambda a: a.reshape(slots, m.nbody, *a.shape[1:]), take(motion, joint.ravel())
     )
 
+    # Rotate about the anchor, translate along the axis.
     def move(pose, slot):
         pos, quat = pose
         has, point, axis, turn, shift = slot
@@ -97,6 +105,7 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
         pose = select(has, moved, pos), select(has, turned, quat)
         return pose, (anchor, axis)
 
+    # A single slot needs no scan.
     rank = has.shape + (1,) * (d.qpos.ndim - 1)
     if slots == 1:
         first = jax.tree.map(lambda a: a[0], (has.reshape(rank), *motion))
@@ -111,7 +120,8 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
 
 
 def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
-    """Rotation of each joint, and translation along its axis; nothing for a free joint."""
+    """Return each joint's rotation, and its translation along its axis; none for a free joint."""
+    # Scalar joints: position relative to qpos0, as angle or shift.
     kind = m.jnt_type
     scalar = np.isin(kind, (JointType.SLIDE, JointType.HINGE))
     adr = np.where(scalar, m.jnt_qposadr, 0)
@@ -119,6 +129,7 @@ def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
     angle = jnp.where(column(kind == JointType.HINGE, value), value, 0)
     shift = jnp.where(column(kind == JointType.SLIDE, value), value, 0)
     turn = Quat.from_axis_angle(m.jnt_axis, angle)
+    # Ball joints: the quaternion itself.
     ball = kind == JointType.BALL
     if ball.any():
         adr = np.where(ball, m.jnt_qposadr, 0)
@@ -128,7 +139,7 @@ def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
 
 
 def _place_free(m: Model, d: Data, free: np.ndarray, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
-    """The pose of a free body is its qpos."""
+    """Set the poses of free bodies from qpos."""
     adr = np.zeros(m.nbody, int)
     adr[m.jnt_bodyid[free]] = m.jnt_qposadr[free]
     here = np.zeros(m.nbody, bool)
@@ -139,7 +150,7 @@ def _place_free(m: Model, d: Data, free: np.ndarray, pos: Vec, quat: Quat) -> tu
 
 
 def _place_mocap(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
-    """The pose of a mocap body is its input."""
+    """Set the poses of mocap bodies from their inputs."""
     index = np.maximum(m.body_mocapid, 0)
     mask = column(m.body_mocapid >= 0, pos)
     pos = select(mask, take(d.mocap_pos, index), pos)
@@ -147,12 +158,14 @@ def _place_mocap(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
 
 
 def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
-    """Poses in the world from poses in the parents."""
+    """Compose poses in the world from poses in the parents, level by level."""
+    # The world and its children.
     tree = levels(m)
     world = pos.map(lambda a: jnp.zeros_like(a[:1]))
     upright = Quat(*(jnp.full_like(world.x, k == 0) for k in range(4)))
     pieces = [(world, upright), (take(pos, tree.roots), take(quat, tree.roots))]
     depth, width = tree.body.shape
+    # Scan over the deeper levels; each body gathers its parent in the level above.
     if depth:
 
         def descend(above, level):
@@ -161,6 +174,7 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
             here = (ppos + pquat.rotate(p), pquat * q)
             return here, here
 
+        # Local poses and parents, level by level.
         start = jax.tree.map(lambda a: _widen(a, width, tree.parent[0]), pieces[1])
         parents = tree.parent.copy()
         if len(tree.roots) > width:
@@ -175,12 +189,12 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
 
 
 def _together() -> int:
-    """How many turns of a scan are written out: where a loop is dear, those of most robots."""
+    """Return the unroll factor of scans: the depth of most robots where loops cost much."""
     return 1 if platform().scans else 8
 
 
 def _widen(roots: Array, width: int, parent: np.ndarray) -> Array:
-    """The level of the roots as wide as the deeper ones: padded, or only the parents in use."""
+    """Pad the level of the roots to the width of the deeper ones, or gather the used parents."""
     n = roots.shape[0]
     if n > width:
         return roots[parent]

@@ -1,11 +1,11 @@
-"""The lenses of cameras, in pixels.
+"""Camera intrinsics, in pixels.
 
 MuJoCo's documentation, XML reference: body/camera, resolution, fovy, sensorsize and focal. A point
-(x, y, z) in the frame of a camera, which looks along -z, is seen at
+(x, y, z) in the frame of a camera, which looks along -z, is projected to
 
     (cx - fx x / z, cy + fy y / z)
 
-counted from the upper left corner of the image.
+relative to the upper left corner of the image.
 """
 
 from typing import NamedTuple
@@ -20,12 +20,12 @@ from jaxsim.physics.arrays.select import column, take
 
 
 class Lens(NamedTuple):
-    """Lenses of some cameras, `[n, *W]` each [pixels].
+    """Intrinsics of some cameras, `[n, *W]` each [pixels].
 
     Attributes:
-      width, height: of the image.
+      width, height: image size.
       fx, fy: focal lengths.
-      cx, cy: the principal point.
+      cx, cy: principal point.
     """
 
     width: jax.Array
@@ -37,8 +37,8 @@ class Lens(NamedTuple):
 
 
 def lens(m: Model, cam: np.ndarray) -> Lens:
-    """Lenses of perspective cameras: as given where the sensor has a size, else by the angle of
-    view."""
+    """Return intrinsics of perspective cameras, from the sensor size if set, else from fovy."""
+    # Focal length in pixels from the sensor size, or from the vertical field of view.
     resolution = m.cam_resolution[cam].astype(m.cam_fovy.dtype)
     width, height = (jnp.asarray(column(resolution[:, k], m.cam_fovy)) for k in range(2))
     size, given = take(m.cam_sensorsize, cam), take(m.cam_intrinsic, cam)

@@ -17,7 +17,7 @@ from jaxsim.physics.arrays.select import take
 
 
 class _Frame(NamedTuple):
-    """How the frame of an object is found, each `(m, d, ids) -> value`."""
+    """Accessors of an object's frame, each `(m, d, ids) -> value`."""
 
     body: Callable
     pos: Callable
@@ -54,36 +54,37 @@ FRAMES = {
 
 
 def object_body(m: Model, kind: ObjType, ids: np.ndarray) -> np.ndarray:
-    """Bodies that objects are fixed to, `[n]`."""
+    """Return the bodies that objects are fixed to, `[n]`."""
     return FRAMES[kind].body(m, ids)
 
 
 def object_pos(d: Data, kind: ObjType, ids: np.ndarray) -> Vec:
-    """Positions [m]."""
+    """Return positions [m]."""
     return FRAMES[kind].pos(d, ids)
 
 
 def object_mat(d: Data, kind: ObjType, ids: np.ndarray) -> Rot:
-    """Orientations as matrices."""
+    """Return orientations as matrices."""
     return FRAMES[kind].mat(d, ids)
 
 
 def object_quat(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Quat:
-    """Orientations as quaternions."""
+    """Return orientations as quaternions."""
     return FRAMES[kind].quat(m, d, ids)
 
 
 def object_velocity(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
-    """Angular velocity [rad/s], and velocity of the objects' origins [m/s]."""
+    """Return angular velocity [rad/s], and velocity of the objects' origins [m/s]."""
+    # Rigid-body velocity at the object's origin.
     body = object_body(m, kind, ids)
     v = take(d.cvel, body)
     return Spatial.of(v.rot, v.at(_arm(m, d, kind, ids, body)))
 
 
 def object_acceleration(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
-    """Angular acceleration [rad/s^2], and acceleration of the objects' origins [m/s^2].
+    """Return angular acceleration [rad/s^2], and acceleration of the objects' origins [m/s^2].
 
-    As an accelerometer feels it: with the upward acceleration that stands for gravity.
+    It is what an accelerometer measures: gravity is included as an upward acceleration.
 
         linear = a + alpha x r + omega x v,   v the velocity of the origin
     """

@@ -13,7 +13,7 @@ from jaxsim.physics.topology import ancestors
 
 
 class Motion(NamedTuple):
-    """How a vector x of each of n points changes, in world axes: x' = J qvel, x'' = J qacc + drift.
+    """Kinematics of n vectors x in world axes: x' = J qvel, x'' = J qacc + drift.
 
     Attributes:
       J: `[n, nv, *W]`.
@@ -27,7 +27,7 @@ class Motion(NamedTuple):
 
 
 def point_motion(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Motion, Motion]:
-    """Motion of points, and rotation of their bodies.
+    """Compute the motion of points, and the rotation of their bodies.
 
         velocity v = u + w x r,   r from the reference point of the body's twist (w, u) to the point
         drift      = a + alpha x r + w x v,   (alpha, a) the sum of cdof_dot qvel over moving dofs
@@ -41,18 +41,20 @@ def point_motion(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Motio
     Returns:
       Linear [m, s] and angular [rad, s] motion.
     """
+    # Jacobians of the points.
     linear, angular = point_jacobian(m, d, body, point)
     moves = ancestors(m)[body]
     arm = point - take(d.subtree_com, m.body_rootid[body])
     twist = take(d.cvel, body)
     velocity = twist.at(arm)
+    # Sum of cdof_dot qvel over the moving dofs.
     drift = weighted_sum(moves, d.cdof_dot.scale(d.qvel))
     linear_drift = drift.at(arm) + twist.rot.cross(velocity)
     return Motion(linear, velocity, linear_drift), Motion(angular, twist.rot, drift.rot)
 
 
 def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec, Vec]:
-    """Jacobians of points, and of the rotation of their bodies.
+    """Compute Jacobians of points, and of the rotation of their bodies; corresponds to `mj_jac`.
 
     Args:
       m: model.
@@ -61,8 +63,9 @@ def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec
       point: position in the world `[n, *W]`.
 
     Returns:
-      Linear and angular velocity per unit speed of each dof, `[n, nv, *W]`.
+      Linear and angular velocity per unit velocity of each dof, `[n, nv, *W]`.
     """
+    # Motion axes at the points, masked by the dofs that move each body.
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     arms = Vec(*(p[:, None] - o[None] for p, o in zip(point.parts, origin.parts, strict=True)))
     axis = Spatial(*(a[None] for a in d.cdof.parts))
@@ -71,7 +74,7 @@ def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec
 
 
 def chosen_velocity(m: Model, d: Data, body: Array, point: Vec) -> Spatial:
-    """Velocity of points of bodies that each world chooses, and of the bodies about them.
+    """Return velocities of points on bodies of each world's own, and angular velocities.
 
     Args:
       m: model.

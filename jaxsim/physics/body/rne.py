@@ -1,4 +1,4 @@
-"""Body velocities and the bias force, about the center of mass of each tree."""
+"""Body velocities and the bias force: recursive Newton-Euler, about each tree's center of mass."""
 
 import jax.numpy as jnp
 
@@ -15,10 +15,12 @@ from jaxsim.physics.tendon.bias import tendon_bias
 
 @stage(reads="qvel cdof ", writes="cvel cdof_dot")
 def com_vel(m: Model, d: Data) -> Data:
-    """Spatial velocities and the rate of change of the motion axes.
+    """Compute spatial velocities and the rate of change of the motion axes.
 
-    cvel[b] = sum(cdof[i] qvel[i]),  i moves b
-    cdof_dot[i] = v x cdof[i],       v the velocity of what carries axis i
+    cvel[b] = sum(cdof[i] qvel[i]),  i moves b cdof_dot[i] = v x cdof[i],       v the velocity of
+    the frame that carries axis i
+
+    Corresponds to `mj_comVel` in MuJoCo.
     """
     flow = d.cdof.scale(d.qvel)
     cvel, carrier = moving_and_carrying_sums(m, flow)
@@ -27,18 +29,20 @@ def com_vel(m: Model, d: Data) -> Data:
 
 @stage(reads="qvel site_xpos subtree_com cdof cinert ten_J cvel cdof_dot ", writes="qfrc_bias")
 def bias(m: Model, d: Data) -> Data:
-    """Coriolis, centrifugal and gravity force: inverse dynamics at zero acceleration."""
+    """Compute Coriolis, centrifugal and gravity forces: inverse dynamics at zero acceleration."""
     force, along = rne(m, d), tendon_bias(m, d)
     return d.replace(qfrc_bias=force if along is None else force + along)
 
 
 @stage(reads="qvel cdof cinert cvel cdof_dot")
 def rne(m: Model, d: Data, qacc: Array | None = None) -> Array:
-    """Recursive Newton-Euler, the recursions as sums (Featherstone, ch. 5).
+    """Compute inverse dynamics by recursive Newton-Euler, recursions as sums (Featherstone, ch. 5).
 
         a[b] = -gravity + sum(cdof_dot[i] qvel[i] + cdof[i] qacc[i]),   i moves b
         f[b] = I[b] a[b] + v[b] x* (I[b] v[b])
         tau[i] = cdof[i] . sum(f[b]),                                   i moves b
+
+    Corresponds to `mj_rne` in MuJoCo.
 
     Args:
       m: model.
@@ -48,22 +52,24 @@ def rne(m: Model, d: Data, qacc: Array | None = None) -> Array:
     Returns:
       Generalized force `[nv, *W]`, without armature and tendon inertia.
     """
+    # Outward pass: accelerations of bodies.
     drift = d.cdof_dot.scale(d.qvel)
     if qacc is not None:
         drift = drift + d.cdof.scale(qacc)
+    # Forces on bodies, and inward pass: sums over subtrees, projected on the axes.
     force = body_force(d, base_acceleration(m, moving_sums(m, drift)))
     subtree = subtree_sums(m, force)
     return d.cdof.dot(take(subtree, m.dof_bodyid))
 
 
 def base_acceleration(m: Model, acc: Spatial) -> Spatial:
-    """Adds the upward acceleration of the world that stands for gravity."""
+    """Add the upward acceleration of the world that represents gravity."""
     if m.opt.disableflags & DisableBit.GRAVITY:
         return acc
     return Spatial.of(acc.rot, acc.lin - m.opt.gravity)
 
 
 def body_force(d: Data, acc: Spatial) -> Spatial:
-    """Force that gives each body its acceleration; the world's is zero."""
+    """Compute the force on each body from its acceleration; zero for the world."""
     force = d.cinert @ acc + d.cvel.cross_force(d.cinert @ d.cvel)
     return force.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))

@@ -1,4 +1,4 @@
-"""The volumes of sites: whether a point is inside, asked in the frame of the site."""
+"""Volumes of sites: containment tests of points in the frame of the site."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from jaxsim.physics.arrays.select import take
 
 
 def inside(m: Model, kind: GeomType, site: np.ndarray, p: Vec) -> Array:
-    """Whether points are inside sites of one type; of a mesh, inside its convex hull.
+    """Return True where points are inside sites of one type; for a mesh, its convex hull.
 
     Args:
       m: the model.
@@ -25,7 +25,7 @@ def inside(m: Model, kind: GeomType, site: np.ndarray, p: Vec) -> Array:
     Returns:
       bool, of the shape of a component of `p`.
     """
-    between = p.x.ndim - m.site_size.ndim + 1  # axes of points between sites and worlds
+    between = p.x.ndim - m.site_size.ndim + 1  # number of point axes between sites and worlds
 
     def of_site(table: np.ndarray | Array) -> Array:
         a = take(jnp.asarray(table), site)
@@ -64,22 +64,23 @@ INSIDE: dict[GeomType, Callable] = {
 
 
 def in_hull(m: Model, mesh: Array | np.ndarray, p: Vec) -> Array:
-    """Whether points are under all sides of the convex hulls of meshes.
+    """Return True where points are below all faces of the convex hulls of meshes.
 
     Args:
       m: the model.
-      mesh: of each point, one that a site has; it broadcasts with a component of `p`.
-      p: points in the frame of the mesh's file, that of a site, in which the frame of its vertices
-        has a pose; `[..., *W]` [m].
+      mesh: mesh of each point, one used by a site; it broadcasts with a component of `p`.
+      p: points in the frame of the mesh file, which is the site's frame; the frame of the vertices
+        has a pose in it; `[..., *W]` [m].
     """
     worlds = m.mesh_polynormal.x.ndim - 1
     front = (1,) * (p.x.ndim - worlds)
 
     def spread(values):
-        """`[k, *W]` in front of the worlds, behind the axes of the points."""
+        """Insert `[k, *W]` before the batch axis, after the axes of the points."""
         return values.map(lambda x: x.reshape(*front, *x.shape))
 
     found = jnp.zeros(p.shape, bool)
+    # Test each mesh that a site uses.
     for k, side, corner in _hulls(m.structure):
         quat, pos = (
             take(x, [k]).map(lambda a: a.reshape(*front, *a.shape[1:]))
@@ -94,7 +95,7 @@ def in_hull(m: Model, mesh: Array | np.ndarray, p: Vec) -> Array:
 
 @derived
 def _hulls(s: Structure) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Meshes that sites have: number, sides of the hull, a corner of each side."""
+    """Return the meshes used by sites: id, faces of the hull, a vertex of each face."""
     owner = np.repeat(np.arange(s.nmesh), s.mesh_polynum)
     hulls = []
     for mesh in np.unique(s.site_dataid[s.site_type == GeomType.MESH]):

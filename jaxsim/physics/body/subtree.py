@@ -13,16 +13,16 @@ from jaxsim.physics.stage import stage
 
 @stage(reads="subtree_com cinert cvel ", writes="subtree_linvel subtree_angmom")
 def subtree_vel(m: Model, d: Data) -> Data:
-    """Velocities and angular momenta of all subtrees.
+    """Compute velocities and angular momenta of all subtrees; corresponds to `mj_subtreeVel`.
 
     (H, P) = sum(cinert[i] cvel[i]),      i in the subtree; H about the com of the tree
-    subtree_linvel = P / mass
-    subtree_angmom = H - (subtree_com - com of the tree) x P
+    subtree_linvel = P / mass subtree_angmom = H - (subtree_com - com of the tree) x P
     """
+    # Momenta of bodies, summed over subtrees.
     momentum, mass = subtree_sums(m, (d.cinert @ d.cvel, m.body_mass))
     offset = d.subtree_com - take(d.subtree_com, m.body_rootid)
     if m.nbody > 1:
-        # the world's subtree is of several trees, whose reference points differ
+        # The world's subtree spans several trees, whose reference points differ.
         momentum = _world_about_its_com(m, d, momentum)
         offset = offset.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))
     H, P = momentum.rot, momentum.lin
@@ -33,7 +33,7 @@ def subtree_vel(m: Model, d: Data) -> Data:
 
 
 def _world_about_its_com(m: Model, d: Data, momentum: Spatial) -> Spatial:
-    """Replaces the world's entry: the momenta of all trees, about the common center of mass."""
+    """Replace the world's entry by the momenta of all trees, about the common center of mass."""
     roots = (m.body_parentid == 0) & (m.body_rootid != 0)
     center = take(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(
         lambda a: jnp.broadcast_to(a, (m.nbody, *a.shape[1:]))

@@ -1,7 +1,7 @@
-"""Sums over the bodies of a subtree and over the dofs that move a body: the recursions of the tree.
+"""Sums over subtrees of bodies and over the dofs that move a body: the tree recursions.
 
-As products with constant 0/1 matrices (topology.py), or, where loops are cheap and the matrices are
-not small, as one pass through the tree (arrays/system/forest.py).
+They are products with constant 0/1 matrices (topology.py), or one pass through the tree
+(arrays/system/forest.py) where loops cost little and the matrices are not small.
 """
 
 import jax
@@ -22,26 +22,28 @@ from jaxsim.physics.topology import (
     moving_dof,
 )
 
-SHORT = 8  # rows of a matrix that is always multiplied with
+SHORT = 8  # size up to which the matrix product is always used
 
 
 def subtree_sums(m: Model, x: Tree) -> Tree:
-    """Sums over the bodies in the subtree of each body, `[nbody, *W] -> [nbody, *W]`."""
+    """Sum over the bodies in the subtree of each body, `[nbody, *W] -> [nbody, *W]`."""
     if _passes(m.nbody):
         return descendant_sums(x, body_forest(m))
     return weighted_sum(descendants(m), x)
 
 
 def moving_sums(m: Model, x: Tree) -> Tree:
-    """Sums over the dofs that move each body, `[nv, *W] -> [nbody, *W]`."""
+    """Sum over the dofs that move each body, `[nv, *W] -> [nbody, *W]`."""
     if _passes(m.nv):
         return _at(ancestor_sums(x, dof_forest(m)), moving_dof(m))
     return weighted_sum(ancestors(m), x)
 
 
 def moving_and_carrying_sums(m: Model, x: Tree) -> tuple[Tree, Tree]:
-    """Sums over the dofs that move each body, `[nbody, *W]`, and over those that move the axis of
-    each dof, `[nv, *W]`."""
+    """Sum over the dofs that move each body, and over those that move the axis of each dof.
+
+    Returns arrays `[nbody, *W]` and `[nv, *W]`.
+    """
     if _passes(m.nv):
         sums = ancestor_sums(x, dof_forest(m))
         return _at(sums, moving_dof(m)), _at(sums, carrying_dof(m))
@@ -49,11 +51,11 @@ def moving_and_carrying_sums(m: Model, x: Tree) -> tuple[Tree, Tree]:
 
 
 def _passes(n: int) -> bool:
-    """Whether a pass through the tree takes less than a product with an n x n matrix."""
+    """Return True if a pass through the tree is faster than a product with an n x n matrix."""
     return platform().in_kernels and n > SHORT
 
 
 def _at(sums: Tree, dof: tuple[int, ...]) -> Tree:
-    """The sums at some dofs, zero at -1."""
+    """Gather the sums at some dofs, zero at -1."""
     padded = jax.tree.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a]), sums)
     return take(padded, [k + 1 for k in dof])

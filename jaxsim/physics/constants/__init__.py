@@ -1,1 +1,1 @@
-"""What follows from the numbers of a model at its reference pose."""
+"""Constants derived from a model's other fields at its reference pose."""

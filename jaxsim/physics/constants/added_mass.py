@@ -1,4 +1,4 @@
-"""The part of `geom_fluid` that follows from the size of a geom: its virtual mass and inertia.
+"""Virtual (added) mass and inertia of geoms in `geom_fluid`, from their sizes.
 
 The formulas and the quadrature of `geometry/fluid.py`, on traced sizes.
 """
@@ -15,28 +15,32 @@ from jaxsim.physics.arrays.select import column, take
 
 
 def geom_fluid(m: Model) -> Array:
-    """`geom_fluid` for the sizes that the geoms have, `[ngeom, 12, *W]`.
+    """Compute `geom_fluid` for the present sizes of the geoms, `[ngeom, 12, *W]`.
 
     Virtual mass of an ellipsoid along an axis: V kappa / (2 - kappa).
     """
     flat = np.isin(m.geom_type, (GeomType.PLANE, GeomType.HFIELD))
+    # Geoms with ellipsoid model, except planes and height fields.
     geom = np.flatnonzero(m.geom_hasfluid & ~flat)
     axes = semiaxes(m, geom)
+    # Shape integral of each axis, by cyclic permutation of the semi-axes.
     kappa = [_kappa(*axes[k:], *axes[:k]) for k in range(3)]
     volume = 4 / 3 * np.pi * axes[0] * axes[1] * axes[2]
     mass = [volume * k / jnp.maximum(MINVAL, 2 - k) for k in kappa]
     inertia = [_virtual_inertia(volume, axes, kappa, k) for k in range(3)]
     found = jnp.stack(mass + inertia, axis=1)
+    # Replace the virtual masses and inertias, with a batch axis if the sizes have one.
     batch = jnp.broadcast_shapes(m.geom_fluid.shape[2:], found.shape[2:])
     whole = jnp.broadcast_to(m.geom_fluid, (*m.geom_fluid.shape[:2], *batch))
-    # A geom without interaction keeps its numbers: it has no virtual mass in the model's file.
+    # A geom without interaction keeps its values: it has no virtual mass in the model's file.
     interacts = take(whole, geom)[:, :1] > 0
     return whole.at[geom, 6:].set(jnp.where(interacts, found, take(whole, geom)[:, 6:]))
 
 
 def semiaxes(m: Model, geom: np.ndarray) -> list:
-    """Semi-axes of the ellipsoids that stand for geoms, three `[k, *W]`."""
+    """Return semi-axes of the ellipsoids that represent geoms, three `[k, *W]`."""
     sizes, kinds = take(m.geom_size, geom), m.geom_type[geom]
+    # Each semi-axis is a sum of some of the geom's sizes.
     places = [SEMIAXES.get(GeomType(kind), OWN_SEMIAXES) for kind in kinds]
     axes = []
     for axis in range(3):
@@ -46,7 +50,8 @@ def semiaxes(m: Model, geom: np.ndarray) -> list:
 
 
 def _kappa(a: Array, b: Array, c: Array) -> Array:
-    """The integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity."""
+    """Integrate a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity."""
+    # Quadrature in t in [0, 1], with the substitution u = scale * t^3 / (1 - t)^2.
     t, weight = np.array(NODES), column(np.array(WEIGHTS), a)[:, None]
     scale = jnp.maximum(MINVAL, (a * a * a * b * c) ** 0.4)
     u = scale[None] * column(t**3 / (1 - t) ** 2, a)[:, None]
@@ -61,6 +66,6 @@ def _virtual_inertia(volume: Array, axes: list, kappa: list, axis: int) -> Array
     jj, kk = axes[j] * axes[j], axes[k] * axes[k]
     difference, slip = jj - kk, kappa[k] - kappa[j]
     denominator = 2 * difference - (jj + kk) * slip
-    # round about this axis: it turns without moving the fluid
+    # A body of revolution rotates about its axis without moving the fluid.
     denominator = jnp.where(jnp.abs(denominator) < MINVAL, 0, denominator)
     return volume / 5 * safe_divide(difference * difference * slip, denominator)

@@ -1,7 +1,7 @@
-"""Edges of flexes at the reference pose: their lengths, and how far they give way.
+"""Edges of flexes at the reference pose: lengths and inverse weights.
 
 The same constants as those of the compiler (`compile/flex/flexes.py`, `compile/flex/weights.py`).
-Interpolated flexes do not use their edges, and have zeros.
+Edges of interpolated flexes are not used; their values are zero.
 """
 
 import jax.numpy as jnp
@@ -17,7 +17,8 @@ from jaxsim.physics.flex.edges import edges
 
 
 def edge_length(m: Model, d: Data) -> Array:
-    """`flexedge_length0`, `[nflexedge, *W]`."""
+    """Compute `flexedge_length0`, `[nflexedge, *W]`."""
+    # Distance of both ends at the reference pose; zero for edges not in use.
     table = edges(m)
     first, last = _ends(m, d, np.arange(len(table.vert)))
     length = (last - first).norm()
@@ -25,10 +26,10 @@ def edge_length(m: Model, d: Data) -> Array:
 
 
 def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> Array:
-    """`flexedge_invweight0`, `[nflexedge, *W]`.
+    """Compute `flexedge_invweight0`, `[nflexedge, *W]`.
 
-    That of an edge between two bodies that only slide is the mean of theirs; another one has
-    J M^-1 J', with J the Jacobian of its length, if something needs the length.
+    For an edge between two bodies with slides only it is the mean of theirs; for others J M^-1 J',
+    with J the Jacobian of the length, if the length is used.
 
     Args:
       m: model.
@@ -37,9 +38,11 @@ def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> 
       inverse: inverse of M `[nv, nv, *W]`.
     """
     table = edges(m)
+    # Edges between sliding bodies: mean of the bodies' weights.
     first, last = (take(body_invweight[:, 0], table.body[:, k]) for k in range(2))
     weight = 0.5 * (first + last)
     weight = jnp.where(column(table.used & table.simple, weight), weight, 0)
+    # Others: J M^-1 J' with the Jacobian of the edge's length.
     apart = table.body[:, 0] != table.body[:, 1]
     ids = np.flatnonzero(table.used & ~table.simple & apart & (m.flexedge_J_rownnz > 0))
     if not len(ids):
@@ -57,7 +60,7 @@ def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> 
 
 
 def _ends(m: Model, d: Data, ids: np.ndarray) -> tuple[Vec, Vec]:
-    """Both ends of some edges in the world."""
+    """Return both ends of some edges in the world."""
 
     def place(k: int) -> Vec:
         vert, body = edges(m).vert[ids, k], edges(m).body[ids, k]

@@ -1,7 +1,7 @@
-"""What follows from the sizes of geoms: bounding boxes and spheres, and the sizes of height fields.
+"""Bounds of geoms from their sizes: boxes, spheres, and sizes of height fields.
 
-The same formulas as those of the compiler (`geometry/primitive.py`), on traced sizes. The bounds
-of a mesh do not follow from any size: they stay.
+The same formulas as those of the compiler (`geometry/primitive.py`), on traced sizes. The bounds of
+a mesh do not follow from a size: they are unchanged.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from jaxsim.physics.arrays.select import column, take
 
 
 def geom_bounds(m: Model) -> dict:
-    """`geom_size`, `geom_aabb` and `geom_rbound`, in the form of the physics."""
+    """Compute `geom_size`, `geom_aabb` and `geom_rbound`, in the layout of the physics."""
     m = m.replace(geom_size=_size(m))
     aabb = by_kind(m.geom_type, {k: _of(m, box) for k, (box, _) in SHAPES.items()}, m.geom_aabb)
     m = m.replace(geom_aabb=aabb)
@@ -31,10 +31,11 @@ def _of(m: Model, formula: Callable) -> Callable:
 
 
 def _size(m: Model) -> Array:
-    """The size of geoms; that of a height field is a box of its mean height and half its base."""
+    """Return the size of geoms; for a height field a box of its mean height and half its base."""
     geom = np.flatnonzero(m.geom_type == GeomType.HFIELD)
     if not len(geom):
         return m.geom_size
+    # Half sides from the field; the half height is a quarter of the top plus half of the base.
     x, y, top, base = _hfield(m, geom)
     size = jnp.stack([x, y, 0.25 * top + 0.5 * base], axis=1)
     whole = jnp.broadcast_to(m.geom_size, (*m.geom_size.shape[:2], *size.shape[2:]))
@@ -42,15 +43,15 @@ def _size(m: Model) -> Array:
 
 
 def _hfield(m: Model, ids: np.ndarray) -> list[Array]:
-    """Half sides, height and depth of the base of height fields."""
+    """Return half sides, height and base depth of height fields."""
     return [take(m.hfield_size[:, k], m.geom_dataid[ids]) for k in range(4)]
 
 
-# boxes: center and half sizes `[k, 6, *W]`
+# Boxes: center and half sizes `[k, 6, *W]`.
 
 
 def _centered(*half: str) -> Callable:
-    """A box about the origin, with half sizes that are sums of sizes such as "x" or "xy"."""
+    """Return a function for boxes about the origin, with half sizes such as "x" or "xy" (a sum)."""
 
     def box(m: Model, ids: np.ndarray) -> Array:
         sizes = dict(zip("xyz", (take(m.geom_size[:, k], ids) for k in range(3)), strict=True))
@@ -76,7 +77,7 @@ def _box_as_it_is(m: Model, ids: np.ndarray) -> Array:
     return take(m.geom_aabb, ids)
 
 
-# radii of bounding spheres `[k, *W]`
+# Radii of bounding spheres `[k, *W]`.
 
 
 def _unbounded(m: Model, ids: np.ndarray) -> Array:
@@ -88,19 +89,20 @@ def _radius_as_it_is(m: Model, ids: np.ndarray) -> Array:
 
 
 def _longest(m: Model, ids: np.ndarray) -> Array:
-    """Largest half side of the box: of what is round at its ends."""
+    """Return the largest half side of the box, for shapes that are round at their ends."""
     return jnp.max(take(m.geom_aabb, ids)[:, 3:], axis=1)
 
 
 def _corner(m: Model, ids: np.ndarray) -> Array:
-    """Distance of the farthest corner of the box from the origin."""
+    """Return the distance of the box's farthest corner from the origin."""
+    # Largest absolute coordinate along each axis.
     box = take(m.geom_aabb, ids)
     far = jnp.abs(box[:, :3]) + box[:, 3:]
     return safe_sqrt(sum(far[:, k] * far[:, k] for k in range(3)))
 
 
 def _rim(m: Model, ids: np.ndarray) -> Array:
-    """Distance of a cylinder's edge from its center."""
+    """Return the distance of a cylinder's rim from its center."""
     radius, half = (take(m.geom_size[:, k], ids) for k in range(2))
     return safe_sqrt(radius * radius + half * half)
 

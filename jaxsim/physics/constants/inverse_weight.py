@@ -1,4 +1,4 @@
-"""Inverse weights at the reference pose: how far bodies, dofs, tendons and actuators give way.
+"""Inverse weights at the reference pose: mobility of bodies, dofs, tendons and actuators.
 
 An inverse weight is the mean of the diagonal of J M^-1 J', with J the Jacobian of a quantity.
 Constraints are scaled by them (MuJoCo's documentation, Computation: Constraint model).
@@ -25,16 +25,17 @@ from jaxsim.physics.topology import ancestors
 
 
 def inverse_weights(m: Model, d: Data) -> dict:
-    """The fields made from M, in the form of the physics.
+    """Compute the fields that depend on M, in the layout of the physics.
 
-    dof_M0               diagonal of M without the inertia of motion along tendons
-    *_invweight0         mean of the diagonal of J M^-1 J'
-    actuator_acc0        |M^-1 moment|, the acceleration from a unit force
+      dof_M0               diagonal of M without the armature of tendons
+      *_invweight0         mean of the diagonal of J M^-1 J'
+      actuator_acc0        |M^-1 moment|, the acceleration from a unit force
 
     Args:
       m: model.
       d: data in the reference pose, after `crb` and `transmission`.
     """
+    # All weights use the same inverse of M.
     inverse = inverse_spd(d.M)
     body = _body_invweight(m, d, inverse)
     moment = _product(d.actuator_moment, inverse)
@@ -53,22 +54,23 @@ def inverse_weights(m: Model, d: Data) -> dict:
 
 
 def _product(J: Array, inverse: Array) -> Array:
-    """J M^-1: `[n, nv, *W]`."""
+    """Compute J M^-1: `[n, nv, *W]`."""
     return jnp.einsum("bi...,ij...->bj...", J, inverse, precision=HIGHEST)
 
 
 def _mobility(J: Array, inverse: Array) -> Array:
-    """Diagonal of J M^-1 J', `[n, *W]`."""
+    """Compute the diagonal of J M^-1 J', `[n, *W]`."""
     return jnp.sum(_product(J, inverse) * J, axis=1)
 
 
 def _slide_weight(m: Model) -> Array:
-    """1 / mass of bodies, which is the inverse weight of those that only slide."""
+    """Return 1 / mass of bodies, the inverse weight of those with slides only."""
     return 1 / jnp.maximum(m.body_mass, MINVAL)
 
 
 def _dof_invweight(m: Model, inverse: Array) -> Array:
-    """Diagonal of M^-1, averaged over each three dofs of ball and free joints."""
+    """Compute the diagonal of M^-1, averaged over triples of dofs of ball and free joints."""
+    # Average over the dofs of each rotation or translation.
     weight = weighted_sum(_means(m), diagonal(inverse))
     slides = m.body_simple[m.dof_bodyid] == SLIDERS_ONLY
     return jnp.where(column(slides, weight), take(_slide_weight(m), m.dof_bodyid), weight)
@@ -76,7 +78,7 @@ def _dof_invweight(m: Model, inverse: Array) -> Array:
 
 @derived
 def _means(s: Structure) -> np.ndarray:
-    """[nv, nv]: means over the dofs that share one inverse weight."""
+    """Return the averaging matrix over dofs that share an inverse weight, [nv, nv]."""
     mean = np.eye(s.nv)
     for kind, first in zip(s.jnt_type, s.jnt_dofadr, strict=True):
         for part in range(0, JointType(kind).nv // 3 * 3, 3):
@@ -86,12 +88,14 @@ def _means(s: Structure) -> np.ndarray:
 
 
 def _body_invweight(m: Model, d: Data, inverse: Array) -> Array:
-    """Inverse weights of the bodies' centers of mass: translation, rotation, `[nbody, 2, *W]`."""
+    """Compute inverse weights of bodies: translation, rotation, `[nbody, 2, *W]`."""
+    # Bodies with sliding joints only have weight 1 / mass and no rotation.
     moves = ancestors(m).any(axis=1) & (m.body_weldid != 0)
     slides = moves & (m.body_simple == SLIDERS_ONLY)
     worlds = inverse.shape[2:]
     slide = jnp.broadcast_to(_slide_weight(m), (m.nbody, *worlds))
     weight = [jnp.where(column(slides, slide), slide, 0), jnp.zeros_like(slide)]
+    # Others: mean mobility of the center of mass, translation and rotation.
     body = np.flatnonzero(moves & ~slides)
     if len(body):
         jacobians = point_jacobian(m, d, body, take(d.xipos, body))

@@ -1,9 +1,9 @@
-"""Ranges of actuator lengths, found by pulling on the actuators in a damped simulation.
+"""Length ranges of actuators, by pulling on them in a damped simulation.
 
-MuJoCo's documentation, Modeling: Length range. Each actuator is pulled to either side from `qpos0`,
-with a force along its moment that would accelerate the joints by a given amount, while velocities
-decay; what counts is where its length settles. Limits and equalities hold, all else is switched
-off. All actuators and sides are worlds of one simulation.
+MuJoCo's documentation, Modeling: Length range; corresponds to `mj_setLengthRange`. Each actuator is
+pulled to either side from `qpos0`, with a force along its moment that would accelerate the joints
+by a given amount, while velocities decay; the range is where its length settles. Limits and
+equalities are active, all else is disabled. All actuators and sides are worlds of one batch.
 """
 
 from collections.abc import Callable
@@ -45,23 +45,24 @@ OFF = (
     | DisableBit.GRAVITY
     | DisableBit.ACTUATION
 )
-SHORTEST = 0.01  # least time constant of the decay [s]
+SHORTEST = 0.01  # smallest time constant of the decay [s]
 
 
 def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
-    """The model with `actuator_lengthrange` of the wanted actuators found by simulation.
+    """Return the model with `actuator_lengthrange` of the wanted actuators, from a simulation.
 
     Raises:
       ModelError: a length did not settle, or has no range; lists every such actuator.
     """
     _refuse(m, wanted)
     timestep = wanted.timestep or float(m.opt.timestep)
-    # In double precision whatever that of the model is: what settles in single, does so roughly.
+    # Double precision for any model: in single precision lengths settle only roughly.
     with jax.enable_x64(True):
         double = jax.tree.map(lambda a: np.asarray(a, np.float64), m)
         low, high = _settle(_stripped(double, timestep), wanted, timestep)
     problems = []
     ranges = np.array(m.actuator_lengthrange)
+    # Check each result and collect the faults of all actuators.
     for k, puller in enumerate(wanted.pullers):
         found = low[0, k], high[1, k]
         message = _fault(puller, found, low[:, k], high[:, k], wanted.tolrange)
@@ -76,12 +77,14 @@ def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
 def _fault(
     puller: Puller, found: tuple, low: np.ndarray, high: np.ndarray, tolerance: float
 ) -> str:
-    """What is wrong with the lengths of one actuator, pulled to either side; or nothing."""
+    """Return an error message for the lengths of one actuator, pulled to either side; or ""."""
+    # The same advice in both messages.
     remedy = (
         "give it a lengthrange, limit the joints or tendons that it moves, or change the settings "
         "of <compiler><lengthrange>"
     )
     span = found[1] - found[0]
+    # The length still changed by more than the tolerance within the measured interval.
     for side, where in enumerate(("shortest", "longest")):
         if high[side] - low[side] > tolerance * span > 0:
             return (
@@ -95,7 +98,7 @@ def _fault(
 
 
 def _refuse(m: Model, wanted: LengthRanges) -> None:
-    """Refuses models with constraints that the simulation does not know."""
+    """Raise ModelError for models with constraints that the simulation does not support."""
     lacks = equality.refusals(m)
     if lacks:
         first = wanted.pullers[0]
@@ -104,7 +107,7 @@ def _refuse(m: Model, wanted: LengthRanges) -> None:
 
 
 def _stripped(m: Model, timestep: float) -> Model:
-    """The model with limits and equalities only, to be stepped by Euler's method."""
+    """Return the model with limits and equalities only, for Euler's method."""
     opt = m.opt.replace(
         timestep=jnp.full_like(m.opt.timestep, timestep),
         disableflags=int(OFF),
@@ -115,7 +118,7 @@ def _stripped(m: Model, timestep: float) -> Model:
 
 
 def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest lengths over the interval, (2, n): shortened and lengthened actuators."""
+    """Return smallest and largest lengths over the interval, (2, n): shortened, lengthened."""
     times, time = [], 0.0
     while time < wanted.inttotal:
         times.append(time)
@@ -130,7 +133,7 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
     side = np.repeat([[-1.0, 1.0]], len(wanted.pullers), axis=1).astype(m.qpos0.dtype)
 
     def pull(m, d, output, side):
-        """Worlds last, the model the same in all; under `vmap` all would be traced twice."""
+        """Pull in all worlds, with the batch axis last and one model (`vmap` would trace two)."""
         m, d = unpack(_repeated(m, 1), 1), unpack(_repeated(d, output.size), 1)
         return _pull(plan, m, d, output, side)
 
@@ -140,21 +143,21 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
 
 
 def _repeated(tree: Data | Model, worlds: int) -> Data | Model:
-    """A record with a last axis of worlds."""
+    """Add a last batch axis to a record."""
     return jax.tree.map(lambda a: jnp.broadcast_to(a[..., None], (*a.shape, worlds)), tree)
 
 
 def _run_once(function: Callable, *operands: Any) -> tuple[Array, Array]:
-    """`function(*operands)`, compiled for a single run."""
+    """Run `function(*operands)`, compiled without optimization for a single run."""
     program = jax.jit(function).lower(*operands)
     try:
         return program.compile(QUICK)(*operands)
-    except jax.errors.JaxRuntimeError:  # an XLA that does not know these options
+    except jax.errors.JaxRuntimeError:  # an XLA without these options
         return program.compile()(*operands)
 
 
 class _Plan(NamedTuple):
-    """How to pull: `counts` says of each step whether its length counts."""
+    """Settings of the simulation; `counts` is the mask of steps whose length counts."""
 
     counts: np.ndarray
     decay: float
@@ -163,19 +166,21 @@ class _Plan(NamedTuple):
 
 
 def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[Array, Array]:
-    """Least and largest length of an output while it is pulled to a side, `[1, *W]` each.
+    """Return smallest and largest length of an output pulled to a side, `[1, *W]` each.
 
     Args:
-      plan: constants of the simulation.
+      plan: settings of the simulation.
       m: stripped model.
       d: data at `qpos0`.
-      output: its number, int `[1, *W]`.
+      output: its index, int `[1, *W]`.
       side: -1 shortens, 1 lengthens it, `[1, *W]`.
     """
+    # Select the output that each world pulls on.
     pattern = moment_pattern(m)
     pulled = (column(np.arange(m.nout, dtype=np.int32), output) == output).astype(side.dtype)
     start = d
 
+    # One damped step: decay the velocity, apply the pull, record the length.
     def step(carry, counts):
         qpos, qvel, warm, low, high = carry
         d = start.replace(qpos=qpos, qvel=plan.decay * qvel, qacc_warmstart=warm)
@@ -186,10 +191,12 @@ def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[A
         for stage in (fwd_velocity, fwd_actuation, smooth_force, fwd_constraint):
             d = stage(m, d)
         d = advance(m, d, d.qacc)
+        # Extremes over the steps of the measured interval.
         low = jnp.where(counts, jnp.minimum(low, length), low)
         high = jnp.where(counts, jnp.maximum(high, length), high)
         return (d.qpos, d.qvel, d.qacc_warmstart, low, high), None
 
+    # Start with an empty interval.
     nowhere = jnp.full_like(side, jnp.inf)
     begin = (d.qpos, d.qvel, d.qacc_warmstart, nowhere, -nowhere)
     (*_, low, high), _ = lax.scan(step, begin, plan.counts)
@@ -197,7 +204,8 @@ def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[A
 
 
 def _force(plan: _Plan, M: Array, moment: Array) -> Array:
-    """The force along a moment whose acceleration M^-1 force has norm `accel`, within its bound."""
+    """Return the force along a moment whose acceleration has norm `accel`, bounded by maxforce."""
+    # Scale the force to the requested acceleration, then limit it.
     force = moment * (plan.accel / jnp.maximum(_norm(solve_spd(M, moment)), MINVAL))
     if plan.maxforce > 0:
         force = force * jnp.minimum(plan.maxforce / jnp.maximum(_norm(force), MINVAL), 1)

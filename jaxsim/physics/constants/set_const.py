@@ -1,8 +1,8 @@
-"""Constants of a model that follow from its other numbers, recomputed: `mj_setConst` in JAX.
+"""Recomputation of constants that follow from a model's other fields: `mj_setConst` in JAX.
 
-The compiler computes the same fields in numpy when it makes a model; a test binds the two. What
-decides the shape of the program stays: which bodies are simple (MuJoCo refuses to move the inertial
-frame of one), which joints an actuator reflects into, which geoms feel the medium.
+The compiler computes the same fields in numpy; a test compares the two. Fields that determine the
+shape of the program are unchanged: which bodies are simple (MuJoCo rejects a change of the inertial
+frame of one), which joints an actuator reflects to, which geoms interact with the fluid.
 """
 
 import jax.numpy as jnp
@@ -32,19 +32,21 @@ from jaxsim.physics.topology import grouped
 
 
 def set_const(m: Model) -> Model:
-    """A model whose derived constants are those of its other numbers.
+    """Return the model with its derived constants recomputed from its other fields.
 
-    To be called after masses, inertias, positions, sizes, gears or armatures were changed. Pure: it
+    To be called after changes of masses, inertias, positions, sizes, gears or armatures. Pure: it
     works under jit, vmap and grad. Recomputed are
 
       * `body_subtreemass`, `body_margin`; `geom_size` of height fields, `geom_aabb`, `geom_rbound`,
         the virtual masses in `geom_fluid`;
-      * at `qpos0`: `tendon_length0`, `actuator_length0`, `dof_length`, `cam_*0`, `light_*0`, what
-        `eq_data` of connects and welds of bodies takes from the pose; `dof_M0`, the inverse weights
-        `*_invweight0` and `actuator_acc0`; `flexedge_length0`, `flexedge_invweight0`;
+      * at `qpos0`: `tendon_length0`, `actuator_length0`, `dof_length`, `cam_*0`, `light_*0`, the
+        pose-dependent entries of `eq_data` of connects and welds of bodies; `dof_M0`, the inverse
+        weights `*_invweight0` and `actuator_acc0`; `flexedge_length0`, `flexedge_invweight0`;
       * `tendon_lengthspring` where it is (-1, -1), as the length in `qpos_spring`;
-      * `stat`, except what `<statistic>` gave; in a model made from MuJoCo's, except what differed
-        from its measure.
+      * `stat`, except entries given by `<statistic>`; in a model made from MuJoCo's, except those
+        that differed from the computed ones.
+
+    Corresponds to `mj_setConst` in MuJoCo.
 
     Args:
       m: the model.
@@ -52,14 +54,17 @@ def set_const(m: Model) -> Model:
     Returns:
       The model with these fields replaced.
     """
+    # Compute in the internal layout, return the packed fields.
     found, stat = _constants(m)
     return m.replace(stat=m.stat.replace(**stat), **found)
 
 
 def constants(m: Model) -> tuple[dict, dict]:
-    """The derived fields of an unpacked model and of its statistics, as public arrays."""
+    """Compute the derived fields of an unpacked model and of its statistics, as public arrays."""
+    # First the fields independent of the configuration, because the stages use them.
     found = independent(m)
     m = m.replace(**found)
+    # Then the stages at qpos0, and what follows from them.
     d = _pose(m, m.qpos0)
     if m.nflex:
         found["flexedge_length0"] = edge_length(m, d)
@@ -67,6 +72,7 @@ def constants(m: Model) -> tuple[dict, dict]:
     length = body_length(m, d)
     found |= at_reference(m, d) | {"dof_length": dof_length(m, length)}
     found |= inverse_weights(m, d)
+    # Rest lengths need their own pose, qpos_spring.
     if m.ntendon:
         found["tendon_lengthspring"] = _spring_length(m)
     stat = {n: v for n, v in statistics(m, d, length).items() if not _is_given(m, n)}
@@ -77,7 +83,7 @@ _constants = worlds(constants)
 
 
 def independent(m: Model) -> dict:
-    """What does not depend on the configuration."""
+    """Compute the derived fields that do not depend on the configuration."""
     bounds = geom_bounds(m)
     fluid = {"geom_fluid": geom_fluid(m.replace(**bounds))} if m.geom_hasfluid.any() else {}
     return {
@@ -89,7 +95,8 @@ def independent(m: Model) -> dict:
 
 
 def at_reference(m: Model, d: Data) -> dict:
-    """What follows from the pose at `qpos0`: lengths, cameras, lights and equalities."""
+    """Compute fields that follow from the pose at `qpos0`: lengths, cameras, lights, equalities."""
+    # Outputs of unsupported transmissions keep their values.
     known = np.isin(output_trntype(m), [*SIMULATED])
     length = d.actuator_length
     return {
@@ -105,7 +112,8 @@ STAGES = (kinematics, com_pos, tendon, crb, transmission)
 
 
 def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
-    """Some stages in a configuration, with mocap bodies where the model has them."""
+    """Run some stages at a configuration, with mocap bodies at their model poses."""
+    # Width of a batch of models, taken from its arrays.
     leaves = [getattr(m, n) for n, f in Model.fields.items() if not f.static and f.nested is None]
     shapes = [a.shape[-1] for a in leaves if a is not None and qpos.ndim > 1]
     many = (max(shapes),) if shapes else ()
@@ -115,16 +123,18 @@ def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
         mocap_pos=take(m.body_pos, mocap),
         mocap_quat=take(m.body_quat, mocap),
     )
-    # no contacts: what acts on those of a body has no moment here, as in MuJoCo
+    # No contacts: as in MuJoCo adhesion actuators have no moment here.
     opt = m.opt.replace(disableflags=int(m.opt.disableflags) | int(DisableBit.CONTACT))
     m = m.replace(opt=opt)
+    # Evaluate the stages in order.
     for stage in stages:
         d = stage(m, d)
     return d
 
 
 def _body_margin(m: Model) -> Array:
-    """Largest margin plus gap of the geoms of each body; 0 without geoms."""
+    """Return the largest margin plus gap of the geoms of each body; 0 without geoms."""
+    # Pad with zero for bodies without geoms.
     reach = m.geom_margin + m.geom_gap
     none = jnp.zeros((1, *reach.shape[1:]), reach.dtype)
     return largest(jnp.concatenate([reach, none]), _geoms_of_bodies(m))
@@ -136,36 +146,39 @@ def _geoms_of_bodies(s: Structure) -> np.ndarray:
 
 
 def _cameras(m: Model, d: Data) -> dict:
-    """Where cameras are as they are fixed to their bodies, whatever their mode says."""
+    """Compute camera poses as fixed to their bodies, whatever their mode."""
     pos0, poscom0 = _views(d, m.cam_bodyid, m.cam_targetbodyid, m.cam_pos)
+    # Orientation as if the camera were rigidly attached.
     quat = take(d.xquat, m.cam_bodyid) * m.cam_quat
     return {"cam_pos0": pos0, "cam_poscom0": poscom0, "cam_mat0": quat.matrix()}
 
 
 def _lights(m: Model, d: Data) -> dict:
-    """The same of lights."""
+    """Compute light poses as fixed to their bodies, whatever their mode."""
     pos0, poscom0 = _views(d, m.light_bodyid, m.light_targetbodyid, m.light_pos)
     aim = take(d.xquat, m.light_bodyid).rotate(m.light_dir)
     return {"light_pos0": pos0, "light_poscom0": poscom0, "light_dir0": aim}
 
 
 def _views(d: Data, body: np.ndarray, target: np.ndarray, pos: Vec) -> tuple[Vec, Vec]:
-    """Position relative to the body, and to the center of mass of its or its target's subtree."""
+    """Return positions relative to the body, and to its or its target's center of mass."""
     offset = take(d.xquat, body).rotate(pos)
     center = take(d.subtree_com, np.where(target >= 0, target, body))
     return offset, take(d.xpos, body) + offset - center
 
 
 def _eq_data(m: Model, d: Data) -> Array:
-    """`eq_data` with what connects and welds of bodies take from the pose, `[neq, 12, *W]`.
+    """Compute `eq_data` of connects and welds of bodies from the pose, `[neq, 12, *W]`.
 
-    A connect has the anchor of body 1 given and that of body 2 measured; a weld the other way
-    around, with the orientation of body 2 in body 1, where its mark says that none was given.
+    A connect has the anchor in body 1 given and that in body 2 measured; a weld vice versa, with
+    the orientation of body 2 in body 1, where a mark in the data shows that none was given.
     """
+    # Connects between bodies: anchor in the second body.
     data = jnp.broadcast_to(m.eq_data, (m.neq, 12, *d.qpos.shape[1:]))
     bodies = m.eq_objtype == ObjType.BODY
     connect = np.flatnonzero(bodies & (m.eq_type == EqType.CONNECT))
     data = data.at[connect, 3:6].set(_seen(m, d, connect, m.eq_obj1id, m.eq_obj2id))
+    # Welds between bodies: anchor in the first body and relative orientation, where marked.
     weld = np.flatnonzero(bodies & (m.eq_type == EqType.WELD))
     turn = take(d.xquat, m.eq_obj1id[weld]).conj * take(d.xquat, m.eq_obj2id[weld])
     pose = [_seen(m, d, weld, m.eq_obj2id, m.eq_obj1id), turn.to_array()]
@@ -175,20 +188,21 @@ def _eq_data(m: Model, d: Data) -> Array:
 
 
 def _seen(m: Model, d: Data, ids: np.ndarray, known: np.ndarray, other: np.ndarray) -> Array:
-    """The anchors of equalities, given in one body, as the other sees them, `[k, 3, *W]`."""
+    """Transform the anchors of equalities from one body to the other, `[k, 3, *W]`."""
     here, there = known[ids], other[ids]
     anchor = Vec(*(take(m.eq_data[:, k], ids) for k in range(3)))
+    # Anchor in the world, then in the other body's frame.
     point = take(d.xpos, here) + take(d.xquat, here).rotate(anchor)
     return take(d.xquat, there).conj.rotate(point - take(d.xpos, there)).to_array()
 
 
 def _spring_length(m: Model) -> Array:
-    """Rest lengths, (-1, -1) replaced by the length in `qpos_spring`, `[ntendon, 2, *W]`."""
+    """Return rest lengths, (-1, -1) replaced by the length in `qpos_spring`, `[ntendon, 2, *W]`."""
     length = _pose(m, m.qpos_spring, (kinematics, com_pos, tendon)).ten_length[:, None]
     automatic = (m.tendon_lengthspring == AUTOMATIC).all(axis=1, keepdims=True)
     return jnp.where(automatic, length, m.tendon_lengthspring)
 
 
 def _is_given(m: Model, name: str) -> bool:
-    """Whether a statistic is not one to be measured."""
+    """Return True if a statistic was given by the user and is not computed."""
     return bool(m.stat_given[STATISTICS.index(name)])

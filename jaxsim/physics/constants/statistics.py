@@ -1,6 +1,6 @@
-"""The scale of a model: the size of its bodies, and `stat`, what a model measures in qpos0.
+"""Length scales of a model: sizes of bodies, and the statistics `stat` at qpos0.
 
-The same measures as those of the compiler (`reference/statistics.py`), on traced numbers.
+The same measures as those of the compiler (`reference/statistics.py`), on traced values.
 """
 
 import jax.numpy as jnp
@@ -28,11 +28,12 @@ from jaxsim.physics.topology import grouped
 
 
 def body_length(m: Model, d: Data) -> Array:
-    """Size of each body [m]: from its com to the farthest bound of a geom, or joint, on it.
+    """Compute the size of each body [m]: from its com to the farthest geom bound or joint.
 
-    The joints are its own and those of its children. Edges of flexes count with their length.
+    Its own joints and those of its children count, and edges of flexes with their length.
     """
     joint_body = m.jnt_bodyid
+    # Distances from the center of mass to the bounds of geoms and to joints.
     to_geom = (d.geom_xpos - take(d.xipos, m.geom_bodyid)).norm() + m.geom_rbound
     to_joint = [
         (d.xanchor - take(d.xipos, body)).norm()
@@ -40,13 +41,14 @@ def body_length(m: Model, d: Data) -> Array:
     ]
     least = jnp.full_like(d.xipos.x[:1], SHORTEST)
     edge = [m.flexedge_length0] * 2 if m.nflex else []
+    # Maximum over the items of each body, at least SHORTEST.
     far = join([to_geom, *to_joint, *edge, least])
     return largest(far, _items_of_bodies(m))
 
 
 @derived
 def _items_of_bodies(s: Structure) -> np.ndarray:
-    """The geoms, the joints, the joints of the children and the edges of each body."""
+    """Return the geoms, the joints, the joints of the children and the edges of each body."""
     owner = np.concatenate([s.geom_bodyid, s.jnt_bodyid, s.body_parentid[s.jnt_bodyid]])
     if s.nflex:
         owner = np.concatenate([owner, edges(s).body.T.ravel()])
@@ -54,14 +56,15 @@ def _items_of_bodies(s: Structure) -> np.ndarray:
 
 
 def dof_length(m: Model, length: Array) -> Array:
-    """Length scale of each dof: 1 for translations, the body's size for rotations, `[nv, *W]`."""
+    """Return the length scale of dofs: 1 for translations, else the body size, `[nv, *W]`."""
     kind, place = m.jnt_type[m.dof_jntid], np.arange(m.nv) - m.jnt_dofadr[m.dof_jntid]
+    # Rotational dofs: all but slides and the translations of free joints.
     turns = (kind != JointType.SLIDE) & ~((kind == JointType.FREE) & (place < 3))
     return jnp.where(column(turns, length), take(length, m.dof_bodyid), 1)
 
 
 def statistics(m: Model, d: Data, length: Array) -> dict:
-    """`stat`, in the form of the physics.
+    """Compute `stat`, in the layout of the physics.
 
     Args:
       m: model.
@@ -71,6 +74,7 @@ def statistics(m: Model, d: Data, length: Array) -> dict:
     several = m.nbody > 1
     one = jnp.ones_like(length[:1])
     meansize = _mean(length[1:]) if several else NO_SIZE * one
+    # Bounding box of all bodies at the reference pose.
     center, extent = _box(m, d)
     return {
         "meaninertia": _mean(diagonal(d.M)) if m.nv else NO_INERTIA * one,
@@ -86,7 +90,8 @@ def _mean(a: Array) -> Array:
 
 
 def _box(m: Model, d: Data) -> tuple[Vec, Array]:
-    """Center and largest side of the box around bodies, their coms, joints, sites and geoms."""
+    """Return center and largest side of the box around bodies, coms, joints, sites and geoms."""
+    # All points, geoms last because only these have a radius.
     points = concat([d.xpos[1:], d.xipos[1:], d.xanchor, d.site_xpos, d.geom_xpos])
     if not points.shape[0]:
         zero = jnp.zeros_like(d.xpos.x[:1])
@@ -94,6 +99,7 @@ def _box(m: Model, d: Data) -> tuple[Vec, Array]:
     count = points.shape[0] - m.ngeom
     radius = _geom_radius(m)
     radius = jnp.concatenate([jnp.zeros((count, *radius.shape[1:]), radius.dtype), radius])
+    # Corners of the box.
     low = points.map(lambda a: jnp.min(a - radius, axis=0, keepdims=True))
     high = points.map(lambda a: jnp.max(a + radius, axis=0, keepdims=True))
     sides = high - low
@@ -102,8 +108,9 @@ def _box(m: Model, d: Data) -> tuple[Vec, Array]:
 
 
 def _geom_radius(m: Model) -> Array:
-    """Radius that each geom counts with, `[ngeom, *W]` [m]."""
+    """Return the radius of each geom for this box, `[ngeom, *W]` [m]."""
     x, y = m.geom_size[:, 0], m.geom_size[:, 1]
+    # Planes count with a multiple of their drawn size.
     finite = (x > 0) | (y > 0)
     plane = jnp.where(finite, FINITE_PLANE * jnp.maximum(jnp.maximum(x, y), 0), INFINITE_PLANE)
     is_plane = column(m.geom_type == GeomType.PLANE, plane)

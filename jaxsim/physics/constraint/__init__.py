@@ -1,1 +1,1 @@
-"""Rows of the constraint problem: equalities, dry friction, limits and contacts."""
+"""Constraint rows: equalities, dry friction, limits and contacts."""

@@ -1,7 +1,10 @@
-"""Costs of contacts with friction: pyramids and elliptic cones, over the basis of each contact.
+"""Costs of contacts with friction: pyramidal and elliptic cones, in the basis of each contact.
 
 MuJoCo's documentation, Computation: Constraint model, Friction cones. Residuals and forces are
-lists over the basis (normal, tangents, spin, rolls) of `[ncon, *W]`.
+lists over the basis (normal, tangents, spin, rolls) of `[ncon, *W]`. Pyramids are kept in the
+basis, not edge by edge: each of their edges is a combination of two basis vectors, so that products
+with the Jacobian are fewer. Elliptic cones have three zones, in MuJoCo's terms top (no force),
+middle (cone surface) and bottom (quadratic).
 """
 
 from typing import NamedTuple
@@ -18,11 +21,10 @@ from jaxsim.physics.constraint.cost import OneSided, OneSidedLine, Piece, Summed
 
 
 class Edge(NamedTuple):
-    """An edge of each pyramid, a one-sided row r0 + slope r[k].
+    """One edge of every pyramid: a one-sided row with residual r0 + slope r[k].
 
     Attributes:
-      k, sign: its basis vector, and on which side of the normal it is; of frictionless contacts the
-        normal itself, 0 and 1.
+      k, sign: basis vector, and side of the normal; 0 and 1 for frictionless contacts.
       slope: sign times the friction coefficient, `[ncon, *W]`.
       D: inverse regularization `[ncon, *W]`; 0: not active.
     """
@@ -33,25 +35,25 @@ class Edge(NamedTuple):
     D: jax.Array
 
     def along(self, r: list) -> Array:
-        """What the row has of that which a contact has over its basis, `[ncon, *W]`."""
+        """Evaluate the row from values over the contact basis, `[ncon, *W]`."""
         return r[0] + self.slope * r[self.k]
 
     def jacobian(self, basis: Array) -> Array:
-        """The row's Jacobian from that of the basis, `[basis, ncon, nv, *W]`."""
+        """Compute the row's Jacobian from that of the basis, `[basis, ncon, nv, *W]`."""
         return basis[0] + self.slope[:, None] * basis[self.k]
 
 
 @node()
 class Pyramid:
-    """Edges r0 +- mu[k] r[k], each one-sided.
+    """Pyramidal cone: edges r0 +- mu[k] r[k], each one-sided.
 
     Attributes:
-      D: `[ncon, *W]` inverse regularization of all edges of a contact; 0: not active.
+      D: inverse regularization of all edges of a contact, `[ncon, *W]`; 0: not active.
       mu: list over the basis of friction coefficients `[ncon, *W]`; zero for the normal and beyond
         the contact's own dimension.
-      flat: `[ncon, *W]` bool: frictionless (one row, the normal); None where the model's contacts
-        all have friction, or none has.
-      used: contacts up to the last that pushes in any world, int scalar; None: not known.
+      flat: frictionless contacts (one row, the normal), `[ncon, *W]` bool; None where the model's
+        contacts all have friction, or none has.
+      used: contacts up to the last active one in any world, int scalar; None: not known.
     """
 
     D: jax.Array
@@ -60,19 +62,19 @@ class Pyramid:
     used: jax.Array | None
 
     def edges(self, k: int) -> OneSided:
-        """The two edges along basis vector `k` of the contacts that have it."""
+        """Return the two edges along basis vector `k`, for the contacts that have it."""
         return OneSided(jnp.where(self.mu[k] > 0, self.D, 0))
 
     @property
     def normal(self) -> OneSided | None:
-        """The row of frictionless contacts; None where there is none."""
+        """Return the row of frictionless contacts; None without any."""
         if len(self.mu) == 1:
             return OneSided(self.D)
         return None if self.flat is None else OneSided(jnp.where(self.flat, self.D, 0))
 
     @property
     def rows(self) -> list[Edge]:
-        """MuJoCo's rows of each contact: edges +1, -1, +2, -2, ...
+        """Return MuJoCo's rows of each contact: edges +1, -1, +2, -2, ...
 
         A frictionless contact, whose slopes are zero, has one row: its normal.
         """
@@ -83,10 +85,12 @@ class Pyramid:
         return rows
 
     def at(self, r: list) -> Piece:
-        """Force, cost and curvature at a residual, summed onto the basis."""
+        """Evaluate force, cost and curvature at a residual, summed onto the basis."""
+        # Frictionless contacts contribute their normal row.
         size, zero = len(r), jnp.zeros_like(r[0])
         push, cost, stiff = (zero,) * 3 if self.normal is None else self.normal.at(r[0])
         force, weight = [zero] * size, [[zero] * size for _ in range(size)]
+        # Each pair of edges contributes to the normal and to one tangent: an arrow matrix.
         for k in range(1, size):
             mu, edges = self.mu[k], self.edges(k)
             up, down = edges.at(r[0] + mu * r[k]), edges.at(r[0] - mu * r[k])
@@ -100,15 +104,17 @@ class Pyramid:
         return Piece(force, cost, weight)
 
     def reach(self, r: list) -> list:
-        """Largest force along each tangent while the sum of its two edges stays, `[ncon, *W]`."""
+        """Return the largest force of each tangent at a constant sum of its edges, `[ncon, *W]`."""
         out = []
+        # Sum of both edge forces times the coefficient.
         for k in range(1, len(r)):
             mu, edges = self.mu[k], self.edges(k)
             out.append(mu * (edges.at(r[0] + mu * r[k]).force + edges.at(r[0] - mu * r[k]).force))
         return out
 
     def lines(self, r: list, v: list) -> list[OneSidedLine]:
-        """The cost of each contact along r + step v, `[ncon, *W]`, as a sum over its edges."""
+        """Restrict the cost of each contact to r + step v, `[ncon, *W]`, one line per edge."""
+        # Two one-sided lines per tangent, and the normal of frictionless contacts.
         lines = []
         for k in range(1, len(r)):
             both = (self.mu[k], -self.mu[k])
@@ -118,41 +124,41 @@ class Pyramid:
         return lines
 
     def along(self, r: list, v: list) -> Summed:
-        """The cost along r + step v."""
+        """Restrict the cost to r + step v, summed over contacts."""
         lines = self.lines(r, v)
         rows = OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True)))
         return Summed(pin(EdgesLine(rows), r[0]), 1, self.used)
 
     def active(self) -> Array:
-        """Rows that take part, `[1, *W]`."""
+        """Count the active rows, `[1, *W]`."""
         edges = [2 * self.edges(k).active() for k in range(1, len(self.mu))]
         return sum(edges[1:], edges[0]) if self.normal is None else sum(edges, self.normal.active())
 
 
 class EdgesLine(NamedTuple):
-    """The edges of pyramids along a line: `[edges, ncon, *W]`."""
+    """Edges of pyramids along a line: `[edges, ncon, *W]`."""
 
     rows: OneSidedLine
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
-        """Derivatives of the cost of each contact with respect to the step, `[ncon, *W]`."""
+        """Return derivatives of each contact's cost with respect to the step, `[ncon, *W]`."""
         first, second = self.rows.derivatives(step[None])
         return sum(first[1:], first[0]), sum(second[1:], second[0])
 
     def crossed(self, step: Array) -> Array:
-        """How many edges of each contact begin or cease to push, `[ncon, *W]`."""
+        """Count the edges of each contact that become active or inactive, `[ncon, *W]`."""
         crossed = self.rows.crossed(step[None])
         return sum(crossed[1:], crossed[0])
 
     def change(self, step: Array) -> Array:
-        """How much the cost of each contact is larger than at step 0, `[ncon, *W]`."""
+        """Return the change of each contact's cost from step 0, `[ncon, *W]`."""
         change = self.rows.change(step[None])
         return sum(change[1:], change[0])
 
 
 @node()
 class Elliptic:
-    """Elliptic cone: free above it, quadratic below its dual, and distance to it between.
+    """Elliptic cone: free above it, quadratic below its dual, squared distance to it in between.
 
     With N = mu r0 and U_k = friction_k r_k, T = |U|:  free where N >= mu T, quadratic where
     mu N + T <= 0, else cost = 1/2 Dm (N - mu T)^2 with Dm = D / (mu^2 (1 + mu^2)).
@@ -170,11 +176,12 @@ class Elliptic:
     used: jax.Array | None
 
     def at(self, r: list) -> Piece:
-        """Force, cost and curvature at a residual."""
+        """Evaluate force, cost and curvature at a residual."""
         size, mu = len(r), self.mu[0]
         if size == 1:
             one = OneSided(self.D[0]).at(r[0])
             return Piece([one.force], one.cost, [[one.weight]])
+        # Coordinates of the unit cone, and the zone of each contact.
         U = self._scaled(r)
         N, T = U[0], _length(U[1:])
         free, below = self.zones(r)
@@ -183,18 +190,21 @@ class Elliptic:
         gap = N - mu * T
         unit = [u / jnp.where(T > 0, T, 1.0) for u in U]  # unit[0] is not used
 
+        # Quadratic zone, then the cone surface: gradient of 1/2 Dm (N - mu T)^2.
         quad = [jnp.where(below, D, 0) for D in self.D]
         force = [-q * x for q, x in zip(quad, r, strict=True)]
         cost = sum(0.5 * q * x * x for q, x in zip(quad, r, strict=True)) + 0.5 * Dm * gap * gap
         force[0] = force[0] - Dm * gap * mu
+        # Tangential gradient: along U / T, scaled by the friction coefficients.
         for k in range(1, size):
             force[k] = force[k] + Dm * gap * mu * unit[k] * self.mu[k]
         return Piece(force, cost, self._curvature(Dm, gap, T, unit, quad))
 
     def zones(self, r: list) -> tuple[Array, Array]:
-        """Contacts that are free, and those below the cone, `[ncon, *W]` bool each."""
+        """Return the contacts in the free and in the quadratic zone, `[ncon, *W]` bool each."""
         if len(r) == 1:
             return r[0] >= 0, r[0] < 0
+        # Compare N with the cone mu T, and with its dual.
         mu, (N, *U) = self.mu[0], self._scaled(r)
         T = _length(U)
         free = mu * T <= N
@@ -205,19 +215,21 @@ class Elliptic:
         return free, below
 
     def _scaled(self, r: list) -> list:
-        """The residual in the coordinates of a cone of unit friction."""
+        """Return the residual in the coordinates of a cone of unit friction."""
         return [s * x for s, x in zip(self.mu, r, strict=True)]
 
     def _stiffness(self, where: Array) -> Array:
-        """Dm of the contacts named; mu is 0 where there is no contact: divide only elsewhere."""
+        """Return Dm where `where` is true, else 0; mu is 0 without a contact, hence the guard."""
         mu = self.mu[0]
         return jnp.where(where, self.D[0], 0) / jnp.where(where, mu * mu * (1 + mu * mu), 1.0)
 
     def _curvature(self, Dm: Array, gap: Array, T: Array, unit: list, quad: list) -> list[list]:
-        """Second derivatives of the cost, symmetric."""
+        """Compute the second derivatives of the cost, symmetric."""
+        # Hessian of the normal, and of the quadratic zone.
         size, mu = len(unit), self.mu[0]
         weight = [[jnp.zeros_like(gap)] * size for _ in range(size)]
         weight[0][0] = quad[0] + Dm * mu * mu
+        # Cone surface: outer product of the gradient, plus the curvature of the cone across it.
         bend = -mu * gap / jnp.where(T > 0, T, 1.0)
         for j in range(1, size):
             weight[0][j] = weight[j][0] = -Dm * mu * unit[j] * mu * self.mu[j]
@@ -228,11 +240,13 @@ class Elliptic:
         return weight
 
     def lines(self, r: list, v: list) -> "list[OneSidedLine | ConeLine]":
-        """The cost of each contact along r + step v, `[ncon, *W]`."""
+        """Restrict the cost of each contact to r + step v, `[ncon, *W]`."""
+        # The normal row, used alone by frictionless contacts.
         normal = OneSided(self.D[0]).line(r[0], v[0])
         if len(r) == 1:
             return [normal]
         mu = self.mu[0]
+        # Quadratic form of U along the line.
         U = [f * x for f, x in zip(self.mu[1:], r[1:], strict=True)]
         V = [f * y for f, y in zip(self.mu[1:], v[1:], strict=True)]
         weighted = [D * y for D, y in zip(self.D, v, strict=True)]
@@ -251,11 +265,11 @@ class Elliptic:
         return [line]
 
     def along(self, r: list, v: list) -> Summed:
-        """The cost along r + step v."""
+        """Restrict the cost to r + step v, summed over contacts."""
         return Summed(pin(self.lines(r, v)[0], r[0]), 0, self.used)
 
     def active(self) -> Array:
-        """Rows that take part, `[1, *W]`."""
+        """Count the active rows, `[1, *W]`."""
         counts = [active(D) for D in self.D]
         return sum(counts[1:], counts[0])
 
@@ -271,9 +285,9 @@ def _dot(a: list, b: list) -> Array:
 class ConeLine(NamedTuple):
     """Elliptic cones along a line `[ncon, *W]`, see `Elliptic`.
 
-    With N = mu r0 and U = friction r, N = N0 + step N1 and U'U = UU + 2 step UV + step^2 VV; slope
-    and bend are those of the quadratic below the cone; `alone` says which contacts are
-    frictionless, and has their normals.
+    With N = mu r0 and U = friction r, N = N0 + step N1 and U'U = UU + 2 step UV + step^2 VV.
+    `slope` and `bend` belong to the quadratic zone; `alone` has the mask of frictionless contacts,
+    and their normals.
     """
 
     N0: jax.Array
@@ -288,7 +302,8 @@ class ConeLine(NamedTuple):
     alone: tuple[jax.Array, OneSidedLine] | None
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
-        """Derivatives of the cost of each contact with respect to the step, `[ncon, *W]`."""
+        """Return derivatives of each contact's cost with respect to the step, `[ncon, *W]`."""
+        # N, T and the zone at the step.
         N = self.N0 + step * self.N1
         square = self.UU + step * (2 * self.UV + step * self.VV)
         apart = square > MINVAL * MINVAL
@@ -296,10 +311,12 @@ class ConeLine(NamedTuple):
         mu = self.mu
         free = mu * T <= N
         below = (mu * N + T <= 0) & ~free
+        # Derivatives of 1/2 Dm (N - mu T)^2 on the cone surface.
         per_T = jnp.where(apart, 1 / jnp.where(apart, T, 1.0), 0)
         dT = (self.UV + step * self.VV) * per_T
         gap, dgap = N - mu * T, self.N1 - mu * dT
         bend = self.Dm * (dgap * dgap - gap * mu * (self.VV - dT * dT) * per_T)
+        # Combine the zones: quadratic below, zero above.
         first = jnp.where(below, self.slope + step * self.bend, self.Dm * gap * dgap)
         second = jnp.where(below, self.bend, bend)
         first, second = jnp.where(free, 0, first), jnp.where(free, 0, second)
@@ -310,7 +327,8 @@ class ConeLine(NamedTuple):
         return jnp.where(flat, one, first), jnp.where(flat, two, second)
 
     def crossed(self, step: Array) -> Array:
-        """1 where a contact is not free, or below the cone, from step 0 to there, else 0."""
+        """Return 0 where a contact is free, or quadratic, at step 0 and at the step, else 1."""
+        # A contact stays on one quadratic if it is free, or quadratic, at both ends.
         start, end = self._place(0 * step), self._place(step)
         same = (start.free & end.free) | (start.below & end.below) | (self.Dm == 0)
         crossed = jnp.where(same, 0, 1).astype(step.dtype)
@@ -320,12 +338,13 @@ class ConeLine(NamedTuple):
         return jnp.where(flat, normal.crossed(step), crossed)
 
     def change(self, step: Array) -> Array:
-        """How much the cost of each contact is larger than at step 0, without cancellation.
+        """Return the change of each contact's cost from step 0, without cancellation.
 
         With gap = N - mu T it is half of Dm gap^2 between the zones, and of
         Dm (gap^2 + (mu N + T)^2) below the cone, since D_k r_k^2 = D U_k^2 / mu^2.
         """
         mu, start, end = self.mu, self._place(0 * step), self._place(step)
+        # T_end - T_start without cancellation, from the difference of squares.
         square = step * (2 * self.UV + step * self.VV)
         length = start.T + end.T
         dT = square / jnp.where(length > 0, length, 1.0)
@@ -333,7 +352,7 @@ class ConeLine(NamedTuple):
         middle = 0.5 * self.Dm * dgap * (2 * start.gap + dgap)
         lowest = step * (self.slope + 0.5 * step * self.bend)
         below = 0.5 * self.Dm * (end.depth**2 - start.depth**2)
-        # of gap^2, which contacts have below the cone too
+        # Terms of gap^2, which the quadratic zone has too.
         leaves = -0.5 * self.Dm * start.gap**2
         enters = 0.5 * self.Dm * end.gap**2
         held = jnp.where(end.free, leaves, middle)
@@ -345,7 +364,7 @@ class ConeLine(NamedTuple):
         return jnp.where(flat, normal.change(step), change)
 
     def _place(self, step: Array) -> "_Place":
-        """Where the contacts are at a step."""
+        """Evaluate the contacts at a step."""
         N = self.N0 + step * self.N1
         square = self.UU + step * (2 * self.UV + step * self.VV)
         apart = square > MINVAL * MINVAL
@@ -357,7 +376,7 @@ class ConeLine(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """T, N - mu T, below the cone mu N + T, and the zones of contacts `[ncon, *W]`."""
+    """Evaluation of contacts `[ncon, *W]`: T, N - mu T, mu N + T (quadratic zone), zones."""
 
     T: jax.Array
     gap: jax.Array

@@ -1,15 +1,15 @@
-"""Costs of the residual r = J x - aref of a constraint row, one class for each shape.
+"""Costs of the residual r = J x - aref of a constraint row, one class per shape.
 
 MuJoCo's documentation, Computation: Constraint model, "Primal problem": the solver minimizes
 
     1/2 (x - a0)' M (x - a0) + sum_i s_i(J_i x - aref_i),    M a0 = qfrc_smooth
 
-where s is a quadratic (equality), a quadratic on one side (limits, edges of contacts), a Huber
-function (dry friction) or the dual of an elliptic cone (cone.py). Forces are -ds/dr.
+where s is a quadratic (equality), a one-sided quadratic (limits, edges of contacts), a Huber
+function (dry friction) or the squared distance to an elliptic cone (cone.py). Forces are -ds/dr.
 
-The line search asks for derivatives of s(r + step v) again and again: `along` makes the few
-numbers they depend on once for a line, an evaluation then costs a handful of operations a row.
-`lines` is the same row by row, which kernels of our own use (solver/kernel/).
+The line search evaluates derivatives of s(r + step v) repeatedly. `along` precomputes their
+coefficients once per line, so that an evaluation costs a few operations per row; `lines` returns
+the same row by row, for our own kernels (solver/kernel/).
 """
 
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from jaxsim.physics.arrays.select import total
 
 
 class Piece(NamedTuple):
-    """What a block of rows contributes at a residual.
+    """Contribution of a block of rows at a residual.
 
     Attributes:
       force: -ds/dr: `[n, *W]`, or a list over the contact basis.
@@ -39,13 +39,13 @@ class Piece(NamedTuple):
 
 
 class Summed(NamedTuple):
-    """A cost along a line as a sum over rows.
+    """Cost along a line as a sum over rows.
 
     Attributes:
       rows: has `derivatives(step)`: the first and second with respect to the step, `[n, *W]`, and
         `crossed(step)`: 1 where the cost is not one quadratic from step 0 to there, else 0.
-      axis: of its arrays that numbers the rows.
-      used: rows that can count, int scalar, or None for all.
+      axis: axis of its arrays that indexes the rows.
+      used: number of rows up to the last active one, int scalar, or None for all.
     """
 
     rows: Any
@@ -53,91 +53,91 @@ class Summed(NamedTuple):
     used: jax.Array | None = None
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
-        """First and second derivative of the sum, `[1, *W]`."""
+        """Return the first and second derivative of the sum, `[1, *W]`."""
         first, second = sum_used(
             lambda part: part.derivatives(step), self.rows, self.axis, self.used
         )
         return first, second
 
     def crossed(self, step: Array) -> Array:
-        """How many rows have another quadratic than at step 0, `[1, *W]`."""
+        """Count the rows that left their quadratic piece of step 0, `[1, *W]`."""
         (number,) = sum_used(lambda part: (part.crossed(step),), self.rows, self.axis, self.used)
         return number
 
 
 class Parabola(NamedTuple):
-    """A quadratic along a line: its derivatives at step 0, `[1, *W]` where rows are summed."""
+    """Quadratic along a line: its derivatives at step 0, `[1, *W]` where rows are summed."""
 
     slope: jax.Array
     bend: jax.Array
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
-        """First and second derivative, `[1, *W]`."""
+        """Return the first and second derivative, `[1, *W]`."""
         return self.slope + step * self.bend, self.bend
 
     def crossed(self, step: Array) -> Array:
-        """None: it is one quadratic."""
+        """Return zero: a parabola has one piece."""
         return jnp.zeros_like(step)
 
     def change(self, step: Array) -> Array:
-        """How much the cost is larger than at step 0."""
+        """Return the change of the cost from step 0."""
         return step * (self.slope + 0.5 * step * self.bend)
 
 
 @node()
 class Quadratic:
-    """Equalities: D r^2 / 2. D is the inverse regularization `[n, *W]`, 0 where not active."""
+    """Cost of equalities: D r^2 / 2. D is the inverse regularization `[n, *W]`, 0 if not active."""
 
     D: jax.Array
 
     def at(self, r: Array) -> Piece:
-        """Force, cost and curvature at a residual `[n, *W]`."""
+        """Evaluate force, cost and curvature at a residual `[n, *W]`."""
         return Piece(-self.D * r, 0.5 * self.D * r * r, self.D)
 
     def lines(self, r: Array, v: Array) -> list[Parabola]:
-        """The cost of each row along r + step v, `[n, *W]`, as a sum."""
+        """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
         return [Parabola(self.D * r * v, self.D * v * v)]
 
     def along(self, r: Array, v: Array) -> Parabola:
-        """The cost along r + step v."""
+        """Restrict the cost to r + step v, summed over rows."""
         return Parabola(*map(total, self.lines(r, v)[0]))
 
     def active(self) -> Array:
-        """Rows that take part, `[1, *W]`."""
+        """Count the active rows, `[1, *W]`."""
         return active(self.D)
 
 
 @node()
 class OneSided:
-    """Limits, and edges of contacts: D r^2 / 2 where r < 0, else free. D as in Quadratic."""
+    """Cost of limits and edges of contacts: D r^2 / 2 where r < 0, else 0. D as in Quadratic."""
 
     D: jax.Array
 
     def at(self, r: Array) -> Piece:
-        """Force, cost and curvature at a residual `[n, *W]`."""
+        """Evaluate force, cost and curvature at a residual `[n, *W]`."""
         weight = jnp.where(r < 0, self.D, 0)
         force = -weight * r
         return Piece(force, -0.5 * force * r, weight)
 
     def line(self, r: Array, v: Array) -> "OneSidedLine":
-        """The cost of each row along r + step v."""
+        """Restrict the cost of each row to r + step v."""
         return OneSidedLine(r, v, self.D * r * v, self.D * v * v)
 
     def lines(self, r: Array, v: Array) -> "list[OneSidedLine]":
-        """As `Quadratic.lines`."""
+        """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
         return [self.line(r, v)]
 
     def along(self, r: Array, v: Array) -> Summed:
-        """The cost along r + step v."""
+        """Restrict the cost to r + step v, summed over rows."""
         return Summed(pin(self.line(r, v), r))
 
     def active(self) -> Array:
-        """Rows that take part, `[1, *W]`."""
+        """Count the active rows, `[1, *W]`."""
         return active(self.D)
 
 
 class OneSidedLine(NamedTuple):
-    """Rows `[n, *W]` that push where r + step v < 0; slope and bend are D r v and D v v."""
+    """Rows `[n, *W]` that are active where r + step v < 0; slope and bend are D r v and D v v."""
 
     r: jax.Array
     v: jax.Array
@@ -145,7 +145,7 @@ class OneSidedLine(NamedTuple):
     bend: jax.Array
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
-        """First and second derivative of each row's cost with respect to the step, `[n, *W]`."""
+        """Return derivatives of each row's cost with respect to the step, `[n, *W]`."""
         pushes = self.r + step * self.v < 0
         return (
             jnp.where(pushes, self.slope + step * self.bend, 0),
@@ -153,16 +153,16 @@ class OneSidedLine(NamedTuple):
         )
 
     def crossed(self, step: Array) -> Array:
-        """1 where a row begins or ceases to push, else 0, `[n, *W]`."""
+        """Return 1 where a row becomes active or inactive, else 0, `[n, *W]`."""
         changes = (self.r < 0) != (self.r + step * self.v < 0)
         return jnp.where(changes & (self.bend > 0), 1, 0).astype(self.r.dtype)
 
     def change(self, step: Array) -> Array:
-        """How much each row's cost is larger than at step 0, `[n, *W]`, without cancellation."""
+        """Return the change of each row's cost from step 0, `[n, *W]`, without cancellation."""
         r = self.r + step * self.v
         pushed, pushes = self.r < 0, r < 0
         same = step * (self.slope + 0.5 * step * self.bend)
-        # who changes sides moves
+        # Rows that change state have v != 0.
         per_v = 1 / jnp.where(self.v != 0, self.v, 1.0)
         begins = 0.5 * self.bend * (r * per_v) ** 2
         ends = -0.5 * self.bend * (self.r * per_v) ** 2
@@ -171,7 +171,7 @@ class OneSidedLine(NamedTuple):
 
 @node()
 class Huber:
-    """Dry friction: quadratic near zero, of slope floss beyond.
+    """Cost of dry friction: quadratic near zero, of slope floss beyond.
 
     Attributes:
       D: as in Quadratic.
@@ -182,7 +182,8 @@ class Huber:
     floss: jax.Array
 
     def at(self, r: Array) -> Piece:
-        """Force, cost and curvature at a residual `[n, *W]`."""
+        """Evaluate force, cost and curvature at a residual `[n, *W]`."""
+        # Saturate the force at the bound.
         D, floss = self.D, self.floss
         inside = jnp.abs(D * r) < floss
         force = jnp.where(inside, -D * r, jnp.where(D > 0, -jnp.sign(r) * floss, 0))
@@ -191,15 +192,15 @@ class Huber:
         return Piece(force, cost, jnp.where(inside, D, 0))
 
     def lines(self, r: Array, v: Array) -> "list[HuberLine]":
-        """As `Quadratic.lines`."""
+        """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
         return [HuberLine(r, v, self.D * r * v, self.D * v * v, self.D, self.floss)]
 
     def along(self, r: Array, v: Array) -> Summed:
-        """The cost along r + step v."""
+        """Restrict the cost to r + step v, summed over rows."""
         return Summed(pin(self.lines(r, v)[0], r))
 
     def active(self) -> Array:
-        """Rows that take part, `[1, *W]`."""
+        """Count the active rows, `[1, *W]`."""
         return active(self.D)
 
 
@@ -214,7 +215,7 @@ class HuberLine(NamedTuple):
     floss: jax.Array
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
-        """First and second derivative of each row's cost with respect to the step, `[n, *W]`."""
+        """Return derivatives of each row's cost with respect to the step, `[n, *W]`."""
         r = self.r + step * self.v
         inside = jnp.abs(self.D * r) < self.floss
         beyond = jnp.where(self.D > 0, jnp.sign(r) * self.floss * self.v, 0)
@@ -224,12 +225,13 @@ class HuberLine(NamedTuple):
         )
 
     def crossed(self, step: Array) -> Array:
-        """1 where a row comes to its bound or leaves it, else 0, `[n, *W]`."""
+        """Return 1 where a row reaches its bound or leaves it, else 0, `[n, *W]`."""
         changes = self._zone(self.r) != self._zone(self.r + step * self.v)
         return changes.astype(self.r.dtype)
 
     def change(self, step: Array) -> Array:
-        """How much each row's cost is larger than at step 0, `[n, *W]`, without cancellation."""
+        """Return the change of each row's cost from step 0, `[n, *W]`, without cancellation."""
+        # Within one zone the change is exact; across zones subtract the costs.
         cost, r = Huber(self.D, self.floss), self.r + step * self.v
         start, end = self._zone(self.r), self._zone(r)
         same = jnp.where(
@@ -240,11 +242,11 @@ class HuberLine(NamedTuple):
         return jnp.where(start == end, same, cost.at(r).cost - cost.at(self.r).cost)
 
     def _zone(self, r: Array) -> Array:
-        """0 within the bound and where there is no row, else the sign of the residual."""
+        """Return 0 within the bound and for inactive rows, else the sign of the residual."""
         inside = (jnp.abs(self.D * r) < self.floss) | (self.D == 0)
         return jnp.where(inside, 0, jnp.sign(r))
 
 
 def active(D: Array) -> Array:
-    """Rows with a regularization, `[1, *W]`; a float sum, exact below 2^24 rows."""
+    """Count rows with a regularization, `[1, *W]`; a float sum, exact below 2^24 rows."""
     return total((D > 0).astype(D.dtype)).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""What rows of dry friction of dofs and tendons share."""
+"""Terms common to rows of dry friction of dofs and tendons."""
 
 from functools import partial
 
@@ -19,15 +19,16 @@ def friction_terms(
     speed: Array,
     invweight: Array,
 ) -> Terms:
-    """Rows of dry friction, which only damp; no row where floss is zero.
+    """Return the terms of dry friction rows, which only damp; inactive where floss is zero.
 
     Args:
       m: model.
       solref, solimp: parameters of the rows, by columns.
       floss: bound of their force `[n, *W]` [N or N m].
-      speed: that along the rows.
+      speed: velocity along the rows.
       invweight: approximate inverse inertia.
     """
+    # Dry friction has no stiffness: impedance at zero violation, damping only.
     imp = impedance(solimp, jnp.zeros_like(speed))
     damps = law(m, solref, solimp[1], imp)._replace(stiffness=jnp.zeros_like(imp))
     aref, soft = damps.reference(m, None, speed), damps.softness(m)

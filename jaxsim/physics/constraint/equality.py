@@ -1,7 +1,8 @@
-"""Equality constraints: bodies connected at a point or welded, joints or tendons coupled.
+"""Equality constraints: connect, weld, and couplings of joints or tendons.
 
-MuJoCo's documentation, Computation: Equality; XML reference, equality. A constraint has rows when
-it is active in the state (`d.eq_active`) and some dof can move what it holds.
+MuJoCo's documentation, Computation: Equality; XML reference, equality; corresponds to
+`mj_instantiateEquality`. A constraint has rows if it is active in the state (`d.eq_active`) and
+some dof can move its objects. References include the drift J-dot qvel of connects and welds.
 """
 
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from jaxsim.physics.topology import ancestors
 
 
 def connects(m: Model, d: Data) -> SingleRows | None:
-    """Two points coincide: residual = p1 - p2."""
+    """Build the rows of connects, which make two points coincide: residual = p1 - p2."""
     ids = members(m, EqType.CONNECT)
     if not len(ids):
         return None
@@ -37,7 +38,7 @@ def connects(m: Model, d: Data) -> SingleRows | None:
 
 
 def welds(m: Model, d: Data) -> SingleRows | None:
-    """Two frames coincide.
+    """Build the rows of welds, which make two frames coincide.
 
     residual = (p1 - p2, s vec(q)),   q = q2* q1,   s the torque scale
     vec(q)'  = 1/2 A w,               A x = vec(q2* x q1),   w = w1 - w2
@@ -47,10 +48,12 @@ def welds(m: Model, d: Data) -> SingleRows | None:
     if not len(ids):
         return None
     first, second = attachments(m, d, ids)
+    # Residual of both frames: position difference and scaled quaternion vector part.
     scale = take(m.eq_data[:, TORQUE_SCALE], ids)
     residual = (second.quat.conj * first.quat).vec.scale(scale)
     A = _turning(first.quat, second.quat).map(lambda a: 0.5 * a * scale)
 
+    # Second derivative of the quaternion residual, without the acceleration term.
     w1, w2 = first.turn.velocity, second.turn.velocity
     w = _minus(first.turn, second.turn)
     velocity = A @ w.velocity
@@ -61,10 +64,14 @@ def welds(m: Model, d: Data) -> SingleRows | None:
 
 
 def joint_couplings(m: Model, d: Data) -> SingleRows | None:
-    """A joint follows a polynomial of another, both measured from qpos0: residual = y - f(x)."""
+    """Build rows by which a joint follows a polynomial of another: residual = y - f(x).
+
+    Both are measured from qpos0.
+    """
     ids = members(m, EqType.JOINT)
     if not len(ids):
         return None
+    # Residual relative to qpos0.
     joint1, joint2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     moved = d.qpos - m.qpos0
     y = take(moved, m.jnt_qposadr[joint1])
@@ -72,6 +79,7 @@ def joint_couplings(m: Model, d: Data) -> SingleRows | None:
     value, slope = _polynomial(m, ids, x)
     slope = _if_second(joint2, slope)
 
+    # Jacobian: the first dof minus the slope times the second.
     dof1, dof2 = m.jnt_dofadr[joint1], m.jnt_dofadr[np.maximum(joint2, 0)]
     unit = np.eye(m.nv)
     J = column(unit[dof1], y) - column(unit[dof2], y) * slope[:, None]
@@ -81,12 +89,13 @@ def joint_couplings(m: Model, d: Data) -> SingleRows | None:
 
 
 def tendon_couplings(m: Model, d: Data) -> SingleRows | None:
-    """A tendon's length follows a polynomial of another's, both measured from qpos0."""
+    """Build rows by which a tendon's length follows a polynomial of another's, from qpos0."""
     ids = members(m, EqType.TENDON)
     if not len(ids):
         return None
     tendon1, tendon2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     other = np.maximum(tendon2, 0)
+    # Residual and Jacobian of the tendons, with the chain rule for the second.
     residual, slope = tendon_residual(m, d, ids)
     J = take(d.ten_J, tendon1) - take(d.ten_J, other) * slope[:, None]
     velocity = take(d.ten_velocity, tendon1) - slope * take(d.ten_velocity, other)
@@ -96,7 +105,7 @@ def tendon_couplings(m: Model, d: Data) -> SingleRows | None:
 
 
 def tendon_residual(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
-    """y - f(x) of couplings of tendons, and the slope f'(x); `[n, *W]` each."""
+    """Return y - f(x) of tendon couplings, and the slope f'(x); `[n, *W]` each."""
     tendon1, tendon2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     stretch = d.ten_length - m.tendon_length0
     x = _if_second(tendon2, take(stretch, np.maximum(tendon2, 0)))
@@ -105,7 +114,7 @@ def tendon_residual(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """Equality constraints that are not simulated, named."""
+    """Return the equality constraints that are not supported."""
     lacking = {
         kind: f"constraints of type {kind.name.lower()} are not supported; remove it"
         for kind in EqType
@@ -125,7 +134,7 @@ TORQUE_SCALE = 10  # column of eq_data
 
 
 def members(m: Model, kind: EqType) -> np.ndarray:
-    """Ids of the constraints of a kind that have rows; none under the disable flag."""
+    """Return the ids of the constraints of a type that have rows; none under the disable flag."""
     if m.opt.disableflags & DisableBit.EQUALITY:
         return np.zeros(0, int)
     return _movable(m)[kind]
@@ -133,14 +142,15 @@ def members(m: Model, kind: EqType) -> np.ndarray:
 
 @derived
 def _movable(s: Structure) -> dict[EqType, np.ndarray]:
-    """Constraints of each kind whose objects some dof can move; MuJoCo leaves out the others."""
+    """Return constraints of each type whose objects some dof can move, as MuJoCo does."""
     moves = ancestors(s).any(1)
-    tendon_moves = np.zeros(s.ntendon + 1, bool)  # the last: no second tendon
+    tendon_moves = np.zeros(s.ntendon + 1, bool)  # the last entry: no second tendon
     tendon_moves[tendon_pattern(s).row] = True
     out = {}
     for kind in SUPPORTED:
         ids = np.flatnonzero(s.eq_type == kind)
         ends = s.eq_obj1id[ids], s.eq_obj2id[ids]
+        # A connect or weld needs a body that moves; a tendon coupling a movable tendon.
         if kind in (EqType.CONNECT, EqType.WELD):
             keep = [moves[_body(s, ids, end)] for end in ends]
         elif kind == EqType.TENDON:
@@ -151,11 +161,11 @@ def _movable(s: Structure) -> dict[EqType, np.ndarray]:
     return out
 
 
-# where the ends of a connect or weld are attached
+# Attachment of the ends of a connect or weld.
 
 
 class End(NamedTuple):
-    """A frame fixed in a body: constant `[n]` body, pose in the world `[n, *W]`, its motion."""
+    """Frame fixed in a body: constant `[n]` body, pose in the world `[n, *W]`, its motion."""
 
     body: np.ndarray
     point: Vec
@@ -165,10 +175,10 @@ class End(NamedTuple):
 
 
 def attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[End, End]:
-    """Both ends of connects or welds, which are of one kind.
+    """Return both ends of connects or welds, which are all of one type.
 
-    Between bodies the data are, for a connect, the anchors in the first and second body; for
-    a weld, the anchor in the second, then position and orientation of the second in the first.
+    Between bodies, `eq_data` of a connect has the anchors in the first and second body; of a weld
+    the anchor in the second, then position and orientation of the second in the first.
     """
     data = take(m.eq_data, ids)
     anchors = [Vec(*(data[:, k + i] for i in range(3))) for k in (0, 3)]
@@ -183,8 +193,9 @@ def attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[End, End]:
 
 
 def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, turn: Quat) -> End:
-    """The frame in a body that the data give, or that of a site."""
+    """Return the frame in a body given by the data, or that of a site."""
     on_site = m.eq_objtype[ids] == ObjType.SITE
+    # Sites replace the anchors of bodies.
     if on_site.any():
         site = np.where(on_site, obj, 0)
         mask = column(on_site, anchor)
@@ -197,7 +208,7 @@ def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, tu
 
 
 def _body(m: Model | Structure, ids: np.ndarray, obj: np.ndarray) -> np.ndarray:
-    """Body of one end of each constraint, itself or through its site."""
+    """Return the body of one end of each constraint, itself or through its site."""
     on_site = m.eq_objtype[ids] == ObjType.SITE
     body = obj.copy()
     body[on_site] = m.site_bodyid[obj[on_site]]
@@ -205,13 +216,13 @@ def _body(m: Model | Structure, ids: np.ndarray, obj: np.ndarray) -> np.ndarray:
 
 
 def _points(m: Model, first: End, second: End) -> list["Row"]:
-    """The rows that make two points coincide."""
+    """Return the rows that make two points coincide."""
     weight = _inverse_weight(m, first.body, second.body, 0)
     return _vector(first.point - second.point, _minus(first.shift, second.shift), weight)
 
 
 def _vector(residual: Vec, motion: Motion, weight: Array) -> list["Row"]:
-    """One row for each component of a vector."""
+    """Return one row for each component of a vector."""
     parts = zip(residual.parts, *(v.parts for v in motion), strict=True)
     return [Row(r, J, velocity, drift, weight) for r, J, velocity, drift in parts]
 
@@ -221,7 +232,7 @@ def _minus(a: Motion, b: Motion) -> Motion:
 
 
 def _turning(first: Quat, second: Quat) -> Rot:
-    """The matrix of x -> vec(second* x first)."""
+    """Return the matrix of x -> vec(second* x first)."""
     zero = jnp.zeros_like(first.w)
     one = zero + 1
     units = (Quat(zero, one, zero, zero), Quat(zero, zero, one, zero), Quat(zero, zero, zero, one))
@@ -229,27 +240,27 @@ def _turning(first: Quat, second: Quat) -> Rot:
 
 
 def _inverse_weight(m: Model, body1: np.ndarray, body2: np.ndarray, kind: int) -> Array:
-    """Translational (0) or rotational (1) inverse inertia of both bodies."""
+    """Return the translational (0) or rotational (1) inverse inertia of both bodies."""
     invweight = m.body_invweight0[:, kind]
     return take(invweight, body1) + take(invweight, body2)
 
 
-# couplings
+# Couplings.
 
 
 def _polynomial(m: Model, ids: np.ndarray, x: Array) -> tuple[Array, Array]:
-    """Value and slope at x of each constraint's polynomial of fourth degree."""
+    """Evaluate each constraint's quartic polynomial and its slope at x."""
     a = [take(m.eq_data[:, k], ids) for k in range(5)]
     value = a[0] + x * (a[1] + x * (a[2] + x * (a[3] + x * a[4])))
     return value, a[1] + x * (2 * a[2] + x * (3 * a[3] + x * 4 * a[4]))
 
 
 def _if_second(other: np.ndarray, a: Array) -> Array:
-    """Zero for constraints without a second object."""
+    """Zero the entries of constraints without a second object."""
     return jnp.where(column(other >= 0, a), a, 0)
 
 
-# rows of any kind
+# Rows of any type.
 
 
 class Row(NamedTuple):
@@ -257,9 +268,9 @@ class Row(NamedTuple):
 
     Attributes:
       residual: violation `[n, *W]`.
-      J: its Jacobian `[n, nv, *W]`, or one of another form, if this is the only row.
+      J: its Jacobian `[n, nv, *W]`, or another storage if this is the only row.
       velocity: J qvel `[n, *W]`.
-      drift: J-dot qvel `[n, *W]`, or 0 where MuJoCo leaves it out.
+      drift: J-dot qvel `[n, *W]`, or 0 where MuJoCo omits it.
       weight: approximate inverse inertia `[n, *W]`.
     """
 
@@ -271,16 +282,18 @@ class Row(NamedTuple):
 
 
 def equality_rows(m: Model, d: Data, ids: np.ndarray, rows: list[Row]) -> SingleRows:
-    """First rows of all constraints, second rows of all, ...
+    """Build a block: first rows of all constraints, second rows of all, ...
 
         aref = -B velocity - K imp residual - drift
 
-    All rows of a constraint share the impedance at the length of its residual.
+    All rows of a constraint share the impedance at the norm of its residual.
     """
+    # Impedance by the norm of all residual components.
     if len(rows) == 1:
         violation = rows[0].residual
     else:
         violation = safe_sqrt(sum(r.residual * r.residual for r in rows))
+    # Reference of each row, with the drift.
     solref, solimp = columns(take(m.eq_solref, ids)), columns(take(m.eq_solimp, ids))
     spring = law(m, solref, solimp[1], impedance(solimp, violation))
     aref = [spring.reference(m, r.residual, r.velocity, r.drift) for r in rows]
@@ -298,7 +311,7 @@ def equality_rows(m: Model, d: Data, ids: np.ndarray, rows: list[Row]) -> Single
 
 
 def _stacked(J: list) -> DenseJacobian | SparseJacobian:
-    """The rows of all as one Jacobian."""
+    """Concatenate the Jacobians of all rows."""
     if isinstance(J[0], SparseJacobian):
         (only,) = J
         return only

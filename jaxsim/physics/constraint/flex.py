@@ -1,4 +1,4 @@
-"""Constraints of flexes: their edges keep their lengths, or their cells their strain.
+"""Equality constraints of flexes: constant edge lengths, or constant cell strain.
 
 MuJoCo's documentation, XML reference: equality/flex, equality/flexstrain.
 """
@@ -26,10 +26,11 @@ from jaxsim.physics.flex.lattice import Elements, elements
 
 
 def flex_lengths(m: Model, d: Data) -> SingleRows | None:
-    """Each edge keeps its length: residual = length - length0."""
+    """Build rows that keep edge lengths: residual = length - length0."""
     table = _edges(m, members(m, EqType.FLEX))
     if not len(table.edge):
         return None
+    # Sparse rows: the edge Jacobian has the same nonzeros.
     J = SparseJacobian(tuple(map(tuple, table.dof.tolist())), _padded(d.flexedge_J, table.entry))
     residual = take(d.flexedge_length, table.edge) - take(m.flexedge_length0, table.edge)
     weight = take(m.flexedge_invweight0, table.edge)
@@ -37,14 +38,15 @@ def flex_lengths(m: Model, d: Data) -> SingleRows | None:
 
 
 def flex_strains(m: Model, d: Data) -> SingleRows | None:
-    """Each cell, or wall, keeps its strain: none of its modes has a share in its displacement.
+    """Build rows that keep the strain of cells and walls, one per mode.
 
-    residual = mode . (R' x - X), see flex/cell.py; its Jacobian leaves out that R turns.
+    residual = mode . (R' x - X), see flex/cell.py; the Jacobian omits the derivative of R.
     """
     parts = _modes(m, members(m, EqType.FLEXSTRAIN))
     if not parts:
         return None
     node = nodes(m, d)
+    # Modes of each kind of element, then sorted by constraint.
     found = [_strain(m, d, part, node) for part in parts]
     residual, J, weight = (jnp.concatenate(a) for a in zip(*found, strict=True))
     id = np.concatenate([part.id[part.owner] for part in parts])
@@ -55,13 +57,13 @@ def flex_strains(m: Model, d: Data) -> SingleRows | None:
 
 
 class _Edges(NamedTuple):
-    """Edges that constraints hold.
+    """Edges held by constraints.
 
     Attributes:
-      id: the constraint, `[n]`.
-      edge: `[n]`.
+      id: constraint of each, `[n]`.
+      edge: edge ids, `[n]`.
       dof: dofs of each `[n, k]`.
-      entry: places in `flexedge_J` `[n, k]`; where it has fewer, the place after the last.
+      entry: addresses in `flexedge_J` `[n, k]`, padded with the address past the last.
     """
 
     id: np.ndarray
@@ -74,6 +76,7 @@ def _edges(m: Model, ids: np.ndarray) -> _Edges:
     edge = [_held(m.structure, m.eq_obj1id[i]) for i in ids]
     id = np.repeat(ids, [len(e) for e in edge])
     whole = np.concatenate([np.zeros(0, int), *edge])
+    # Addresses of the nonzeros in flexedge_J, padded to equal length.
     number, first = m.flexedge_J_rownnz[whole], m.flexedge_J_rowadr[whole]
     slot = np.arange(number.max(initial=0))
     there = slot < number[:, None]
@@ -83,25 +86,25 @@ def _edges(m: Model, ids: np.ndarray) -> _Edges:
 
 
 def _held(s: Structure, f: int) -> np.ndarray:
-    """Edges of a flex that some dof can change."""
+    """Return the edges of a flex whose length some dof can change."""
     edge = s.flex_edgeadr[f] + np.arange(s.flex_edgenum[f])
     return edge[~np.asarray(s.flexedge_rigid, bool)[edge] & (s.flexedge_J_rownnz[edge] > 0)]
 
 
 def _padded(J: Array, entry: np.ndarray) -> Array:
-    """Entries `[n, k, *W]` of the numbers of a Jacobian `[nJfe, *W]`."""
+    """Gather entries `[n, k, *W]` of a Jacobian `[nJfe, *W]`; the address past the last gives 0."""
     longer = jnp.concatenate([J, jnp.zeros_like(J[:1])])
     return take(longer, entry.ravel()).reshape(*entry.shape, *J.shape[1:])
 
 
 class _Modes(NamedTuple):
-    """Modes of elements of one kind.
+    """Strain modes of elements of one kind.
 
     Attributes:
-      id: the constraint of each element, `[n]`.
+      id: constraint of each element, `[n]`.
       element: the elements.
-      owner: which of them each mode is of, `[k]`.
-      number: of the mode in it, `[k]`.
+      owner: element index of each mode, `[k]`.
+      number: index of the mode in its element, `[k]`.
     """
 
     id: np.ndarray
@@ -111,12 +114,15 @@ class _Modes(NamedTuple):
 
 
 def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, Array]:
-    """Residual `[k, *W]`, Jacobian `[k, nv, *W]` and approximate inverse inertia of the modes."""
+    """Compute residual `[k, *W]`, Jacobian `[k, nv, *W]` and inverse inertia of the modes."""
+    # Rotation of each element, and node displacements in its rest axes.
     group, owner = part.element, part.owner
     xpos = concat([d.flexvert_xpos, node])
+    # Displacement of the nodes in the rest axes of their element.
     turn = turns(m, [group], xpos)
     quat = of_all(turn, np.arange(len(group.flex)))
     shift = shifts(m, group, xpos, quat)
+    # Gather the modes from flex_stiffness, and project the displacement on them.
     size = 3 * group.node.shape[1]
     first = m.flex_stiffnessadr[group.flex] + group.number * size * size
     place = first[owner] + 1 + part.number * size
@@ -126,26 +132,29 @@ def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, A
     )
     residual = jnp.sum(mode.dot(take(shift, owner)), axis=1)
 
+    # Jacobian: modes rotated to the world, applied to the Jacobians of the nodes.
     push = take(quat, owner).rotate(mode)
     used, where = np.unique(group.node, return_inverse=True)
     moved, _ = point_jacobian(m, d, m.flex_nodebodyid[used], take(node, used))
     where = where.reshape(group.node.shape)[owner]
     J = sum(push[:, k][:, None].dot(take(moved, where[:, k])) for k in range(where.shape[1]))
+    # Inverse weight: mean over the nodes of the element.
     of_node = take(m.body_invweight0[:, 0], m.flex_nodebodyid[group.node].ravel())
     weight = jnp.mean(_shaped(of_node, group.node.shape), axis=1)
     return residual, J, jnp.broadcast_to(take(weight, owner), residual.shape)
 
 
 def _shaped(a: Array, shape: tuple[int, ...]) -> Array:
-    """Items `[n k, *W]` as `[n, k, *W]`."""
+    """Reshape items `[n k, *W]` to `[n, k, *W]`."""
     return a.reshape(*shape, *a.shape[1:])
 
 
 @derived
 def _strained(s: Structure) -> list[tuple[np.ndarray, np.ndarray, Elements]]:
-    """Constraints of strains by kind of element: ids, numbers of modes, elements."""
+    """Return strain constraints by kind of element: ids, mode counts, elements."""
     out = []
     ids = np.flatnonzero((s.eq_type == EqType.FLEXSTRAIN) & (s.eq_modenum > 0))
+    # Find the element of each constraint by flex and element id.
     for group in elements(s):
         key = {pair: i for i, pair in enumerate(zip(group.flex, group.number, strict=True))}
         pairs = list(zip(s.eq_obj1id[ids], s.eq_elemid[ids], strict=True))
@@ -157,7 +166,7 @@ def _strained(s: Structure) -> list[tuple[np.ndarray, np.ndarray, Elements]]:
 
 
 def _modes(m: Model, ids: np.ndarray) -> list[_Modes]:
-    """The modes of constraints, by kind of element; none without constraints."""
+    """Return the modes of constraints, by kind of element."""
     out = []
     for id, count, element in _strained(m) if len(ids) else ():
         owner = np.repeat(np.arange(len(id)), count)

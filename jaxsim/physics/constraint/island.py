@@ -1,8 +1,9 @@
-"""Islands: trees that constraint rows tie together, directly or through others.
+"""Constraint islands: connected components of trees coupled by constraint rows.
 
-MuJoCo's documentation, Computation: Constraint islands. Newton's method takes all rows at once, for
-its solution is the same. Islands say which trees have to fall asleep together (sleep/asleep.py),
-and when iterations end that do not go on to the solution (solver/islands.py).
+MuJoCo's documentation, Computation: Constraint islands; corresponds to `mj_island`. Islands
+determine which trees must fall asleep together (sleep/asleep.py), and the convergence tests of
+methods that end before the minimum (solver/islands.py). Newton's method takes all rows at once.
+Components are found by label propagation, in a loop whose shape does not depend on the state.
 """
 
 import jax.numpy as jnp
@@ -24,7 +25,7 @@ from jaxsim.physics.integrate.ties import flex_ties, metric_ties
 from jaxsim.physics.sleep.incidence import Incidence, bodies, dofs, equalities, joints, tendons
 from jaxsim.physics.sleep.known import all_sleep
 
-# what the rows of each type are of
+# Incidence of the objects that own the rows of each type.
 OWNERS = {
     ConstraintType.EQUALITY: equalities,
     ConstraintType.FRICTION_DOF: dofs,
@@ -35,13 +36,15 @@ OWNERS = {
 
 
 def row_trees(m: Model, block: SingleRows) -> Incidence:
-    """The trees that each row of a block touches."""
+    """Return the trees that each row of a block touches."""
     return OWNERS[block.type](m).rows(block.ids)
 
 
 def touched_trees(m: Model, d: Data) -> list[Array]:
-    """Which trees rows, or contacts, touch: block by block `[n, ntree, *W]` bool; those that are
-    not active touch none."""
+    """Return which trees rows, or contacts, touch, block by block `[n, ntree, *W]` bool.
+
+    Inactive rows touch none.
+    """
     trees = [_of_rows(m, block) for block in d.rows.single]
     if d.rows.contact is not None:
         trees.append(_of_contacts(m, d.found.contacts))
@@ -50,7 +53,8 @@ def touched_trees(m: Model, d: Data) -> list[Array]:
 
 
 def passive_ties(m: Model, d: Data) -> list[Array]:
-    """The trees that passive contacts tie, `[ncontact, ntree, *W]` bool; without any: []."""
+    """Return the trees that passive contacts couple, `[ncontact, ntree, *W]` bool; or []."""
+    # Pairs of trees of contacts that act passively.
     c = None if d.found is None else d.found.contacts
     passive = None if c is None else passive_contacts(m, c)
     if c is None or passive is None:
@@ -60,15 +64,17 @@ def passive_ties(m: Model, d: Data) -> list[Array]:
 
 
 def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
-    """The first tree that each can be reached from, `[ntree, *W]`.
+    """Return the first tree of each tree's connected component, `[ntree, *W]`.
 
-    Each row takes the first of its trees, and gives it to the others, until nothing changes.
+    Label propagation: each row gives the smallest label of its trees to the others, until no label
+    changes; pointer jumping shortens long chains.
 
     Args:
-      rows: the rows of a state, some.
-      touched: the trees that they touch, as `touched_trees` gives them.
-      ties: trees that something else ties together, `[n, ntree, *W]` bool each.
+      rows: the rows of a state, not empty.
+      touched: trees that they touch, see `touched_trees`.
+      ties: further sets of coupled trees, `[n, ntree, *W]` bool each.
     """
+    # Initial labels: each tree is its own component.
     like = [*touched, *ties][0]
     count, *worlds = like.shape[1:]
     own = column(np.arange(count, dtype=np.int32), like[0])
@@ -81,6 +87,7 @@ def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
 
     def turn(state: tuple[Array, Array]) -> tuple[Array, Array]:
         label, _ = state
+        # Propagate the smallest label over each row, then replace each label by its label's label.
         offered = jnp.where(tied, first_of(tied, label)[:, None], np.int32(count)).min(axis=0)
         least = jnp.minimum(label, offered)
         least = pick(least, least)
@@ -90,26 +97,29 @@ def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
 
 
 def first_of(touched: Array, label: Array) -> Array:
-    """The least label of the trees that each row touches, `[n, *W]`; past the last: of none."""
+    """Return the smallest label of the trees that each row touches, `[n, *W]`; ntree for none."""
     return jnp.where(touched, label[None], np.int32(len(label))).min(axis=1)
 
 
 def islands(m: Model, d: Data) -> Data:
-    """Numbers the islands by their first trees; a tree without a row is in none.
+    """Number the islands by their first trees; a tree without a row is in none.
 
-    Needs the rows and contacts of `d`. Without the island flag there are none, nor among trees that
-    sleep.
+    Requires the rows and contacts of `d`. Without the island flag there are no islands, nor among
+    sleeping trees. Corresponds to `mj_island` in MuJoCo.
     """
+    # Sources of coupling besides rows.
     soft = [] if all_sleep() else [*flex_ties(m, d.tree_asleep < 0), *passive_ties(m, d)]
-    alone = soft if is_discrete(m) else []  # which make islands where there is no row
+    alone = soft if is_discrete(m) else []  # these make islands without any row
     if (d.rows.empty and not alone) or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
+    # Trees that are in some island.
     touched, ties = touched_trees(m, d), [*metric_ties(m, d.qpos), *soft]
     some = d.nefc > 0
     for tie in alone:
         some = some | tie.any(axis=(0, 1))[None]
     bound = jnp.concatenate([*touched, *ties]).any(axis=0) & some
+    # Islands are numbered in the order of their first trees.
     first = connected(d.rows, touched, ties)
     root = bound & (first == column(np.arange(m.ntree, dtype=np.int32), first))
     number = running_sum(root.astype(jnp.int32)) - 1
@@ -120,23 +130,24 @@ def islands(m: Model, d: Data) -> Data:
 
 
 def _active(block: Block) -> Array:
-    """Rows, or contacts, that take part: `[n, *W]` bool."""
+    """Return the active rows, or contacts: `[n, *W]` bool."""
     D = block.cost.D
     return (D[0] if isinstance(D, list) else D) > 0
 
 
 def _of_rows(m: Model, block: SingleRows) -> Array:
-    """Which trees rows touch, `[n, ntree, *W]` bool."""
+    """Return which trees rows touch, `[n, ntree, *W]` bool."""
     ends = row_trees(m, block).tree[:, :, None] == np.arange(m.ntree)
     return jnp.asarray(column(ends.any(axis=1), block.cost.D))
 
 
 def _of_contacts(m: Model, c: Contacts) -> Array:
-    """Which trees contacts touch, `[ncontact, ntree, *W]` bool."""
+    """Return which trees contacts touch, `[ncontact, ntree, *W]` bool."""
     of_body = bodies(m).tree[:, 0].astype(np.int32)
+    # Trees of both bodies, and of all bodies of a flex element.
     own = column(np.arange(m.ntree, dtype=np.int32), c.dist)[None]
     first, second = (body.values(of_body, c.dist)[:, None] == own for body in c.body)
     touched = first | second
-    for item in c.item or ():  # an element, by the bodies of all its vertices
+    for item in c.item or ():  # a flex element touches the trees of all its vertices' bodies
         touched = touched | (item.bits(item_trees(m.structure), c.dist) > 0)
     return touched

@@ -1,6 +1,7 @@
-"""Jacobians of constraint rows, each in the form that its structure allows.
+"""Jacobians of constraint rows, stored by their structure.
 
-All of them answer the questions of the solver: J x, J' f and H + J' W J.
+All of them provide the solver's operations: J x (`times`), J' f (`transposed`) and H + J' W J
+(`add_gram`).
 """
 
 from dataclasses import replace
@@ -23,35 +24,35 @@ from jaxsim.physics.arrays.system.lower import AnySymmetric
 
 @node("dof")
 class DofJacobian:
-    """Rows that touch one dof each: dry friction and joint limits.
+    """Rows with one nonzero each: dry friction and joint limits.
 
     Attributes:
       dof: the dof of each row.
-      sign: `[n, *W]` the row's entry there, 1 or -1.
+      sign: the row's entry there, 1 or -1, `[n, *W]`.
     """
 
     dof: tuple[int, ...]
     sign: jax.Array
 
     def times(self, x: Array) -> Array:
-        """J x, `[nv, *W]` -> `[n, *W]`."""
+        """Compute J x, `[nv, *W]` -> `[n, *W]`."""
         return self.sign * take(x, self.dof)
 
     def transposed(self, f: Array, nv: int) -> Array:
-        """J' f, `[n, *W]` -> `[nv, *W]`."""
+        """Compute J' f, `[n, *W]` -> `[nv, *W]`."""
         return self._to_dofs(self.sign * f, nv)
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
-        """H + J' W J, a diagonal: the signs are squared away."""
+        """Return H + J' W J, a diagonal update since the entries are +-1."""
         return H.plus_diagonal(self._to_dofs(weight, H.size))
 
     def dense(self, nv: int) -> Array:
-        """The matrix `[n, nv, *W]`."""
+        """Return the matrix `[n, nv, *W]`."""
         place = jnp.asarray(column(np.eye(nv)[list(self.dof)], self.sign))
         return place * self.sign[:, None]
 
     def _to_dofs(self, a: Array, nv: int) -> Array:
-        """Sums one number a row onto its dof (a dof may have several rows)."""
+        """Sum one value per row onto its dof (a dof may have several rows)."""
         if self.dof == tuple(range(nv)):
             return a
         place = np.zeros((nv, len(self.dof)))
@@ -61,11 +62,11 @@ class DofJacobian:
 
 @node("dofs")
 class SparseJacobian:
-    """Rows that touch a few dofs each: edges of flexes. Memory follows their entries.
+    """Rows with a few nonzeros each: edges of flexes. Memory is proportional to the nonzeros.
 
     Attributes:
-      dofs: the dofs of each row, all rows of one length; a row of fewer has some again.
-      entries: `[n, k, *W]` the row's entries there; 0 where a dof is there again.
+      dofs: the dofs of each row, padded by repetition to equal length.
+      entries: the row's entries there, `[n, k, *W]`; 0 for repeated dofs.
     """
 
     dofs: tuple[tuple[int, ...], ...]
@@ -76,30 +77,32 @@ class SparseJacobian:
         return np.array(self.dofs, int)
 
     def times(self, x: Array) -> Array:
-        """J x, `[nv, *W]` -> `[n, *W]`."""
+        """Compute J x, `[nv, *W]` -> `[n, *W]`."""
         table = self._table
         of_row = take(x, table.ravel()).reshape(*table.shape, *x.shape[1:])
         return jnp.sum(self.entries * of_row, axis=1)
 
     def transposed(self, f: Array, nv: int) -> Array:
-        """J' f, `[n, *W]` -> `[nv, *W]`."""
+        """Compute J' f, `[n, *W]` -> `[nv, *W]`."""
         push = self.entries * f[:, None]
         flat = push.reshape(-1, *push.shape[2:])
         return sum_groups(flat, groups(self._table.ravel(), nv))
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
-        """H + J' W J: a block of k times k numbers for each row."""
+        """Return H + J' W J, a k x k block for each row."""
+        # k x k products per row, at pairs of dofs.
         table = self._table
         nv, (n, k) = H.size, table.shape
         at = (table[:, :, None] * nv + table[:, None]).ravel()
         block = self.entries[:, :, None] * (weight[:, None] * self.entries)[:, None]
         flat = block.reshape(n * k * k, *block.shape[3:])
+        # Sum the entries of blocks at equal positions.
         place, owner = np.unique(at, return_inverse=True)
         sums = sum_groups(flat, groups(owner.ravel(), len(place)))
         return H.plus_entries(place // nv, place % nv, sums)
 
     def dense(self, nv: int) -> Array:
-        """The matrix `[n, nv, *W]`."""
+        """Return the matrix `[n, nv, *W]`."""
         table = self._table
         out = jnp.zeros((len(table), nv, *self.entries.shape[2:]), self.entries.dtype)
         return out.at[np.arange(len(table))[:, None], table].add(self.entries)
@@ -107,26 +110,26 @@ class SparseJacobian:
 
 @node()
 class DenseJacobian:
-    """Rows with a matrix `[n, nv, *W]`, of all worlds: equalities, tendons, limits of balls."""
+    """Rows with a dense matrix `[n, nv, *W]`: equalities, tendons, limits of balls."""
 
     matrix: jax.Array
 
     def times(self, x: Array) -> Array:
-        """J x, `[nv, *W]` -> `[n, *W]`."""
+        """Compute J x, `[nv, *W]` -> `[n, *W]`."""
         return apply(self.matrix, x)
 
     def transposed(self, f: Array, nv: int) -> Array:
-        """J' f, `[n, *W]` -> `[nv, *W]`."""
+        """Compute J' f, `[n, *W]` -> `[nv, *W]`."""
         del nv
         return apply_transpose(self.matrix, f)
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
-        """H + J' W J."""
+        """Return H + J' W J."""
         weighted = weight[:, None] * self.matrix
         return H.plus_products(self.matrix, pin(weighted, weighted[0]))
 
     def dense(self, nv: int) -> Array:
-        """The matrix `[n, nv, *W]`."""
+        """Return the matrix `[n, nv, *W]`."""
         del nv
         return self.matrix
 
@@ -135,31 +138,31 @@ class DenseJacobian:
 class BasisJacobian:
     """Contacts in their basis: normal, two tangents, spin, two rolls.
 
-    The edges of a friction pyramid are combinations of the basis, so that 4, 6 or 10 rows take
+    The edges of a friction pyramid are combinations of the basis, so that 4, 6 or 10 rows take the
     products of 3, 4 or 6. Vectors over rows are lists over the basis of `[ncon, *W]`.
 
     Attributes:
       basis: `[size, ncon, nv, *W]`.
-      used: contacts up to the last that pushes in any world, int scalar; None: not known.
+      used: contacts up to the last active one in any world, int scalar; None: not known.
     """
 
     basis: jax.Array
     used: jax.Array | None
 
     def times(self, x: Array) -> list:
-        """J x, `[nv, *W]` -> list of `[ncon, *W]`."""
+        """Compute J x, `[nv, *W]` -> list of `[ncon, *W]`."""
         return list(apply_basis(self.basis, x, self.used))
 
     def transposed(self, f: list, nv: int) -> Array:
-        """J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
+        """Compute J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
         del nv
         return apply_basis_transpose(self.basis, f, self.used)
 
     def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
-        """H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
+        """Return H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
         return gram_basis(H, self.basis, weight, self.used)
 
     def with_contacts(self, new: Any, first: Array) -> "BasisJacobian":
-        """With other rows for the contacts from number `first` on."""
+        """Replace the rows of the contacts from index `first` on."""
         basis = lax.dynamic_update_slice_in_dim(self.basis, new.basis, first, axis=1)
         return replace(self, basis=basis)

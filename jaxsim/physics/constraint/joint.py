@@ -1,4 +1,7 @@
-"""Dry friction of dofs and limits of joints."""
+"""Constraint rows of joints: dry friction of dofs and joint limits.
+
+Correspond to `mj_instantiateFriction` and `mj_instantiateLimit` in MuJoCo.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +21,7 @@ from jaxsim.physics.constraint.rows import SingleRows, block
 
 
 def dof_friction(m: Model, d: Data) -> SingleRows | None:
-    """Rows of the dofs with friction loss (those whose compiled friction loss is positive)."""
+    """Build the rows of dofs with friction loss (compiled friction loss positive)."""
     dof = np.flatnonzero(m.dof_hasfriction)
     if not len(dof) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
         return None
@@ -33,16 +36,17 @@ def dof_friction(m: Model, d: Data) -> SingleRows | None:
 
 @derived
 def scalar_limits(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Limited slide and hinge joints, once per row, and the side of each row."""
+    """Return limited slide and hinge joints, once per row, and the side of each row."""
     scalar = np.isin(s.jnt_type, (JointType.SLIDE, JointType.HINGE))
     return sides(np.flatnonzero(s.jnt_limited.astype(bool) & scalar), s.jnt_hasmargin)
 
 
 def scalar_joint_limits(m: Model, d: Data) -> SingleRows | None:
-    """Limits of slide and hinge joints: the distance to a side is the row's position."""
+    """Build limit rows of slides and hinges; the position is the distance to a side."""
     joint, side = scalar_limits(m)
     if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
         return None
+    # Distance and sign of the active side.
     value, span = take(d.qpos, m.jnt_qposadr[joint]), take(m.jnt_range, joint)
     dist, sign = distance(value, span, side)
     dof = m.jnt_dofadr[joint]
@@ -52,16 +56,18 @@ def scalar_joint_limits(m: Model, d: Data) -> SingleRows | None:
 
 
 def ball_limits(m: Model, d: Data) -> SingleRows | None:
-    """Limits of ball joints: the angle of rotation stays below the larger bound."""
+    """Build limit rows of ball joints: the rotation angle is bounded by the larger limit."""
     joint = np.flatnonzero(m.jnt_limited.astype(bool) & (m.jnt_type == JointType.BALL))
     if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
         return None
+    # Rotation angle and axis; the Jacobian is minus the axis on the joint's dofs.
     quat = Quat(*(take(d.qpos, m.jnt_qposadr[joint] + k) for k in range(4))).normalize()
     turn = quat.rotation_vector()
     angle = turn.norm()
     axis = turn.normalize()
     span = take(m.jnt_range, joint)
     dist = jnp.maximum(span[:, 0], span[:, 1]) - angle
+    # Rows are dense in the three dofs of the joint.
     J = jnp.zeros((len(joint), m.nv, *dist.shape[1:]), dist.dtype)
     speed = jnp.zeros_like(dist)
     dof = m.jnt_dofadr[joint]
@@ -82,7 +88,7 @@ def _limit(
     speed: Array,
     invweight: Array,
 ) -> SingleRows:
-    """Limit rows of joints."""
+    """Build limit rows of joints."""
     solref, solimp = columns(take(m.jnt_solref, joint)), columns(take(m.jnt_solimp, joint))
     terms = limit_terms(m, solref, solimp, dist, margin, speed, invweight)
     return block(ConstraintType.LIMIT_JOINT, joint, J, terms)

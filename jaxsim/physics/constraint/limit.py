@@ -1,4 +1,4 @@
-"""What limits of joints and tendons share: their sides, the distance to them, and their rows."""
+"""Terms common to limits of joints and tendons: sides, distances and rows."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,10 +12,11 @@ from jaxsim.physics.constraint.rows import Terms
 
 
 def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Limited objects once per row, and which side: -1 lower, 1 upper, 0 the nearer one.
+    """Return limited objects once per row, and the side: -1 lower, 1 upper, 0 the nearer one.
 
     Without a margin only one side can be active at a time, so that one row serves both.
     """
+    # Objects with one row come first, then lower and upper sides of the others.
     both = hasmargin[limited].astype(bool)
     ones = np.ones(both.sum(), int)
     item = np.concatenate([limited[~both], limited[both], limited[both]])
@@ -23,7 +24,7 @@ def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def distance(value: Array, span: Array, side: np.ndarray) -> tuple[Array, Array]:
-    """How far inside its range a value is, and the sign of that distance's derivative.
+    """Return the distance of a value to the limit of its range, and the sign of its derivative.
 
     Args:
       value: `[n, *W]`.
@@ -33,6 +34,7 @@ def distance(value: Array, span: Array, side: np.ndarray) -> tuple[Array, Array]
     Returns:
       Distance `[n, *W]`, negative outside; 1 for the lower side and -1 for the upper, `[n, *W]`.
     """
+    # Select the side of each row, or the nearer one.
     below, above = value - span[:, 0], span[:, 1] - value
     which = column(side, value)
     upper = jnp.where(which == 0, above < below, which > 0)
@@ -48,7 +50,7 @@ def limit_terms(
     speed: Array,
     invweight: Array,
 ) -> Terms:
-    """Rows of limits, which are active within their margin.
+    """Return the terms of limit rows, which are active within their margin.
 
     Args:
       m: model.
@@ -58,6 +60,7 @@ def limit_terms(
       speed: rate of change of the distance.
       invweight: approximate inverse inertia.
     """
+    # Limits are one-sided rows in the distance less the margin.
     beyond = dist - margin
     spring = law(m, solref, solimp[1], impedance(solimp, beyond), one_sided=True)
     aref, soft = spring.reference(m, beyond, speed), spring.softness(m)

@@ -1,4 +1,4 @@
-"""All constraint rows of a state, and how many there are."""
+"""Assembly of all constraint rows of a state, and their counts."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
-# what builds rows, in the order of the blocks; None where the model has none
+# Functions that build blocks of rows, in order; None where the model has no such rows.
 BUILDERS = (
     dof_friction,
     scalar_joint_limits,
@@ -35,7 +35,7 @@ BUILDERS = (
     ball_limits,
     tendon_limits,
 )
-# counter in Data of each kind of row
+# Counter in Data of each type of row.
 COUNT = {
     ConstraintType.EQUALITY: "ne",
     ConstraintType.FRICTION_DOF: "nf",
@@ -53,12 +53,15 @@ COUNT = {
     writes="contact ne nf nl nefc rows",
 )
 def make_rows(m: Model, d: Data) -> Data:
-    """Builds the rows of equalities, friction loss, limits and contacts at the present state.
+    """Build the rows of equalities, friction loss, limits and contacts at the present state.
 
-    Needs the motion axes, the velocities, the tendons and the contacts of `d`.
+    Requires the motion axes, velocities, tendons and contacts of `d`. Corresponds to
+    `mj_makeConstraint` in MuJoCo.
     """
+    # No rows at all: constraints disabled, or all trees asleep.
     if m.opt.disableflags & DisableBit.CONSTRAINT or all_sleep():
         return _count(m, d.replace(rows=Rows()))
+    # Blocks in the order of BUILDERS, with sleeping objects deactivated.
     single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
     single = tuple(_awake(m, d, block) for block in single) if sleeps(m) else single
     touching = m.nv > 0 and contacts_of(m, d) is not None
@@ -67,13 +70,13 @@ def make_rows(m: Model, d: Data) -> Data:
 
 
 def _awake(m: Model, d: Data, block: SingleRows) -> SingleRows:
-    """The rows of what is awake; without a regularization, as the others, a row is not there."""
+    """Deactivate rows of sleeping objects, by a regularization D of 0."""
     awake = row_trees(m, block).awake(tree_awake(d))
     return replace(block, cost=replace(block.cost, D=jnp.where(awake, block.cost.D, 0)))
 
 
 def _count(m: Model, d: Data) -> Data:
-    """ne, nf, nl, nefc: rows that are active, by kind; and where those of each contact begin."""
+    """Count active rows by type (ne, nf, nl, nefc), and store each contact's first row address."""
     zero = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
     n = dict.fromkeys(COUNT.values(), zero)
     for block in d.rows.single:
@@ -81,6 +84,7 @@ def _count(m: Model, d: Data) -> Data:
     contact = d.rows.contact
     if contact is None:
         return d.replace(**n, nefc=sum(n.values(), zero))
+    # Contacts follow all other rows.
     before = n["ne"] + n["nf"] + n["nl"]
     if d.contact is not None:
         d = d.replace(contact=_addressed(m, d.contact, before))
@@ -88,7 +92,8 @@ def _count(m: Model, d: Data) -> Data:
 
 
 def _addressed(m: Model, contact: Contact, before: Array) -> Contact:
-    """The list with the number of the first row of each contact; `before` are the other rows."""
+    """Store the first row address of each contact; `before` is the number of other rows."""
+    # Rows per contact by cone and dimension; the prefix sum gives the addresses.
     rows = contact.dim
     if m.opt.cone == ConeType.PYRAMIDAL:
         rows = jnp.maximum(1, 2 * (rows - 1))

@@ -1,7 +1,7 @@
-"""The constraint rows of a state as one list, in MuJoCo's order and form, for the reader.
+"""Constraint rows as one list, in MuJoCo's order and layout (`efc_*`).
 
-The solver keeps rows by structure; here they are written out under the names of mjData, edges of
-friction pyramids included. For a Data that keeps some of `efc_*` those that are active come first.
+The solver stores rows by structure; here they are expanded to the fields of mjData, including the
+edges of friction pyramids. In a Data that keeps some of `efc_*`, active rows come first.
 """
 
 from collections.abc import Callable
@@ -27,21 +27,21 @@ from jaxsim.physics.solver.constraint_force import row_forces
 
 
 class ConstraintRows(NamedTuple):
-    """All rows a state could have; MuJoCo lists those that are `active`.
+    """All rows that a state could have; MuJoCo lists those that are `active`.
 
     Attributes:
-      active: whether the row takes part, (n,) bool.
+      active: True for active rows, (n,) bool.
       efc_type: ConstraintType, (n,).
-      efc_id: equality, dof, tendon, joint or contact that the row is of, (n,).
+      efc_id: id of the equality, dof, tendon, joint or contact of the row, (n,).
       efc_J: Jacobian, (n, nv).
       efc_pos: position of the constraint: distance, or violation, (n,) [m or rad].
-      efc_margin: position at which it begins to act, (n,) [m or rad].
+      efc_margin: position at which it becomes active, (n,) [m or rad].
       efc_D: inverse regularization, (n,).
       efc_aref: reference acceleration, (n,).
       efc_frictionloss: bound of a row of dry friction, else 0, (n,).
       efc_force: constraint force at `qacc`, (n,); with PGS, no-slip iterations, the discrete
         integrator or the flag diagexact, that of `forward`.
-      efc_diagA: diagonal of J M^-1 J', approximated, by which regularization is scaled, (n,).
+      efc_diagA: diagonal of J M^-1 J', approximated, which scales the regularization, (n,).
     """
 
     active: jax.Array
@@ -58,10 +58,10 @@ class ConstraintRows(NamedTuple):
 
 
 def list_rows(m: Model, d: Data) -> Data:
-    """Writes those fields of the rows that `d` keeps, `efc_J` and its kin.
+    """Fill those fields of the rows that `d` keeps, `efc_J` and related ones.
 
-    As in MuJoCo the rows that take part stand first, `nefc` of them. The places past them are zero,
-    and of `efc_type`, `efc_id` and `efc_state` -1. Needs the rows of `d`, and its `qacc`.
+    As in MuJoCo the active rows come first, `nefc` of them. Entries past them are 0, or -1 for
+    `efc_type`, `efc_id` and `efc_state`. Requires the rows of `d`, and its `qacc`.
     """
     kept = [name for name in OF_ROWS if getattr(d, name) is not None]
     if not kept:
@@ -70,6 +70,7 @@ def list_rows(m: Model, d: Data) -> Data:
         return d.replace(**{name: _nowhere(getattr(d, name)) for name in kept})
     rows, room = listed(d), m.structure.sizes["nrow"]
     count = len(rows.active)
+    # Compact the active rows, and pad to the capacity `nrow`.
     index, number = first_true(rows.active, np.arange(count), count)
     filled = column(np.arange(count, dtype=np.int32), number) < number
 
@@ -85,37 +86,39 @@ def list_rows(m: Model, d: Data) -> Data:
 
 
 def _nothing(a: Array) -> np.ndarray:
-    """What stands in a place without a row."""
+    """Return the value of entries without a row."""
     return np.asarray(-1 if jnp.issubdtype(a.dtype, jnp.integer) else 0, a.dtype)
 
 
 def _nowhere(like: Array) -> Array:
-    """A field where there is no row."""
+    """Return a field without any row."""
     return jnp.full_like(like, _nothing(like))
 
 
 def listed(d: Data) -> ConstraintRows:
-    """The rows of `d`, with the forces that belong to `d.qacc` or that `d.forces` has."""
+    """Return the rows of `d`, with the forces at `d.qacc` or those stored in `d.forces`."""
+    # Scalar rows in MuJoCo's order, then contacts.
     rows, forces = d.rows, row_forces(d)
     single = (_one(block, force, d.qacc) for block, force in forces[: len(rows.single)])
     listed = _join([_none(d.qacc), *single], d.qacc)
     listed = [take(f, rows.order) for f in listed]
     if rows.contact is None or d.found is None:
         return ConstraintRows(*listed)
+    # Contact ids count the existing contacts.
     number = running_sum(d.found.contacts.exists.astype(jnp.int32)) - 1
     contacts = _by_contact(OF_CONTACTS[type(rows.contact.cost)](d, forces[-1][1], number), d.qacc)
     return ConstraintRows(*_join([listed, contacts], d.qacc))
 
 
 def _none(qacc: Array) -> list:
-    """The fields of ConstraintRows for no rows at all."""
+    """Return the fields of ConstraintRows for zero rows."""
     real = jnp.zeros((0, *qacc.shape[1:]), qacc.dtype)
     whole = real.astype(jnp.int32)
     return [whole > 0, whole, whole, real[:, None] * qacc[None], *[real] * 7]
 
 
 def _one(block: SingleRows, force: Array, qacc: Array) -> list:
-    """The fields of ConstraintRows for a block that has one row in each of its places."""
+    """Return the fields of ConstraintRows for a block with one row per object."""
     cost, kind = block.cost, column(np.full(len(block.id), block.type, np.int32), qacc)
     floss = cost.floss if isinstance(cost, Huber) else jnp.zeros_like(cost.D)
     owner = column(block.ids.astype(np.int32), qacc)
@@ -137,7 +140,7 @@ def _one(block: SingleRows, force: Array, qacc: Array) -> list:
 
 
 def _pyramid(d: Data, force: list, number: Array) -> list:
-    """The edges of each contact."""
+    """Return the rows of pyramids: the edges of each contact."""
     block, rows = d.rows.contact, []
     for edge in block.cost.rows:
         J, aref = edge.jacobian(block.J.basis), edge.along(block.aref)
@@ -152,7 +155,7 @@ def _pyramid(d: Data, force: list, number: Array) -> list:
 
 
 def _edge_force(cost: Pyramid, force: list, reach: list, edge: Edge) -> Array:
-    """Force of an edge, from those over the basis: mu (up + down) = reach, mu (up - down) = f."""
+    """Compute an edge's force from the basis: mu (up + down) = reach, mu (up - down) = f."""
     k, sign, mu = edge.k, edge.sign, cost.mu[edge.k]
     push = (reach[k - 1] + sign * force[k]) / jnp.where(mu > 0, 2 * mu, 1.0)
     if cost.flat is None or (k, sign) != (1, 1):
@@ -161,7 +164,7 @@ def _edge_force(cost: Pyramid, force: list, reach: list, edge: Edge) -> Array:
 
 
 def _cone(d: Data, force: list, number: Array) -> list:
-    """Normal, tangents, spin and roll of each contact."""
+    """Return the rows of elliptic cones: normal, tangents, spin and rolls of each contact."""
     block = d.rows.contact
     places = [_place(d), *[[jnp.zeros_like(block.aref[0])] * 2] * (len(force) - 1)]
     fields = zip(block.J.basis, places, block.cost.D, block.aref, force, strict=True)
@@ -169,15 +172,16 @@ def _cone(d: Data, force: list, number: Array) -> list:
 
 
 def _place(d: Data) -> list:
-    """Position and margin of the contacts; the friction rows of cones have none."""
+    """Return position and margin of the contacts; the friction rows of cones have none."""
     return [d.found.contacts.dist, d.found.contacts.includemargin]
 
 
 def _contact(
     block: ContactRows, number: Array, J: Array, place: list, D: Array, aref: Array, force: Array
 ) -> list:
-    """The fields of ConstraintRows for one row of every contact; `number` is the contact's."""
+    """Return the fields of ConstraintRows for one row of every contact; `number` is its id."""
     flat = np.int32(ConstraintType.CONTACT_FRICTIONLESS)
+    # Frictionless contacts have a type of their own.
     kind = jnp.where(_frictionless(block.cost), flat, np.int32(block.type))
     kind, floss = jnp.broadcast_to(kind, D.shape), jnp.zeros_like(D)
     diagonal = _diagonal(D, block.soft)
@@ -185,9 +189,9 @@ def _contact(
 
 
 def _diagonal(D: Array, soft: Array) -> Array:
-    """The inverse inertia that a regularization R = soft A is of; zero of a row that is not active.
+    """Recover the inverse inertia A from the regularization R = soft A; 0 for inactive rows.
 
-    Of contacts with friction it is that for which the rows beside the first have theirs.
+    For contacts with friction it is the one that belongs to the regularization of the other rows.
     """
     product = D * soft
     return jnp.where(product > 0, 1 / jnp.where(product > 0, product, 1.0), 0)
@@ -198,7 +202,8 @@ def _inverse_of_active(rows: ConstraintRows) -> Array:
 
 
 def _state(d: Data, rows: ConstraintRows) -> Array:
-    """ConstraintState of the rows at `d.qacc`."""
+    """Return the ConstraintState of the rows at `d.qacc`."""
+    # Scalar rows first, then the zones of elliptic contacts.
     jar = apply(rows.efc_J, d.qacc) - rows.efc_aref
     state, force, cost = each(rows, jar)
     contact = d.rows.contact
@@ -208,14 +213,30 @@ def _state(d: Data, rows: ConstraintRows) -> Array:
 
 
 def _of_smooth(d: Data, rows: ConstraintRows) -> Array:
-    """Acceleration of the rows without constraints; zero where it is not known, as in `inverse`."""
+    """Return the unconstrained acceleration along the rows; 0 if unknown, as in `inverse`."""
     acc = jnp.zeros_like(d.qvel) if d.qacc_smooth is None else d.qacc_smooth
     return apply(rows.efc_J, acc)
 
 
-# fields of rows that follow from others
+def _velocity(d: Data, rows: ConstraintRows) -> Array:
+    """Return the velocity of the rows: J qvel, plus the surface velocity of contacts."""
+    velocity, block = apply(rows.efc_J, d.qvel), d.rows.contact
+    driven = None if block is None or d.found is None else d.found.contacts.surfacevel
+    if driven is None:
+        return velocity
+    rest = [jnp.zeros_like(driven[0])] * (len(block.aref) - 1 - len(driven))
+    basis = [jnp.zeros_like(driven[0]), *driven, *rest][: len(block.aref)]
+    cost = block.cost
+    of_rows = [e.along(basis) for e in cost.rows] if isinstance(cost, Pyramid) else basis
+    surface = jnp.stack(of_rows, axis=1)
+    surface = surface.reshape(-1, *surface.shape[2:])
+    first = len(velocity) - len(surface)
+    return jnp.concatenate([velocity[:first], velocity[first:] + surface])
+
+
+# Fields of rows that are derived from others.
 FOLLOW: dict[str, Callable[[Data, ConstraintRows], Array]] = {
-    "efc_vel": lambda d, rows: apply(rows.efc_J, d.qvel),
+    "efc_vel": _velocity,
     "efc_R": lambda d, rows: _inverse_of_active(rows),
     "efc_b": lambda d, rows: _of_smooth(d, rows) - rows.efc_aref,
     "efc_state": _state,
@@ -223,19 +244,19 @@ FOLLOW: dict[str, Callable[[Data, ConstraintRows], Array]] = {
 
 
 def _frictionless(cost: Pyramid | Elliptic) -> Array | bool:
-    """Contacts of one row: all, or those that say so."""
+    """Return the contacts with one row: all, or a mask."""
     return len(cost.mu) == 1 if cost.flat is None else cost.flat
 
 
 def _by_contact(rows: list, qacc: Array) -> list:
-    """Row after row of each contact, from all contacts row by row."""
+    """Reorder rows from all contacts row by row to contact after contact."""
     count, n = len(rows), rows[0][0].shape[0]
     order = np.arange(count * n).reshape(count, n).T.ravel()
     return [take(f, order) for f in _join(rows, qacc)]
 
 
 def _join(blocks: list, like: Array) -> list:
-    """Rows of several blocks one after another, field by field, with all the worlds of `like`."""
+    """Concatenate rows of several blocks field by field, broadcast to the worlds of `like`."""
     worlds = like.shape[1:]
 
     def spread(a):

@@ -1,6 +1,7 @@
 """State, force and cost of listed constraint rows at given residuals.
 
-MuJoCo's documentation, Computation: Constraint model, Primal problem.
+MuJoCo's documentation, Computation: Constraint model, Primal problem; corresponds to
+`mj_constraintUpdate`.
 """
 
 from typing import Any
@@ -16,18 +17,20 @@ DRY = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
 
 
 def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
-    """State, force and cost of rows on their own, at residuals `jar`, `[n, *W]`.
+    """Evaluate state, force and cost of scalar rows at residuals `jar`, `[n, *W]`.
 
     Args:
       rows: the ConstraintRows.
       jar: J a - aref.
     """
+    # Thresholds of dry friction, and rows that are not active on one side.
     D, floss = rows.efc_D, rows.efc_frictionloss
     kind = rows.efc_type
     dry = (kind == DRY[0]) | (kind == DRY[1])
     bound = floss / jnp.where(rows.active, D, 1)
     pulls, pushes = dry & (jar <= -bound), dry & (jar >= bound)
     free = ~dry & (kind != ConstraintType.EQUALITY) & (jar >= 0)
+    # States, then forces and costs by state.
     state = jnp.full(jar.shape, ConstraintState.QUADRATIC, jnp.int32)
     for where, named in (
         (free, ConstraintState.SATISFIED),
@@ -44,7 +47,8 @@ def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
 def cones(
     of: Elliptic, rows: Any, jar: Array, state: Array, force: Array, cost: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """The same with the rows of elliptic contacts, which stand last, contact by contact."""
+    """Replace the values of elliptic contacts' rows, which are last, and return their Hessians."""
+    # Split the last rows by contact and basis direction.
     size = len(of.D)
     contacts = of.D[0].shape[0]
     first = len(jar) - size * contacts
@@ -60,11 +64,13 @@ def cones(
     r = apart(jar)
     piece = of.at(r)
     free, below = of.zones(r)
+    # Zone of each contact.
     quadratic, satisfied = ConstraintState.QUADRATIC, ConstraintState.SATISFIED
     zone = jnp.where(below, np.int32(quadratic), np.int32(ConstraintState.CONE))
     zone = jnp.where(free, np.int32(satisfied), zone)
     none = jnp.zeros_like(piece.cost)
     bends = (of.D[0] > 0) & ~free & ~below
+    # The cone Hessian is reported in the middle zone only.
     hessian = jnp.stack(
         [jnp.stack([jnp.where(bends, a, 0) for a in row], axis=1) for row in piece.weight], axis=1
     )

@@ -1,9 +1,9 @@
-"""Constraint rows as the solver sees them: by structure, not as one matrix.
+"""Constraint rows in the solver's representation: by structure, not as one matrix.
 
-A block of rows is a Jacobian (jacobian.py), a cost of the residual J x - aref (cost.py, cone.py)
-and the reference aref. Each of the three knows only itself, so that a new kind of row is a new
-class, not a new case in the solver. Every block has a fixed number of rows; one that is not active
-has neither cost nor force.
+A block of rows consists of a Jacobian (jacobian.py), a cost of the residual J x - aref (cost.py,
+cone.py) and the reference aref. The three are independent, so that a new kind of row is a new
+class, not a new case in the solver. Every block has a fixed number of rows; an inactive row has
+neither cost nor force.
 """
 
 from collections.abc import Callable
@@ -37,16 +37,17 @@ class Block(Generic[Jacobian, Cost]):
     """Rows of one type.
 
     Attributes:
-      type: what the rows are of; of contacts the type of those with friction.
-      id: of each row the equality, dof, tendon or joint; empty for contacts. Equalities of several
-        rows have them apart: first rows of all constraints, second rows of all, ...
-      J: the Jacobian.
-      cost: the cost of the residual.
-      aref: reference acceleration `[n, *W]`; of contacts a list over the basis.
-      soft: regularization per unit of inverse inertia `[n, *W]`; of contacts that of the first row.
-      weight: the approximate inverse inertia that `cost` was made with, likewise.
-      pos, margin: what people read beside them: position of the constraint, and where it begins to
-        act, `[n, *W]`; None: zero, or that of the contacts.
+      type: type of the rows; for contacts that of contacts with friction.
+      id: the equality, dof, tendon or joint of each row; empty for contacts. Equalities with
+        several rows are interleaved: first rows of all constraints, second rows of all, ...
+      J: Jacobian.
+      cost: cost of the residual.
+      aref: reference acceleration `[n, *W]`; for contacts a list over the basis.
+      soft: regularization per unit of inverse inertia `[n, *W]`; for contacts that of the first
+        row.
+      weight: approximate inverse inertia that `cost` was built with, `[n, *W]`.
+      pos, margin: reported values: position of the constraint, and where it becomes active, `[n,
+        *W]`; None: zero, or that of the contacts.
     """
 
     type: ConstraintType
@@ -61,11 +62,11 @@ class Block(Generic[Jacobian, Cost]):
 
     @property
     def ids(self) -> np.ndarray:
-        """`id` as a constant array."""
+        """Return `id` as a constant array."""
         return np.array(self.id, int)
 
     def minus_reference(self, Jx: Tree) -> Tree:
-        """The residual J x - aref from J x."""
+        """Compute the residual J x - aref from J x."""
         return jax.tree.map(lambda a, b: a - b, Jx, self.aref)
 
 
@@ -74,11 +75,11 @@ ContactRows = Block[OfContacts, Pyramid | Elliptic]
 
 
 class Terms(NamedTuple):
-    """What the rows of a block are, beside their Jacobian.
+    """Terms of a block's rows besides their Jacobian.
 
     Attributes:
-      cost: makes the cost, of the inverse regularization D.
-      active: rows that take part, `[n, *W]` bool, or all.
+      cost: builds the cost from the inverse regularization D.
+      active: active rows, `[n, *W]` bool, or all.
       aref, soft, weight, pos, margin: as in `Block`.
     """
 
@@ -97,7 +98,7 @@ def block(
     J: DenseJacobian | SparseJacobian | DofJacobian,
     terms: Terms,
 ) -> SingleRows:
-    """A block whose rows are of the objects `id`, a constant array."""
+    """Build a block whose rows belong to the objects `id`, a constant array."""
     D = jnp.where(terms.active, 1 / regularization(terms.soft, terms.weight), 0)
     return Block(type, tuple(id.tolist()), J, terms.cost(D), *terms[2:])
 
@@ -107,7 +108,7 @@ class Rows:
     """All constraint rows of a step.
 
     Attributes:
-      single: blocks with one row in each place: equalities, dry friction, limits.
+      single: blocks with scalar rows: equalities, dry friction, limits.
       contact: the contacts, or None.
     """
 
@@ -116,17 +117,17 @@ class Rows:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """All blocks, in the order in which lists by block have them."""
+        """Return all blocks, in the order of lists by block."""
         return self.single if self.contact is None else (*self.single, self.contact)
 
     @property
     def empty(self) -> bool:
-        """Whether the model can have no rows at all."""
+        """Return True if the model cannot have rows."""
         return not self.blocks
 
     @property
     def order(self) -> np.ndarray:
-        """MuJoCo's order of the rows that are not of contacts: by type, then by object."""
+        """Return MuJoCo's order of the rows other than contacts: by type, then by object."""
         none = np.zeros(0, int)
         kind = np.concatenate([none, *(np.full(len(b.id), b.type) for b in self.single)])
         owner = np.concatenate([none, *(b.ids for b in self.single)])

@@ -1,4 +1,4 @@
-"""Dry friction and length limits of tendons."""
+"""Constraint rows of tendons: dry friction and length limits."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +18,7 @@ from jaxsim.physics.tendon.path import tendon_pattern
 
 
 def tendon_friction(m: Model, d: Data) -> SingleRows | None:
-    """Rows of the tendons with friction loss (those whose compiled friction loss is positive)."""
+    """Build the rows of tendons with friction loss (compiled friction loss positive)."""
     tendon = np.flatnonzero(m.tendon_hasfriction & _moves(m))
     if not len(tendon) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
         return None
@@ -26,17 +26,18 @@ def tendon_friction(m: Model, d: Data) -> SingleRows | None:
     solref = columns(take(m.tendon_solref_fri, tendon))
     solimp = columns(take(m.tendon_solimp_fri, tendon))
     speed, weight = take(d.ten_velocity, tendon), take(m.tendon_invweight0, tendon)
-    J = take(d.ten_J, tendon)  # that of fixed tendons is one for all worlds
+    J = take(d.ten_J, tendon)  # the Jacobian of fixed tendons has no batch axis
     J = DenseJacobian(jnp.broadcast_to(J, (*J.shape[:2], *d.qvel.shape[1:])))
     terms = friction_terms(m, solref, solimp, floss, speed, weight)
     return block(ConstraintType.FRICTION_TENDON, tendon, J, terms)
 
 
 def tendon_limits(m: Model, d: Data) -> SingleRows | None:
-    """Limits of tendon lengths: the distance to a side is the row's position."""
+    """Build limit rows of tendon lengths; the position is the distance to a side."""
     tendon = limited(m)[0]
     if not len(tendon) or m.opt.disableflags & DisableBit.LIMIT:
         return None
+    # The Jacobian has the sign of the active side.
     dist, sign = limit_distance(m, d)
     speed = sign * take(d.ten_velocity, tendon)
     solref = columns(take(m.tendon_solref_lim, tendon))
@@ -48,19 +49,19 @@ def tendon_limits(m: Model, d: Data) -> SingleRows | None:
 
 
 def limit_distance(m: Model, d: Data) -> tuple[Array, Array]:
-    """Of each row of `tendon_limits`: the distance to the limit, and the sign of its Jacobian."""
+    """Return distance to the limit and sign of the Jacobian for each row of `tendon_limits`."""
     tendon, side = limited(m)
     return distance(take(d.ten_length, tendon), take(m.tendon_range, tendon), side)
 
 
 @derived
 def limited(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Limited tendons, once per row, and the side of each row."""
+    """Return the limited tendons, once per row, and the side of each row."""
     limited = np.flatnonzero(s.tendon_limited.astype(bool) & _moves(s))
     return sides(limited, s.tendon_hasmargin)
 
 
 @derived
 def _moves(s: Structure) -> np.ndarray:
-    """[ntendon] bool: some dof changes the length; MuJoCo makes no rows of the other tendons."""
+    """Return the tendons whose length some dof changes; others have no rows, as in MuJoCo."""
     return np.isin(np.arange(s.ntendon), tendon_pattern(s).row)

@@ -1,9 +1,10 @@
-"""The regularization of rows, where it follows from the inertia that a row has in the state.
+"""Regularization of rows from their inertia in the present state.
 
 MuJoCo's documentation, Computation: Constraint model, Parameters. R is (1 - d) / d times the
-diagonal of A = J M^-1 J', for which rows are made with an approximation from the pose qpos0. Two
-things need more: under the discrete integrator M is that of the step (integrate/metric.py), which
-corrects the approximation by its diagonal; and the flag diagexact asks for the diagonal itself.
+diagonal of A = J M^-1 J', which rows approximate from the pose qpos0 (`invweight0`). Two options
+change that: under the discrete integrator M is that of the step (integrate/metric.py), and the
+approximation is corrected by the ratio of diagonals; the flag diagexact computes the diagonal
+itself.
 """
 
 from collections.abc import Callable
@@ -26,16 +27,17 @@ from jaxsim.physics.constraint.rows import ContactRows, Rows, SingleRows
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.parts import inertia_parts
 
-# of rows with Jacobians J `[n, nv, *W]` and approximate weights `[n, *W]`, the weights
+# From Jacobians J `[n, nv, *W]` and approximate weights `[n, *W]` to the weights of the rows.
 Weigh = Callable[[Array, Array], Array]
 
 
 def weighed_rows(m: Model, d: Data, inertia: Array) -> Rows:
-    """The rows of `d` with the regularization that an inertia `[nv, nv, *W]` gives them.
+    """Return the rows of `d` with the regularization for an inertia `[nv, nv, *W]`.
 
-    The inertia is zero where the mass matrix is.
+    The inertia must have the sparsity of the mass matrix.
     """
     exact = bool(m.opt.enableflags & EnableBit.DIAGEXACT)
+    # Default: the approximation made with the rows.
     if d.rows.empty or not (exact or is_discrete(m)):
         return d.rows
     weigh = _exact(m, inertia) if exact else _corrected(d, inertia)
@@ -45,19 +47,22 @@ def weighed_rows(m: Model, d: Data, inertia: Array) -> Rows:
 
 
 def _exact(m: Model, inertia: Array) -> Weigh:
-    """J M^-1 J' of each row."""
+    """Return a function that computes J M^-1 J' of each row."""
+    # Blockwise inverse of M.
     inverse = inverse_parts(inertia, inertia_parts(m))
     return lambda J, _: inverse.squares(J)
 
 
 def _corrected(d: Data, inertia: Array) -> Weigh:
-    """The approximation, times what the diagonal of the inertia makes of a diagonal one."""
+    """Return a function that scales the approximation by the ratio of diagonal inertias."""
+    # Diagonals of the step's inertia and of M.
     now, bare = 1 / diagonal(inertia), 1 / diagonal(d.M)
 
     def weigh(J: Array, weight: Array) -> Array:
         squares = J * J
         before = apply(squares, bare)
-        moves = before > jnp.finfo(before.dtype).eps ** 2  # else what J has is rounding
+        # below that the entries of J are rounding errors
+        moves = before > jnp.finfo(before.dtype).eps ** 2
         return weight * jnp.where(moves, apply(squares, now), 1) / jnp.where(moves, before, 1)
 
     return weigh
@@ -70,14 +75,17 @@ def _single(block: SingleRows, weigh: Weigh, nv: int) -> SingleRows:
 
 
 def _contacts(d: Data, block: ContactRows, weigh: Weigh) -> ContactRows:
-    """Of contacts the first row counts, the normal or an edge; others follow from it."""
+    """Reweight contacts by their first row, the normal or an edge; the others are proportional."""
+    # First row of pyramids: normal plus scaled tangent.
     J, cost = block.J.basis[0], block.cost
     if isinstance(cost, Pyramid) and len(cost.mu) > 1:
         J = J + cost.mu[1][:, None] * block.J.basis[1]
     weight = weigh(J, block.weight)
     change = _change(block, weight)
+    # All rows scale together.
     D = jax.tree.map(lambda a: a * change, cost.D)
     edges = isinstance(cost, Pyramid)
+    # Adhesion shifts the reference by R: undo the old shift, apply the new one.
     before, after = (jax.tree.leaves(a)[0] for a in (cost.D, D))
     normal, *rest = block.aref
     c = d.found.contacts
@@ -87,7 +95,7 @@ def _contacts(d: Data, block: ContactRows, weigh: Weigh) -> ContactRows:
 
 
 def _change(block: SingleRows | ContactRows, weight: Array) -> Array:
-    """Factor of the inverse regularization."""
+    """Return the factor of the inverse regularization."""
     D = jax.tree.leaves(block.cost.D)[0]
-    soft = jnp.where(D > 0, block.soft, 1)  # a smooth contact that begins has no finite one
+    soft = jnp.where(D > 0, block.soft, 1)  # soft is not finite at the onset of a smoothed contact
     return regularization(soft, block.weight) / regularization(soft, weight)

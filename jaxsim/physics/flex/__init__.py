@@ -1,1 +1,1 @@
-"""Flexes: deformable bodies. Where their vertices are, and the forces of their elasticity."""
+"""Flexes (deformable bodies): vertex positions and elastic forces."""

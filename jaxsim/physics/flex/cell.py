@@ -1,15 +1,15 @@
-"""Stretching of interpolated flexes: forces of cells, or walls, on their nodes.
+"""Corotational elasticity of interpolated flexes: forces of cells and walls on their nodes.
 
-An element turns with its material at its middle. In the axes of the rest pose, turned by R, it is a
-linear spring,
+An element rotates with its material at its midpoint. In the rest axes, with R the rotation of the
+element, it is a linear spring and damper,
 
     f = R K (R' x - X - P X),   damper: R K R' v
 
-with K minus the stiffness, in `flex_stiffness` (compile/flex/elastic), and P the strain at rest of
-one that has yielded (plastic.py). R is the rotation of the
-deformation gradient dx/dX at the middle, where a wall's normal is the cross product of its tangents
-(MuJoCo's documentation, Modeling: Deformable objects; "corotational" in any text on finite
-elements).
+where -K is stored in `flex_stiffness` (compile/flex/elastic) and P is the plastic strain
+(plastic.py). R is the polar rotation of the deformation gradient dx/dX at the midpoint; for a wall
+the normal is the cross product of its tangents (MuJoCo's documentation, Modeling: Deformable
+objects). As in MuJoCo the force omits the derivative of R. Corresponds to `mj_flexPassiveInterp` in
+MuJoCo.
 """
 
 from functools import reduce
@@ -43,9 +43,9 @@ class Springs(NamedTuple):
     """Elements that resist stretching.
 
     Attributes:
-      element: which.
-      place: among all elements, `[n]`.
-      plastic: place of their numbers in the plastic state; -1: they do not yield, `[n]`.
+      element: the elements.
+      place: index among all elements, `[n]`.
+      plastic: address in the plastic state; -1: the element does not yield, `[n]`.
     """
 
     element: Elements
@@ -53,16 +53,17 @@ class Springs(NamedTuple):
     plastic: np.ndarray
 
     def some(self, which: np.ndarray) -> "Springs":
-        """Some of them."""
+        """Return a subset."""
         return Springs(self.element.some(which), self.place[which], self.plastic[which])
 
 
 @derived
 def springs(s: Structure) -> list[Springs]:
-    """The elements of the model that resist stretching."""
+    """Return the elements of the model that resist stretching."""
     live = (s.flex_stiffnessadr >= 0) & (s.flex_edgeequality != STRAIN) & (s.flex_dim > 1)
     out, first = [], 0
     for group in elements(s):
+        # Elements with a stiffness that is not held by a strain constraint.
         (which,) = np.nonzero(live[group.flex])
         if len(which):
             some = group.some(which)
@@ -75,42 +76,45 @@ def springs(s: Structure) -> list[Springs]:
 
 
 def cell_forces(m: Model, place: Place) -> list[Push]:
-    """Forces of cells and walls on their nodes, and of their damping."""
+    """Compute spring and damper forces of cells and walls on their nodes."""
     return [_forces(m, group, place) for group in springs(m)]
 
 
 def turns(m: Model, groups: list[Elements], xpos: Vec) -> Quat | None:
-    """How far the middle of each element has turned, from the axes of the rest pose to the world.
+    """Return the rotation of each element's midpoint, from the rest axes to the world.
 
     Args:
       m: model.
-      groups: elements; the turns of the first group stand first.
+      groups: elements; the result is in the order of the groups.
       xpos: points in the world, vertices and nodes `[npoint, *W]`.
     """
     if not groups:
         return None
+    # Polar decomposition of the deformation gradients.
     columns = [_gradient(m, group, of_elements(xpos, group.node + m.nflexvert)) for group in groups]
     return nearest_rotation(Rot.from_cols(*(concat(c) for c in zip(*columns, strict=True))))
 
 
 def shifts(m: Model, group: Elements, xpos: Vec, turn: Quat) -> Vec:
-    """Displacement of the nodes in the axes of the rest pose, `[n, k, *W]`; turn `[n, 1, *W]`."""
+    """Compute node displacements R' x - X in the rest axes, `[n, k, *W]`; turn `[n, 1, *W]`."""
     x = of_elements(xpos, group.node + m.nflexvert)
     return turn.conj.rotate(x) - of_elements(m.flex_node0, group.node)
 
 
 def strains(m: Model, group: Elements, xpos: Vec, turn: Quat) -> list[list[Array]]:
-    """Strain at the middle of each element: R' dx/dX - 1, symmetric; of walls in their plane."""
+    """Compute the strain at each midpoint, sym(R' dx/dX) - 1; for walls within their plane."""
+    # Tangents dx/dX at the midpoint, in the rest axes.
     tangent = _tangents(m, group, of_elements(xpos, group.node + m.nflexvert))
     tangent = [turn.conj.rotate(t) for t in tangent]
     axes = _axes(group)
     F = [[_along(t, axis) for t in tangent] for axis in axes]
     span = range(len(axes))
+    # Symmetrized gradient minus the identity.
     return [[0.5 * (F[i][j] + F[j][i]) - float(i == j) for j in span] for i in span]
 
 
 def strain_matrix(numbers: list[Array]) -> list[list[Array]]:
-    """The matrix of a strain: its diagonal, then twice the numbers above it."""
+    """Return a strain as a matrix, from its diagonal followed by twice the upper entries."""
     if len(numbers) == 3:
         x, y, xy = numbers
         return [[x, 0.5 * xy], [0.5 * xy, y]]
@@ -119,7 +123,8 @@ def strain_matrix(numbers: list[Array]) -> list[list[Array]]:
 
 
 def _strained(group: Elements, P: list[list[Array]], x: Vec) -> Vec:
-    """P X for the nodes of each element, `[n, k, *W]`, from its strain `[n, *W]`."""
+    """Compute P X for the nodes of each element, `[n, k, *W]`, from its strain `[n, *W]`."""
+    # Components along the element's axes, multiplied by P, then back in the rest frame.
     axes = _axes(group)
     x_along = [_along(x, axis) for axis in axes]
     moved = []
@@ -134,20 +139,21 @@ def _strained(group: Elements, P: list[list[Array]], x: Vec) -> Vec:
 
 
 def _axes(group: Elements) -> list[np.ndarray]:
-    """The axes of the rest pose along which elements stretch, `[n]` each."""
+    """Return the rest axes along which elements stretch, `[n]` each."""
     if group.solid:
         return [np.full(len(group.flex), c) for c in range(3)]
     return [(group.axis + 1) % 3, (group.axis + 2) % 3]
 
 
 def _along(v: Vec, axis: np.ndarray) -> Array:
-    """The component of a vector along an axis that each has of its own."""
+    """Return the component of each vector along an axis of its own."""
     x, y, z = (_at(axis, c, a) * a for c, a in enumerate(v.parts))
     return x + y + z
 
 
 def _tangents(m: Model, group: Elements, x: Vec) -> list[Vec]:
-    """dx/dX at the middle along each of the axes; x are the nodes `[n, k, *W]`."""
+    """Compute dx/dX at the midpoint along each axis; x are the nodes `[n, k, *W]`."""
+    # Derivatives by local coordinates, scaled to rest coordinates.
     tangent = [combined(row, x) for row in middle(group.order, group.solid)]
     rest = take(m.flex_node0, group.node[:, -1]) - take(m.flex_node0, group.node[:, 0])
     axes = _axes(group)
@@ -155,10 +161,11 @@ def _tangents(m: Model, group: Elements, x: Vec) -> list[Vec]:
 
 
 def _gradient(m: Model, group: Elements, x: Vec) -> list[Vec]:
-    """The columns of dx/dX at the middle; x are the nodes `[n, k, *W]`."""
+    """Compute the columns of dx/dX at the midpoint; x are the nodes `[n, k, *W]`."""
     tangent = _tangents(m, group, x)
     if group.solid:
         return tangent
+    # Walls: complete the tangents by their cross product, then sort the columns by rest axis.
     first, second = tangent
     slow, fast = _axes(group)
     parts = ((first, slow), (second, fast), (first.cross(second), group.axis))
@@ -170,18 +177,19 @@ def _gradient(m: Model, group: Elements, x: Vec) -> list[Vec]:
 
 
 def _at(axis: np.ndarray, c: int, like: Array) -> np.ndarray:
-    """1 where an axis is the one of this number."""
+    """Return 1 where an axis has the number `c`, else 0."""
     return column(1.0 * (axis == c), like)
 
 
 def combined(weights: np.ndarray, x: Vec) -> Vec:
-    """sum_k weights[n, k] x[n, k], or weights[k] for all: `[n, k, *W]` -> `[n, *W]`."""
+    """Compute sum_k weights[n, k] x[n, k], or weights[k] for all: `[n, k, *W]` -> `[n, *W]`."""
     rows = np.broadcast_to(weights, x.shape[:2])
     return x.map(lambda a: jnp.sum(column(rows, a[0]) * a, axis=1))
 
 
 def stiffness(m: Model, group: Elements) -> Array:
-    """The numbers of each element in `flex_stiffness`, `[n, 3 k, 3 k, *W]`."""
+    """Gather each element's matrix from `flex_stiffness`, `[n, 3 k, 3 k, *W]`."""
+    # Matrices are stored row by row, element by element.
     size = 3 * group.node.shape[1]
     first = m.flex_stiffnessadr[group.flex] + group.number * size * size
     place = first[:, None] + np.arange(size * size)
@@ -191,21 +199,24 @@ def stiffness(m: Model, group: Elements) -> Array:
 
 def _forces(m: Model, group: Springs, place: Place) -> Push:
     element, node = group.element, group.element.node + m.nflexvert
+    # Displacement in the rest axes, less the plastic strain.
     turn = of_all(place.turn, group.place)
     shift = shifts(m, element, place.xpos, turn)
     if (group.plastic >= 0).any():
         numbers = yielded_numbers(place.plastic, group.plastic, 6 if element.solid else 3)
         rest = of_elements(m.flex_node0, element.node)
         shift = shift - _strained(element, strain_matrix(numbers), rest)
+    # Linear spring and damper, rotated to the world.
     speed = turn.conj.rotate(of_elements(place.velocity, node))
     K = stiffness(m, element)
     damping = by_flex(m.flex_damping, element.flex, place.xpos.x)[:, None]
+    # Spring and damper forces in the world.
     spring, damper = (turn.rotate(_times(K, x)) for x in (shift, speed))
     return on_elements(node, spring, damper.scale(damping))
 
 
 def cell_stiffness(m: Model, place: Place) -> list[Block]:
-    """R K R' of each element, without the derivative of R."""
+    """Return R K R' of each element; the derivative of R is omitted."""
     return [_block(m, group, place) for group in springs(m)]
 
 
@@ -216,7 +227,7 @@ def _block(m: Model, group: Springs, place: Place) -> Block:
     K = -stiffness(m, element)
     worlds = K.shape[3:]
     turn = take(place.turn, group.place).map(lambda a: a[:, None, None, None])
-    for _ in range(2):  # both sides; the matrix is symmetric
+    for _ in range(2):  # rotate both sides; the matrix is symmetric
         rows = K.reshape(n, k, 3, k, 3, *worlds)
         turned = turn.rotate(Vec(*(rows[:, :, i] for i in range(3))))
         whole = jnp.stack(turned.parts, axis=2)
@@ -226,13 +237,14 @@ def _block(m: Model, group: Springs, place: Place) -> Block:
 
 
 def of_all(turn: Quat | None, place: np.ndarray) -> Quat:
-    """Turns of some elements, `[n, 1, *W]`, for all their nodes."""
+    """Gather rotations of elements as `[n, 1, *W]`, to broadcast over their nodes."""
     assert turn is not None  # there are elements
     return take(turn, place).map(lambda a: a[:, None])
 
 
 def _times(K: Array, x: Vec) -> Vec:
-    """K x for each element, x `[n, k, *W]`."""
+    """Compute K x for each element, x `[n, k, *W]`."""
+    # Batched matrix-vector products over the nodes' coordinates.
     n, k = x.shape[:2]
     whole = jnp.stack(x.parts, axis=2).reshape(n, 3 * k, *x.shape[2:])
     out = jnp.sum(K * whole[:, None], axis=2).reshape(n, k, 3, *x.shape[2:])

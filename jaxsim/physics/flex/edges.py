@@ -1,8 +1,8 @@
-"""Edges of flexes: their lengths, how these change, and the Jacobian of that.
+"""Edges of flexes: lengths, velocities and Jacobian.
 
     length = |x2 - x1|,   velocity = u . (v2 - v1),   u = (x2 - x1) / length
 
-Rigid and interpolated flexes do not use their edges; they have zeros.
+Edges of rigid and interpolated flexes are not used; their values are zero.
 """
 
 from typing import NamedTuple
@@ -24,12 +24,12 @@ class Edges(NamedTuple):
     """Tables of all edges.
 
     Attributes:
-      flex: `[n]`.
-      vert: vertices at the ends, among those of all flexes, `[n, 2]`.
-      body: bodies at the ends, `[n, 2]`.
+      flex: flex of each edge, `[n]`.
+      vert: vertex ids of the ends, `[n, 2]`.
+      body: bodies of the ends, `[n, 2]`.
       used: the flex is not interpolated, `[n]`.
-      moving: neither is it rigid, `[n]`.
-      simple: both ends only slide, `[n]`.
+      moving: the flex is neither interpolated nor rigid, `[n]`.
+      simple: the bodies of both ends have slides only, `[n]`.
     """
 
     flex: np.ndarray
@@ -42,8 +42,9 @@ class Edges(NamedTuple):
 
 @derived
 def edges(s: Structure) -> Edges:
-    """The edges of all flexes."""
+    """Return the edges of all flexes."""
     flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
+    # Vertices of all flexes are numbered consecutively.
     vert = np.reshape(s.flex_edge, (-1, 2)) + s.flex_vertadr[flex][:, None]
     body = s.flex_vertbodyid[vert]
     simple = (s.body_simple[body] == SLIDERS_ONLY).all(axis=1)
@@ -52,7 +53,7 @@ def edges(s: Structure) -> Edges:
 
 
 class Entries(NamedTuple):
-    """Places of `flexedge_J` that have a number: edge and dof of each, `[n]`."""
+    """Nonzeros of `flexedge_J`: edge and dof of each, `[n]`."""
 
     edge: np.ndarray
     dof: np.ndarray
@@ -60,7 +61,8 @@ class Entries(NamedTuple):
 
 @derived
 def entries(s: Structure) -> Entries:
-    """The pattern of the Jacobian, edge by edge; edges that nothing measures have no entries."""
+    """Return the sparsity pattern of the Jacobian by edges; unmeasured ones have no entries."""
+    # Row by row, as MuJoCo stores the nonzeros.
     number = s.flexedge_J_rownnz
     edge = np.repeat(np.arange(s.nflexedge), number)
     before = np.repeat(np.cumsum(number) - number, number)
@@ -69,7 +71,7 @@ def entries(s: Structure) -> Entries:
 
 
 def edge_vectors(m: Model, xpos: Vec) -> tuple[Array, Vec]:
-    """Length of each edge, and its direction; zero where the edges are not used.
+    """Compute length and direction of each edge; the length is zero for unused edges.
 
     Args:
       m: model.
@@ -83,11 +85,12 @@ def edge_vectors(m: Model, xpos: Vec) -> tuple[Array, Vec]:
 
 
 def edge_jacobian(m: Model, d: Data, along: Vec) -> Array:
-    """The numbers of `flexedge_J`, `[nJfe, *W]`.
+    """Compute the nonzeros of `flexedge_J`, `[nJfe, *W]`.
 
-    J[e, i] = u . (velocity of x2 - velocity of x1 per unit speed of dof i)
+    J[e, i] = u . (velocity of x2 - velocity of x1 per unit velocity of dof i)
     """
     table, place = edges(m), entries(m)
+    # Velocity of both ends along the edge, per dof.
     axis = take(d.cdof, place.dof)
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid[place.dof]])
     u = take(along, place.edge)
@@ -98,13 +101,14 @@ def edge_jacobian(m: Model, d: Data, along: Vec) -> Array:
         here = moves[table.body[place.edge, k], place.dof]
         return axis.at(point - origin).dot(u) * column(here, u)
 
+    # Difference of the ends, padded to the stored size.
     numbers = speed(1) - speed(0)
     rest = m.nJfe - len(place.edge)
     return jnp.pad(numbers, [(0, rest)] + [(0, 0)] * (numbers.ndim - 1))
 
 
 def edge_velocity(m: Model, velocity: Vec, along: Vec) -> Array:
-    """How fast each edge grows `[nflexedge, *W]` [m/s], from the velocities of the vertices."""
+    """Compute the rate of each edge's length `[nflexedge, *W]` [m/s], from vertex velocities."""
     table = edges(m)
     first, last = (take(velocity, table.vert[:, k]) for k in range(2))
     speed = (last - first).dot(along)

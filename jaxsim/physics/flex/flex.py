@@ -1,7 +1,7 @@
-"""Where the vertices of flexes are in the world, and how long their edges.
+"""Positions of flex vertices in the world, and lengths of edges.
 
-MuJoCo's documentation, Modeling: Deformable objects. A vertex is fixed to a body, or a mean of the
-nodes of the cell that it is in, which are fixed to bodies.
+MuJoCo's documentation, Modeling: Deformable objects. A vertex is fixed to a body, or interpolated
+from the nodes of its cell, which are fixed to bodies.
 """
 
 import jax.numpy as jnp
@@ -24,7 +24,10 @@ from jaxsim.physics.stage import stage
     writes="flexvert_xpos flexelem_aabb flexedge_length flexedge_J",
 )
 def flex(m: Model, d: Data) -> Data:
-    """Vertices in the world, boxes around elements, lengths of edges and their Jacobian."""
+    """Compute vertices in the world, element bounding boxes, edge lengths and their Jacobian.
+
+    Corresponds to `mj_flex` in MuJoCo.
+    """
     if not m.nflex:
         return d
     xpos = spread(m, _fixed(d, m.flex_vertbodyid, m.flex_vert), nodes(m, d))
@@ -39,9 +42,10 @@ def flex(m: Model, d: Data) -> Data:
 
 @stage(reads="subtree_com cvel flexvert_xpos", writes="flexedge_velocity")
 def flex_velocity(m: Model, d: Data) -> Data:
-    """How fast the edges grow; zero where MuJoCo's Jacobian has no entries."""
+    """Compute edge velocities; zero where MuJoCo's Jacobian has no entries."""
     if not m.nflex:
         return d
+    # Project vertex velocities on the edges.
     _, along = edge_vectors(m, d.flexvert_xpos)
     speed = edge_velocity(m, vertex_velocity(m, d), along)
     measured = column(m.flexedge_J_rownnz > 0, speed)
@@ -49,29 +53,29 @@ def flex_velocity(m: Model, d: Data) -> Data:
 
 
 def nodes(m: Model, d: Data) -> Vec:
-    """Positions of the nodes of interpolated flexes, `[nflexnode, *W]`."""
+    """Return the positions of the nodes of interpolated flexes, `[nflexnode, *W]`."""
     return _with_inside(m, _fixed(d, m.flex_nodebodyid, m.flex_node))
 
 
 def node_velocity(m: Model, d: Data, xpos: Vec) -> Vec:
-    """Velocities of the nodes, which are at `xpos`, `[nflexnode, *W]` [m/s]."""
+    """Return the velocities of the nodes at `xpos`, `[nflexnode, *W]` [m/s]."""
     return _with_inside(m, _speed(m, d, m.flex_nodebodyid, xpos))
 
 
 def vertex_velocity(m: Model, d: Data) -> Vec:
-    """Velocities of the vertices that are fixed to bodies, `[nflexvert, *W]` [m/s]."""
+    """Return the velocities of the vertices that are fixed to bodies, `[nflexvert, *W]` [m/s]."""
     return _speed(m, d, m.flex_vertbodyid, d.flexvert_xpos)
 
 
 def spread(m: Model, fixed: Vec, node: Vec) -> Vec:
-    """What vertices have of their own `[nflexvert, *W]`, or of their nodes `[nflexnode, *W]`."""
+    """Combine values of fixed vertices `[nflexvert, *W]` with those interpolated from nodes."""
     parts = [fixed, *(_interpolated(m, group, node) for group in vertices(m))]
     return fixed if len(parts) == 1 else take(concat(parts), _order(m))
 
 
 @derived
 def _order(s: Structure) -> np.ndarray:
-    """[nflexvert]: where each vertex stands in the parts of `spread`."""
+    """Return the index of each vertex in the concatenated parts of `spread`, [nflexvert]."""
     order, first = np.arange(s.nflexvert), s.nflexvert
     for group in vertices(s):
         order[group.vert] = first + np.arange(len(group.vert))
@@ -80,7 +84,7 @@ def _order(s: Structure) -> np.ndarray:
 
 
 def _fixed(d: Data, body: np.ndarray, place: Vec) -> Vec:
-    """Points fixed to bodies; those without a body are anywhere."""
+    """Return points fixed to bodies; for those without a body the value is arbitrary."""
     body = np.maximum(body, 0)
     pos, quat = take((d.xpos, d.xquat), body)
     return pos + Quat(*quat.parts).rotate(place)
@@ -92,11 +96,13 @@ def _speed(m: Model, d: Data, body: np.ndarray, point: Vec) -> Vec:
 
 
 def _with_inside(m: Model, node: Vec) -> Vec:
-    """Nodes inside shells follow the walls."""
+    """Replace nodes inside shells by their interpolation from the walls."""
+    # Shells have nodes inside, which no body carries.
     table = inside(m)
     if not len(table.node):
         return node
 
+    # Weighted sum of the wall nodes, replacing the inside nodes.
     def follow(a: Array) -> Array:
         wall = take(a, table.wall.ravel()).reshape(*table.wall.shape, *a.shape[1:])
         moved = jnp.sum(column(table.share, a) * wall, axis=1)
@@ -108,7 +114,8 @@ def _with_inside(m: Model, node: Vec) -> Vec:
 
 
 def _interpolated(m: Model, group: Vertices, node: Vec) -> Vec:
-    """Vertices as means of the nodes of their cells."""
+    """Interpolate vertices from the nodes of their cells."""
+    # Local coordinates in the cell, and tensor-product shape functions.
     place = take(m.flex_vert0, group.vert)
     local = [
         jnp.clip(x * column(n, x) - column(c, x), 0, 1)
@@ -126,7 +133,7 @@ def _interpolated(m: Model, group: Vertices, node: Vec) -> Vec:
 
 @derived
 def _sections(s: Structure) -> np.ndarray:
-    """[nflex]: place of the first record of rods with twist, which may be of a box; -1: none."""
+    """Return the address of the first record of rods with twist, [nflex]; -1: none."""
     twisted = np.flatnonzero((s.flex_plasticadr >= 0) & (s.flex_dim == 1))
     place = np.full(s.nflex, -1)
     place[twisted] = s.flex_bendingadr[twisted] + 1
@@ -134,14 +141,16 @@ def _sections(s: Structure) -> np.ndarray:
 
 
 def _radius(m: Model, of_flex: np.ndarray) -> Array:
-    """How far elements reach from the line between their vertices; half the diagonal of a box.
+    """Return the distance by which elements extend from the line between their vertices.
 
-    The half sides of a box are in proportion to the square roots of the bending stiffnesses.
+    For a rod with a box section it is half the diagonal. The half sides are in proportion to the
+    square roots of the bending stiffnesses.
     """
     radius = take(m.flex_radius, of_flex)
     record = _sections(m)[of_flex]
     if (record < 0).all():
         return radius
+    # Half diagonal of the section from the ratio of its bending stiffnesses.
     weak, more, side = (take(m.flex_bending, np.maximum(record, 0) + k) for k in (4, 5, 9))
     box = column(record >= 0, side) & (side != 0)
     square = side * side * (2 + safe_divide(more, weak))
@@ -149,10 +158,11 @@ def _radius(m: Model, of_flex: np.ndarray) -> Array:
 
 
 def _boxes(m: Model, xpos: Vec) -> Array:
-    """Centers and half sizes of boxes around the elements `[nflexelem, 6, *W]`."""
+    """Compute centers and half sizes of boxes around the elements `[nflexelem, 6, *W]`."""
     corner, of_flex = corners(m)
     ends = [take(xpos, corner[:, k]) for k in range(4)]
     radius = _radius(m, of_flex)
+    # Minimum and maximum over the vertices of each element, enlarged by the radius.
     center, half = [], []
     for parts in zip(*(end.parts for end in ends), strict=True):
         low, high = parts[0], parts[0]

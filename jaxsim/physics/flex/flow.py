@@ -1,14 +1,14 @@
-"""Von Mises' rule: how much of a strain flows, so that what is left may be borne.
+"""Return mapping of von Mises plasticity: the part of an elastic strain that flows.
 
-MuJoCo's documentation, XML reference: flex/elasticity/yield; Simo and Hughes, Computational
-Inelasticity, chapter 3. Of an elastic strain E the equivalent strain is, with d its deviator,
+MuJoCo's documentation, XML reference: flex/elasticity/yield; Simo and Hughes, *Computational
+Inelasticity*, chapter 3. With d the deviator of an elastic strain E, the equivalent strain e is
 
     solids    e^2 = 2/3 d:d                        d flows
     planes    e^2 = 2/3 d:d + c tr(E)^2            E flows, where the area grows (tr(E) > 0)
               e^2 = 2/3 d:d                        d flows, elsewhere
 
-Where e is above y, a share 1 - y / e flows (radial return). A matrix is a list of rows of arrays
-`[n, *W]`: a tensor in orthonormal axes, or in axes of any kind with one index raised.
+If e exceeds the yield strain y, the fraction 1 - y / e flows (radial return). A matrix is a list of
+rows of arrays `[n, *W]`: a tensor in orthonormal axes, or in general axes with one index raised.
 """
 
 from collections.abc import Iterable
@@ -21,19 +21,21 @@ from jaxsim.math import safe_divide, safe_sqrt
 from jaxsim.physics.arrays.array import Array
 
 Matrix = list[list[Array]]
-TURNS = 24  # of Newton's method; far from a rest of equal sides it begins by halving the distance
+TURNS = 24  # Newton iterations; for strongly unequal edges the first ones only halve the distance
 
 
 def flow(E: Matrix, y: Array, thinning: float) -> tuple[Array, Array]:
-    """Which share flows, of what is left of E without a number on its diagonal, `[n, *W]` each.
+    """Return the fraction that flows, and the diagonal term of E that does not, `[n, *W]` each.
 
     Args:
       E: elastic strain.
-      y: the equivalent strain that is borne, `[n, *W]`.
+      y: yield strain, `[n, *W]`.
       thinning: c of planes.
     """
+    # Equivalent strain from the deviator; a growing plane adds its change of area.
     mean = trace(E) / len(E)
     square = 2 / 3 * (trace(product(E, E)) - len(E) * mean * mean)
+    # Planes: tr(E)^2 counts where the area grows.
     if len(E) == 2:
         grows = mean > 0
         square = square + jnp.where(grows, thinning * (2 * mean) ** 2, 0)
@@ -43,14 +45,16 @@ def flow(E: Matrix, y: Array, thinning: float) -> tuple[Array, Array]:
 
 
 def isochoric(A: Matrix) -> Array:
-    """x such that det(A + x 1) = 1 and A + x 1 is positive definite, `[n, *W]`.
+    """Return x such that det(A + x 1) = 1 and A + x 1 is positive definite, `[n, *W]`.
 
-    With D the deviator of A and t = x + tr(A) / 3 it is the largest root of
+    With D the deviator of A and t = x + tr(A) / 3, it is the largest root of
 
         t^3 - j t + det(D) - 1 = 0,   j = 1/2 tr(D D)
 
-    which Newton's method finds from above, 1 + 2 sqrt(j / 3). Its last step has the derivative.
+    to which Newton's method converges from above, starting at 1 + 2 sqrt(j / 3). The last step is
+    differentiable and gives the derivative of the root.
     """
+    # Deviator of A, with the invariants j and det(D).
     mean = trace(A) / 3
     D = [[a - mean if i == j else a for j, a in enumerate(row)] for i, row in enumerate(A)]
     j, rest = 0.5 * trace(product(D, D)), det(D) - 1
@@ -59,31 +63,33 @@ def isochoric(A: Matrix) -> Array:
         slope = 3 * t * t - j
         return t - safe_divide(t * (t * t - j) + rest, slope)
 
+    # Iterate without derivatives, then take one differentiable step with a fixed slope.
     fixed = lax.stop_gradient((j, rest))
     start = 1 + 2 * jnp.sqrt(fixed[0] / 3)
     t = lax.fori_loop(0, TURNS, lambda _, t: step(t, *fixed), start)
+    # Slope at the root, without derivative.
     slope = 3 * t * t - fixed[0]
     return t - safe_divide(t * (t * t - j) + rest, slope) - mean
 
 
 def product(A: Matrix, B: Matrix) -> Matrix:
-    """A B."""
+    """Compute A B."""
     span = range(len(A))
     return [[_sum(A[i][k] * B[k][j] for k in span) for j in span] for i in span]
 
 
 def trace(A: Matrix) -> Array:
-    """Sum of the diagonal."""
+    """Return the sum of the diagonal."""
     return _sum(A[i][i] for i in range(len(A)))
 
 
 def det(A: Matrix) -> Array:
-    """Determinant of a matrix of two or three rows."""
+    """Return the determinant of a matrix with two or three rows."""
     return _sum(a * c for a, c in zip(A[0], _cofactors(A)[0], strict=True))
 
 
 def inverse(A: Matrix) -> Matrix:
-    """A^-1."""
+    """Return A^-1, by cofactors."""
     cofactors, whole = _cofactors(A), det(A)
     return [[row[i] / whole for row in cofactors] for i in range(len(A))]
 
@@ -92,6 +98,7 @@ def _cofactors(A: Matrix) -> Matrix:
     if len(A) == 2:
         (a, b), (c, d) = A
         return [[d, -c], [-b, a]]
+    # Cofactors by cyclic index shifts.
     n = np.arange(3)
 
     def minor(i: int, j: int) -> Array:

@@ -1,6 +1,7 @@
-"""Passive forces of flexes: the sum of their laws.
+"""Passive forces of flexes: the sum of their elastic laws.
 
-MuJoCo's documentation, XML reference: flex/edge and flex/elasticity.
+MuJoCo's documentation, XML reference: flex/edge and flex/elasticity. Each law returns forces on
+points (`Push`); they are summed per point and body, and mapped to dofs once.
 """
 
 from typing import NamedTuple
@@ -25,9 +26,9 @@ LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces)
 
 
 class Forces(NamedTuple):
-    """Generalized forces `[nv, *W]`, or 0, and the frames that were found on the way, or None.
+    """Generalized forces `[nv, *W]`, or 0, and the frames of rods computed on the way, or None.
 
-    `whole` is that of springs and dampers together.
+    `whole` is the sum of springs and dampers.
     """
 
     spring: Array | float = 0.0
@@ -37,23 +38,27 @@ class Forces(NamedTuple):
 
 
 def flex_forces(m: Model, d: Data) -> Forces:
-    """Forces of the springs in flexes, and of their dampers."""
+    """Compute the forces of springs and dampers of flexes."""
     if not m.nflex or not m.nv:
         return Forces()
+    # Positions and velocities of all points, and rotations of elements.
     node = nodes(m, d)
     xpos = concat([d.flexvert_xpos, node])
     velocity = concat([vertex_velocity(m, d), node_velocity(m, d, node)])
     place = Place(xpos, velocity, turns(m, elements(m), xpos), d.plastic)
+    # Evaluate all laws, and map their forces to the dofs.
     pushes = [push for law in LAWS for push in law(m, place)]
     twisted = twist_forces(m, d, place)
     if twisted is not None:
         pushes.append(twisted.push)
     if not pushes:
         return Forces()
+    # Map point forces to dofs; torques of rods add directly.
     spring, damper, whole = generalized(m, d, pushes, place)
     if twisted is not None:
         spring, damper = spring + twisted.spring, damper + twisted.damper
         whole = whole + (twisted.spring + twisted.damper)
+    # Disable flags of springs and dampers.
     frames, off = None if twisted is None else twisted.frames, m.opt.disableflags
     if off & DisableBit.SPRING:
         return Forces(0.0, damper, damper, frames)

@@ -1,14 +1,17 @@
-"""Frames along rods with hinges for their twist, which are state.
+"""Reference frames along rods with twist hinges, which are state.
 
-Bergou et al., "Discrete elastic rods", 2008. An edge has a tangent t and, across it, a reference
-direction u; its material has turned from u about t by the angle theta of its hinge. From step to
-step u is carried along without a turn about t (time-parallel transport), so `d.plastic` has t and u
-of each edge as they were when the last step began, and then of each inner vertex the angle m from
-the first edge's u, carried to the second edge, to that one's own, which may pass pi.
+Discrete elastic rods: Bergou et al., *Discrete elastic rods*, 2008. An edge has a tangent t and,
+perpendicular to it, a reference direction u; the material frame is u rotated about t by the angle
+theta of the edge's hinge. From step to step u is parallel-transported without rotation about t
+(time-parallel transport). Therefore `d.plastic` stores t and u of each edge at the start of the
+last step, and for each inner vertex the reference twist m: the angle from the first edge's u,
+space-parallel transported to the second edge, to the second edge's own u. It may exceed pi.
 
-Frames that are zero have not begun. They start from that before them along the rod, the first
-from the rest pose. An edge whose two vertices are on one body is clamped: it has no hinge, and
-its u is fixed to the body, as it is in the rest pose.
+Stored frames that are zero are uninitialized. They are transported from the previous edge of the
+rod, and on its first edge from the rest pose. An edge with both vertices on one body is clamped: it
+has no hinge, and its u is fixed to the body, as in the rest pose.
+
+Names: `carried` is parallel transport, `turned` a rotation about t, `across` the direction u.
 """
 
 from typing import NamedTuple
@@ -28,23 +31,23 @@ from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.kinematics import kinematics
 
-BEGUN = 0.25  # squared length below which a stored direction has not begun
-STEEP = 0.5  # of a tangent's y, from which on z takes the place of y
+BEGUN = 0.25  # squared length below which a stored direction counts as uninitialized
+STEEP = 0.5  # |t.y| from which the z axis is used instead of y
 
 
 class Chains(NamedTuple):
-    """Edges and inner vertices of all rods with hinges for their twist, rod after rod.
+    """Edges and inner vertices of all rods with twist hinges, rod after rod.
 
     Attributes:
-      vert: ends of each edge, among the vertices of all flexes, `[n, 2]`.
-      flex: of each edge `[n]`.
-      dof: of its hinge; -1: clamped, `[n]`.
-      body: of its first vertex, `[n]`.
-      first: whether a rod begins with it `[n]`.
-      adr: place of its t and u in the plastic state, `[n]`.
+      vert: vertex ids of the ends of each edge, `[n, 2]`.
+      flex: flex of each edge, `[n]`.
+      dof: dof of its hinge; -1: clamped, `[n]`.
+      body: body of its first vertex, `[n]`.
+      first: True for the first edge of a rod, `[n]`.
+      adr: address of its t and u in the plastic state, `[n]`.
       pair: edges before and after each inner vertex, `[k, 2]`.
-      record: place of its numbers in `flex_bending`, `[k]`.
-      angle: place of its m in the plastic state, `[k]`.
+      record: address of its numbers in `flex_bending`, `[k]`.
+      angle: address of its m in the plastic state, `[k]`.
     """
 
     vert: np.ndarray
@@ -60,17 +63,20 @@ class Chains(NamedTuple):
 
 @derived
 def chains(s: Structure) -> Chains:
-    """The rods of the model with hinges for their twist."""
+    """Return the rods of the model with twist hinges."""
     none = np.zeros(0, int)
+    # Concatenate the edges and inner vertices of all rods.
     edges = [(np.zeros((0, 2), int), none, none, none, none > 0, none)]
     vertices = [(np.zeros((0, 2), int), none, none)]
     before = 0
     for f in np.flatnonzero((s.flex_plasticadr >= 0) & (s.flex_dim == 1)):
+        # Rows of rod_vert are inner vertices; the chain has one vertex more at each end.
         row = np.flatnonzero(s.rod_flexid == f)
         n = len(row) + 1
         chain = np.append(s.rod_vert[row, 0], s.rod_vert[row[-1], 1:3]) + s.flex_vertadr[f]
         vert = np.stack([chain[:-1], chain[1:]], axis=1)
         body = s.flex_vertbodyid[vert]
+        # The first edge has a hinge if its vertices are on different bodies.
         free = body[0, 0] != body[0, 1]
         dof = np.append(s.rod_dof[row[0]] - 1 if free else -1, s.rod_dof[row])
         start, edge = s.flex_plasticadr[f], np.arange(n)
@@ -83,7 +89,7 @@ def chains(s: Structure) -> Chains:
 
 
 class Frames(NamedTuple):
-    """Directions and angles that are carried along, `[n, *W]` and `[k, *W]`."""
+    """Reference frames: t and u of each edge `[n, *W]`, and m of each inner vertex `[k, *W]`."""
 
     tangent: Vec
     across: Vec
@@ -91,7 +97,7 @@ class Frames(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Frames of the rest pose, edges there, and orientations of the bodies of `Chains.body`."""
+    """Rest pose: edge vectors, frames, and orientations of the bodies `Chains.body`."""
 
     edge: Vec
     tangent: Vec
@@ -100,38 +106,44 @@ class Rest(NamedTuple):
 
 
 def carried(before: Vec, after: Vec, u: Vec) -> Vec:
-    """Turns u with the smallest rotation from one unit vector to another."""
-    share = safe_divide(after.dot(u), 1 + before.dot(after))  # opposite ones: u is across both
+    """Parallel-transport u by the smallest rotation from one unit vector to another."""
+    # for opposite vectors u is perpendicular to both
+    share = safe_divide(after.dot(u), 1 + before.dot(after))
     return u - (before + after).scale(share)
 
 
 def turned(u: Vec, t: Vec, angle: Array) -> Vec:
-    """u, which is across the unit vector t, turned about it."""
+    """Rotate u, which is perpendicular to the unit vector t, about t."""
     return u.scale(jnp.cos(angle)) + t.cross(u).scale(jnp.sin(angle))
 
 
 def moved(frames: Frames, tangent: Vec, table: Chains) -> Frames:
-    """The frames carried to other tangents."""
+    """Transport the frames to other tangents."""
+    # Time-parallel transport, orthonormalized.
     across = carried(frames.tangent, tangent, frames.across)
     across = (across - tangent.scale(tangent.dot(across))).normalize()
+    # Reference twist: change of the angle between the transported frame and the edge's own.
     first, second = table.pair.T
     t = take(tangent, second)
     own = turned(carried(take(tangent, first), t, take(across, first)), t, frames.angle)
     other = take(across, second)
+    # Signed angle between both frames about the tangent.
     more = safe_atan2(own.cross(other).dot(t), own.dot(other))
     return Frames(tangent, across, frames.angle + more)
 
 
 def stored(m: Model, d: Data, tangent: Vec, pose: Rest) -> Frames:
-    """The frames of the last step; where there are none, those that begin at these tangents."""
+    """Return the frames of the last step; uninitialized ones start at these tangents."""
     table = chains(m)
     old, across = (Vec(*(take(d.plastic, table.adr + k + i) for i in range(3))) for k in (0, 3))
+    # Clamped edges follow their body; others are transported from the stored frame.
     begun = (old.dot(old) > BEGUN) & (across.dot(across) > BEGUN)
     fixed = column(table.dof < 0, begun)
     here = take(d.xquat, table.body) * pose.quat.conj
     with_body = here.rotate(pose.across)
     begin = select(fixed, with_body, carried(pose.tangent, tangent, pose.across))
     own = select(fixed, with_body, carried(old, tangent, across))
+    # Uninitialized frames are propagated from the edge before.
     known = begun | fixed | column(table.first, begun)
     start = select(begun | fixed, own, begin)
     along = propagated(start, tangent, known)
@@ -143,8 +155,9 @@ def stored(m: Model, d: Data, tangent: Vec, pose: Rest) -> Frames:
 
 
 def propagated(start: Vec, tangent: Vec, known: Array) -> Vec:
-    """Directions across the edges: those that are known, others from the edge before."""
+    """Return directions u of all edges: known ones, others transported from the previous edge."""
 
+    # Sequential along the chain: each edge uses the frame of its predecessor.
     def step(last: tuple[Vec, Vec], edge: tuple) -> tuple:
         own, t, here = edge
         across = select(here, own, carried(last[0], t, last[1]))
@@ -155,11 +168,12 @@ def propagated(start: Vec, tangent: Vec, known: Array) -> Vec:
 
 
 def rest(m: Model, d: Data) -> Rest:
-    """The frames with which the rods were made: those of qpos0.
+    """Return the frames of the rest pose: those of qpos0.
 
-    `[n, 1]` where all worlds have one model.
+    Shape `[n, 1]` where all worlds share one model.
     """
     table = chains(m)
+    # Kinematics at the reference configuration.
     start = start_state(m)
     given = {n: start[n] for n in ("qpos", "mocap_pos", "mocap_quat") if n in start}
     worlds = d.qpos.shape[1:]
@@ -167,14 +181,16 @@ def rest(m: Model, d: Data) -> Rest:
         worlds = (1,)
     given = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(a), *worlds)), given)
     pose = kinematics(m, d.replace(**given))
+    # Edge vectors and tangents at the reference configuration.
     body = np.maximum(m.flex_vertbodyid, 0)
     pos, quat = take((pose.xpos, pose.xquat), body)
     x = pos + quat.rotate(m.flex_vert)
     edge = take(x, table.vert[:, 1]) - take(x, table.vert[:, 0])
+    # Frame of each rod's first edge, transported along the rod.
     tangent = edge.normalize()
     of_body = take(pose.xquat, table.body)
     start = of_body.rotate(_across(of_body.conj.rotate(tangent)))
-    # a box whose first side is the short one begins with the other axis
+    # A box section whose first side is the shorter starts with the other axis.
     side = jnp.broadcast_to(take(m.flex_bending, first_record(m) + 9), start.x.shape)
     start = select(side < 0, tangent.cross(start), start)
     across = propagated(start, tangent, jnp.broadcast_to(column(table.first, side), side.shape))
@@ -182,7 +198,7 @@ def rest(m: Model, d: Data) -> Rest:
 
 
 def _across(t: Vec) -> Vec:
-    """A unit vector across t: along y, or along z where t is steep."""
+    """Return a unit vector perpendicular to t: along y, or along z where t is close to y."""
     zero, one = jnp.zeros_like(t.x), jnp.ones_like(t.x)
     axis = select(jnp.abs(t.y) < STEEP, Vec(zero, one, zero), Vec(zero, zero, one))
     return (axis - t.scale(axis.dot(t))).normalize()
@@ -190,16 +206,16 @@ def _across(t: Vec) -> Vec:
 
 @derived
 def first_record(s: Structure) -> np.ndarray:
-    """[n]: a record of the rod that each edge is of."""
+    """Return one record address of each edge's rod, [n]."""
     table = chains(s)
     of_rod = dict(zip(table.flex[table.pair[:, 0]], table.record, strict=True))
     return np.array([of_rod[f] for f in table.flex], int)
 
 
 def next_frames(m: Model, d: Data) -> Array:
-    """The plastic state with the frames of where a step began, `[nplastic, *W]`.
+    """Return the plastic state with the frames of the step's start, `[nplastic, *W]`.
 
-    The forces of the rods have found these; they are found here if there were no forces.
+    They are those computed with the forces of the rods, or are recomputed if there were none.
     """
     table = chains(m)
     if not len(table.flex):
@@ -208,6 +224,7 @@ def next_frames(m: Model, d: Data) -> Array:
     if new is None:
         tangent = tangents(d.flexvert_xpos, table)
         new = moved(stored(m, d, tangent, rest(m, d)), tangent, table)
+    # Overwrite the frames in the plastic state.
     order = np.arange(m.nplastic)
     adr = np.concatenate([*(table.adr + k for k in range(6)), table.angle])
     order[adr] = m.nplastic + np.arange(len(adr))
@@ -215,5 +232,5 @@ def next_frames(m: Model, d: Data) -> Array:
 
 
 def tangents(xpos: Vec, table: Chains) -> Vec:
-    """Unit vectors along the edges, of vertices of all flexes `[nflexvert, *W]`."""
+    """Return unit vectors along the edges, from the vertices of all flexes `[nflexvert, *W]`."""
     return (take(xpos, table.vert[:, 1]) - take(xpos, table.vert[:, 0])).normalize()

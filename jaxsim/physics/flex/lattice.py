@@ -1,10 +1,10 @@
-"""Interpolated flexes: their lattice of nodes, its cells and walls, and shape functions.
+"""Interpolated flexes: lattice of nodes, cells and walls, and shape functions.
 
-Along one axis of a cell, at s in [0, 1], the nodes have the shares of Lagrange's polynomials:
+Along one axis of a cell, at s in [0, 1], the nodes have Lagrange shape functions:
 
     order 1: 1 - s, s        order 2: (1 - s)(1 - 2 s), 4 s (1 - s), s (2 s - 1)
 
-In three dimensions they are multiplied. Nodes are numbered with z running fastest.
+In three dimensions they are tensor products. The z index of the nodes runs fastest.
 """
 
 from typing import NamedTuple
@@ -18,19 +18,19 @@ ORDERS = (1, 2)
 
 
 def shape(s: Array | float, order: int) -> list:
-    """Shares of the nodes along one axis."""
+    """Return the shape functions along one axis."""
     if order == 1:
         return [1 - s, s]
     return [(1 - s) * (1 - 2 * s), 4 * s * (1 - s), s * (2 * s - 1)]
 
 
 def slope(s: float, order: int) -> np.ndarray:
-    """Their derivatives, at a constant s."""
+    """Return the derivatives of the shape functions, at a constant s."""
     return np.array([-1.0, 1.0] if order == 1 else [4 * s - 3, 4 - 8 * s, 4 * s - 1])
 
 
 def lattice(s: Structure, f: int | np.integer) -> tuple[int, np.ndarray]:
-    """Order of the interpolation of a flex, and nodes along each axis."""
+    """Return the interpolation order of a flex, and the number of nodes along each axis."""
     order = abs(int(s.flex_interp[f]))
     return order, order * np.asarray(s.flex_cellnum[f]) + 1
 
@@ -39,11 +39,11 @@ class Vertices(NamedTuple):
     """Vertices that are interpolated with one order.
 
     Attributes:
-      order: of the interpolation.
-      vert: `[n]`.
-      cell: place of each vertex's cell along the axes, `[n, 3]`.
-      cells: along the axes, `[n, 3]`.
-      node: nodes of the cell, among those of all flexes, `[n, (order + 1)^3]`.
+      order: interpolation order.
+      vert: vertex ids, `[n]`.
+      cell: index of each vertex's cell along the axes, `[n, 3]`.
+      cells: number of cells along the axes, `[n, 3]`.
+      node: node ids of the cell, `[n, (order + 1)^3]`.
     """
 
     order: int
@@ -55,8 +55,9 @@ class Vertices(NamedTuple):
 
 @derived
 def vertices(s: Structure) -> list[Vertices]:
-    """The interpolated vertices of the model, by order."""
+    """Return the interpolated vertices of the model, by order."""
     out = []
+    # One group per order, with the flexes concatenated.
     for order in ORDERS:
         parts = [_vertices(s, f) for f in np.flatnonzero(np.abs(s.flex_interp) == order)]
         if parts:
@@ -68,6 +69,7 @@ def _vertices(s: Structure, f: int | np.integer) -> tuple[np.ndarray, ...]:
     order, size = lattice(s, f)
     vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     count = np.asarray(s.flex_cellnum[f])
+    # Cell of each vertex, and the nodes of that cell.
     cell = np.stack(np.unravel_index(s.flex_vertcell[vert], tuple(count)), axis=1)
     return vert, cell, np.tile(count, (len(vert), 1)), _cell_nodes(s, f, cell, order, size)
 
@@ -75,7 +77,8 @@ def _vertices(s: Structure, f: int | np.integer) -> tuple[np.ndarray, ...]:
 def _cell_nodes(
     s: Structure, f: int | np.integer, cell: np.ndarray, order: int, size: np.ndarray
 ) -> np.ndarray:
-    """Nodes of cells `[n, 3]`: `[n, (order + 1)^3]`."""
+    """Return the nodes of cells `[n, 3]`: `[n, (order + 1)^3]`."""
+    # Offsets within the cell, scaled by the order.
     local = np.indices((order + 1,) * 3).reshape(3, -1).T
     place = order * cell[:, None] + local
     return s.flex_nodeadr[f] + place @ np.array([size[1] * size[2], size[2], 1])
@@ -85,12 +88,12 @@ class Elements(NamedTuple):
     """Cells of solids, or outer walls of shells, with interpolation of one order.
 
     Attributes:
-      order: of the interpolation.
-      solid: cells, not walls.
-      flex: `[n]`.
-      number: of the element within its flex, `[n]`.
-      axis: that a wall is normal to; of cells -1, `[n]`.
-      node: its nodes, among those of all flexes, `[n, k]`.
+      order: interpolation order.
+      solid: True for cells, False for walls.
+      flex: flex of each element, `[n]`.
+      number: index of the element within its flex, `[n]`.
+      axis: axis normal to a wall; -1 for cells, `[n]`.
+      node: node ids, `[n, k]`.
     """
 
     order: int
@@ -101,16 +104,17 @@ class Elements(NamedTuple):
     node: np.ndarray
 
     def some(self, which: np.ndarray) -> "Elements":
-        """Some of them."""
+        """Return a subset."""
         return Elements(self.order, self.solid, *(a[which] for a in self[2:]))
 
 
 @derived
 def elements(s: Structure) -> list[Elements]:
-    """The elements of all interpolated flexes that move, by order, cells first."""
+    """Return the elements of all interpolated flexes that move, by order, cells first."""
     moving = np.flatnonzero((s.flex_interp != 0) & ~np.asarray(s.flex_rigid, bool))
     found = [_walls(s, f) if s.flex_interp[f] < 0 else _cells(s, f) for f in moving]
     out = []
+    # One group per order and kind.
     for kind in sorted({(e.order, not e.solid) for e in found}):
         same = [e[2:] for e in found if (e.order, not e.solid) == kind]
         joined = (np.concatenate(t) for t in zip(*same, strict=True))
@@ -127,15 +131,20 @@ def _cells(s: Structure, f: int | np.integer) -> Elements:
 
 
 def _walls(s: Structure, f: int | np.integer) -> Elements:
-    """Numbered by axis, side and cell; in a wall the axis after the normal one is the slower."""
+    """Return the walls of a shell, ordered by axis, side and cell.
+
+    Within a wall the axis after the normal one is the slower.
+    """
     order, size = lattice(s, f)
     count = np.asarray(s.flex_cellnum[f])
     stride = np.array([size[1] * size[2], size[2], 1])
     axes, nodes = [], []
+    # Six sides; each is a grid of cells of two axes.
     for axis in range(3):
         slow, fast = (axis + 1) % 3, (axis + 2) % 3
         side, i, j = np.indices((2, count[slow], count[fast])).reshape(3, -1)
         local = np.indices((order + 1,) * 2).reshape(2, -1)
+        # Node index from side, cell and position within the cell.
         node = (side * (size[axis] - 1) * stride[axis])[:, None]
         node = node + (order * i[:, None] + local[0]) * stride[slow]
         node = node + (order * j[:, None] + local[1]) * stride[fast]
@@ -147,14 +156,15 @@ def _walls(s: Structure, f: int | np.integer) -> Elements:
 
 
 def middle(order: int, solid: bool) -> np.ndarray:
-    """Derivatives by each local coordinate of the shares at the middle, `[3 or 2, k]`."""
+    """Return shape function derivatives at the midpoint by local coordinate, `[3 or 2, k]`."""
     return derivatives((0.5,) * (3 if solid else 2), order)
 
 
 def derivatives(place: tuple[float, ...], order: int) -> np.ndarray:
-    """Derivatives of the shares by each local coordinate at a constant place, `[dim, k]`."""
+    """Return shape function derivatives by local coordinate at a constant point, `[dim, k]`."""
     value = [np.array(shape(x, order)) for x in place]
     grad = [slope(x, order) for x in place]
+    # Product rule: the derivative along one axis, values along the others.
     rows = []
     for axis in range(len(place)):
         row = np.ones(1)
@@ -165,12 +175,12 @@ def derivatives(place: tuple[float, ...], order: int) -> np.ndarray:
 
 
 class Inside(NamedTuple):
-    """Nodes inside shells, which follow the walls.
+    """Nodes inside shells, which are interpolated from the walls.
 
     Attributes:
-      node: `[n]`.
-      wall: nodes on the walls that each follows, `[n, 26]`.
-      share: of each of them, `[n, 26]`.
+      node: node ids, `[n]`.
+      wall: nodes on the walls from which each is interpolated, `[n, 26]`.
+      share: their weights, `[n, 26]`.
     """
 
     node: np.ndarray
@@ -180,11 +190,11 @@ class Inside(NamedTuple):
 
 @derived
 def inside(s: Structure) -> Inside:
-    """The nodes inside the shells of the model, by transfinite interpolation.
+    """Return the nodes inside the shells of the model, by transfinite interpolation.
 
-    With (s, t, u) in [0, 1] the place of the node, P_s the linear interpolation between the two
-    walls across the first axis, and so on (Gordon and Hall, "Construction of curvilinear
-    co-ordinate systems", 1973):
+    With (s, t, u) in [0, 1] the coordinates of the node, and P_s the linear interpolation between
+    the two walls across the first axis, and so on (Gordon and Hall, *Construction of curvilinear
+    co-ordinate systems*, 1973):
 
         x = (1 - (1 - P_s)(1 - P_t)(1 - P_u)) x
     """
@@ -194,14 +204,16 @@ def inside(s: Structure) -> Inside:
 
 
 def _inside(s: Structure, f: int | np.integer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    # Interior lattice points.
     _, size = lattice(s, f)
     stride = np.array([size[1] * size[2], size[2], 1])
     place = np.indices(tuple(np.maximum(size - 2, 0))).reshape(3, -1).T + 1
-    # each axis: stay, or go to the lower or the upper wall
+    # Each axis: keep the coordinate, or project to the lower or upper wall.
     going = [g for g in np.ndindex(3, 3, 3) if any(g)]
     wall = np.zeros((len(place), len(going)), int)
     share = np.zeros((len(place), len(going)))
     for k, g in enumerate(going):
+        # The weight is a product of linear weights, with the sign of the inclusion-exclusion.
         there, weight = place.copy(), -np.ones(len(place))
         for axis, to in enumerate(g):
             if to:

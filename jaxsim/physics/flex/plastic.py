@@ -1,13 +1,14 @@
-"""Elements of flexes that yield: what they add to the rest, and how a step moves that.
+"""Plasticity of flexes: update of the plastic state by a return mapping.
 
 MuJoCo's documentation, XML reference: flex/elasticity/yield. Elements and cells flow by von Mises'
-rule (flow.py). The numbers in `d.plastic` say how the rest has changed:
+criterion (flow.py), hinges by a bound on the fold. `d.plastic` stores the change of the rest shape:
 
-    triangles, tetrahedra   what is added to the squared length at rest of each edge
-    cells, walls            a strain in the axes of the rest pose: diagonal, then twice the others
-    hinges of shells        what is added to the part c of the quadratic form (bend.py)
+    triangles, tetrahedra   added to the squared rest length of each edge
+    cells, walls            a strain in the rest axes: diagonal, then twice the other entries
+    hinges of shells        added to the coefficient c of the quadratic form (bend.py)
 
-The configuration at the end of a step is that to first order, x + h J qvel, as MuJoCo has it.
+As in MuJoCo the strain is evaluated at the configuration at the end of the step to first order, x +
+h J qvel.
 """
 
 import jax.numpy as jnp
@@ -28,20 +29,21 @@ from jaxsim.physics.flex.lattice import elements
 from jaxsim.physics.flex.push import corners, yielded_numbers
 from jaxsim.physics.flex.stretch import Simplices, simplices
 
-THICKNESS = 6  # where a shell that yields in bending keeps it, in flex_stiffness
-STEEPEST = 1.3  # rad, by which a hinge is folded at rest at most
-MOST = 0.35  # size of the strain at rest of a cell or wall, at most
+THICKNESS = 6  # offset in flex_stiffness of the thickness of a shell that yields in bending
+STEEPEST = 1.3  # largest rest angle of a hinge [rad]
+MOST = 0.35  # largest norm of the plastic strain of a cell or wall
 
-# c of flow.py
+# Coefficient c of flow.py.
 THIN_ELEMENT, THIN_WALL = 1.0, 0.25
-# the edge of an element between its vertices i + 1 and j + 1, or from its first to i + 1
+# Edge of an element between its vertices i + 1 and j + 1; on the diagonal from the first to i + 1.
 BETWEEN = {3: ((2, 0), (0, 1)), 6: ((0, 1, 5), (1, 2, 3), (5, 3, 4))}
 
 Found = tuple[np.ndarray, list[Array]]
 
 
 def yielded_elements(m: Model, d: Data, qvel: Array) -> list[Found]:
-    """Addresses in the plastic state, and the numbers there after a step along `qvel`."""
+    """Return addresses in the plastic state, and the values there after a step along `qvel`."""
+    # Rotations are needed for cells only.
     table = _yielding(m)
     if not table:
         return []
@@ -60,14 +62,15 @@ def yielded_elements(m: Model, d: Data, qvel: Array) -> list[Found]:
 
 @derived
 def _yielding(s: Structure) -> list:
-    """The groups of elements, cells, and hinges of which some yield."""
+    """Return the groups of elements, cells and hinges that can yield."""
     groups = [*simplices(s), *springs(s), hinges(s)]
     some = [group.some(np.flatnonzero(group.plastic >= 0)) for group in groups]
     return [group for group in some if len(group.plastic)]
 
 
 def _end(m: Model, d: Data, qvel: Array) -> Vec:
-    """Where vertices and nodes are at the end of a step, `[npoint, *W]`."""
+    """Return vertices and nodes at the end of a step, `[npoint, *W]`."""
+    # Velocities at the end of the step from the new qvel.
     h = m.opt.timestep
     d = d.replace(cvel=moving_sums(m, d.cdof.scale(qvel)))
     node = nodes(m, d)
@@ -80,19 +83,23 @@ def _threshold(m: Model, flex: np.ndarray, kind: int) -> Array:
 
 
 def _elements(m: Model, d: Data, group: Simplices, xpos: Vec) -> Found:
-    """Triangles and tetrahedra, whose strain is that of the squared lengths of their edges.
+    """Update triangles and tetrahedra, whose strain is that of their squared edge lengths.
 
-    Half the change of these is the strain in the axes of the edges from the first vertex, and their
-    own squares are its metric. Tetrahedra flow at constant volume.
+    In the basis of the edges from the first vertex, the metric is given by the squared rest
+    lengths, and the Green strain by half their change. Tetrahedra flow at constant volume.
     """
     k = group.edge.shape[1]
+    # Current and rest lengths of each element's edges.
     vert = np.reshape(m.flex_edge, (-1, 2)) + m.flex_vertadr[_flex_of_edges(m)][:, None]
+    # Change of the squared edge lengths relative to the plastic rest lengths.
     rest = [_squares(take(m.flexedge_length0, group.edge[:, i])) for i in range(k)]
     ends = [corners(xpos, vert[group.edge[:, i]]) for i in range(k)]
     old = yielded_numbers(d.plastic, group.plastic, k)
     s = [(b - a).dot(b - a) - square - p for (a, b), square, p in zip(ends, rest, old, strict=True)]
+    # Strain tensor with one index raised by the inverse metric.
     back = inverse(_metric(rest))
     strain = [[0.5 * a for a in row] for row in product(back, _metric(s))]
+    # Radial return, then rescaling to constant volume for tetrahedra.
     share, mean = flow(strain, _threshold(m, group.flex, 0), THIN_ELEMENT)
     new = [p + share * (a - 2 * mean * square) for p, a, square in zip(old, s, rest, strict=True)]
     if k == 6:
@@ -104,7 +111,8 @@ def _elements(m: Model, d: Data, group: Simplices, xpos: Vec) -> Found:
 
 
 def _metric(x: list[Array]) -> Matrix:
-    """Products of the edges from the first vertex, from the squared lengths of all edges."""
+    """Compute dot products of the edges from the first vertex, from all squared edge lengths."""
+    # Law of cosines from squared lengths.
     between = BETWEEN[len(x)]
     own = [x[between[i][i]] for i in range(len(between))]
     span = range(len(own))
@@ -124,40 +132,47 @@ def _flex_of_edges(s: Structure) -> np.ndarray:
 
 
 def _cells(m: Model, d: Data, group: Springs, xpos: Vec, turn: Quat | None) -> Found:
-    """Cells and walls, by the strain at their middle."""
+    """Update cells and walls, by the strain at their midpoint."""
     count = 6 if group.element.solid else 3
+    # Elastic strain: total minus plastic.
     old = yielded_numbers(d.plastic, group.plastic, count)
     assert turn is not None  # there are elements
     now = strains(m, group.element, xpos, take(turn, group.place))
     P = strain_matrix(old)
     span = range(len(P))
+    # Elastic strain, radial return, then a bound on the norm of the plastic strain.
     E = [[now[i][j] - P[i][j] for j in span] for i in span]
     share, mean = flow(E, _threshold(m, group.element.flex, 0), THIN_WALL)
     P = [[P[i][j] + share * (E[i][j] - mean * float(i == j)) for j in span] for i in span]
     size = safe_sqrt(trace(product(P, P)))
     scale = jnp.where((share > 0) & (size > MOST), safe_divide(MOST, size), 1)
+    # Back to engineering strain.
     above = [(i, j) for i in span for j in span if i < j]
     new = [P[i][i] * scale for i in span] + [2 * P[i][j] * scale for i, j in above]
     return np.concatenate([group.plastic + i for i in range(count)]), new
 
 
 def _hinges(m: Model, d: Data, group: Hinges, xpos: Vec) -> Found:
-    """Hinges of shells, by the angle a of their fold and that at rest a0.
+    """Update hinges of shells, by the fold angle a and its rest value a0.
 
         tan(a) = (L / l) tan(fold),   tan(a0) = -(c + b) L / B,   |a - a0| <= 2 y / t (A1 + A2) / L
 
-    with the lengths l of the edge now and L at rest, the areas A of the triangles now, and the
-    numbers B between the vertices across the edge, c, and b in the plastic state.
+    l is the length of the edge and L its rest length, A are the areas of the triangles, t is the
+    thickness, B the coefficient between the vertices across the edge, c that of the volume, and b
+    the plastic state.
     """
+    # Current fold angle from the normals of both triangles.
     x = corners(xpos, group.vert)
     edge = x[1] - x[0]
     first, second = edge.cross(x[2] - x[0]), (x[3] - x[0]).cross(edge)
     rest = take(m.flexedge_length0, group.edge)
     fold = safe_atan2(second.cross(first).dot(edge) * rest, first.dot(second) * edge.dot(edge))
+    # Rest angle from the stored coefficients.
     (old,) = yielded_numbers(d.plastic, group.plastic, 1)
     B, c = (take(m.flex_bending, group.first + k) for k in (ACROSS, CURVED))
     slope = -safe_divide(B, rest)
     at_rest = jnp.arctan(safe_divide(c + old, slope))
+    # Return the angle to the elastic range, and store it as a change of c.
     area = 0.5 * (first.norm() + second.norm())
     thickness = take(m.flex_stiffness, m.flex_stiffnessadr[group.flex] + THICKNESS)
     y = _threshold(m, group.flex, 1)

@@ -1,6 +1,11 @@
-"""Forces on the points of flexes, and the generalized forces that they make.
+"""Forces on the points of flexes, and their generalized forces.
 
-A point is a vertex that is fixed to a body, or a node of an interpolated flex: vertices first.
+A point is a vertex that is fixed to a body, or a node of an interpolated flex; vertices come first.
+An elastic law returns forces on points (`Push`), stiffness matrices between the points of an
+element (`Block`), or matrices between hinges (`HingeBlock`). Generalized forces are summed by point
+and by body before they are mapped to dofs with J' (`wrench_force`). `slopes`, `products` and
+`resistance` build Gauss-Newton matrices and Rayleigh dampers from a law's strains by automatic
+differentiation.
 """
 
 from collections.abc import Callable
@@ -25,7 +30,7 @@ class Push(NamedTuple):
     """Forces of one law.
 
     Attributes:
-      point: on which each acts, `[n]`.
+      point: point on which each acts, `[n]`.
       spring, damper: in the world `[n, *W]` [N].
     """
 
@@ -37,14 +42,14 @@ class Push(NamedTuple):
 class Block(NamedTuple):
     """Stiffness of elements: minus the derivative of forces by displacements.
 
-    Matrices are `[n, 3 k, 3 k, *W]`, symmetric, not below zero; the axes of a point side by side.
+    Matrices are `[n, 3 k, 3 k, *W]`, symmetric, positive semidefinite, ordered by point, then axis.
 
     Attributes:
-      flex: of each element `[n]`.
+      flex: flex of each element `[n]`.
       point: its points `[n, k]`.
-      matrix: of springs.
-      damper: of dampers, but for the number of the flex; None: the same.
-      turning: of springs, only for the inertia of a step; None: none.
+      matrix: stiffness of springs.
+      damper: matrix of dampers, without the flex's coefficient; None: as `matrix`.
+      turning: stiffness of springs that counts only for the inertia of a step; None: none.
     """
 
     flex: np.ndarray
@@ -55,13 +60,13 @@ class Block(NamedTuple):
 
 
 class HingeBlock(NamedTuple):
-    """The same of hinges, for pairs of them.
+    """Stiffness of pairs of hinges.
 
     Attributes:
-      flex: of each pair `[n]`.
-      dof: of its hinges `[n, 2]`; -1: none.
-      matrix: of springs `[n, 2, 2, *W]`.
-      damper: of dampers, likewise.
+      flex: flex of each pair `[n]`.
+      dof: dofs of its hinges `[n, 2]`; -1: none.
+      matrix: stiffness of springs `[n, 2, 2, *W]`.
+      damper: matrix of dampers `[n, 2, 2, *W]`.
     """
 
     flex: np.ndarray
@@ -71,12 +76,12 @@ class HingeBlock(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where all points are, vertices first, then nodes.
+    """State of all points, vertices first, then nodes.
 
     Attributes:
       xpos, velocity: in the world `[npoint, *W]`.
-      turn: of all elements of interpolated flexes, see `cell.turns`; None: there are none.
-      plastic: the plastic state `[nplastic, *W]`.
+      turn: rotations of all elements of interpolated flexes, see `cell.turns`; None: no elements.
+      plastic: plastic state `[nplastic, *W]`.
     """
 
     xpos: Vec
@@ -86,7 +91,8 @@ class Place(NamedTuple):
 
 
 def yielded_numbers(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
-    """Numbers of the plastic state at `adr` and after it, each `[n, *W]`; zeros where it is -1."""
+    """Gather plastic state at `adr` and the following addresses, `[n, *W]` each; zeros at -1."""
+    # -1 addresses a zero that is put in front.
     worlds = plastic.shape[1:]
     if (adr < 0).all():
         return [jnp.zeros((len(adr), *worlds), plastic.dtype)] * count
@@ -95,14 +101,16 @@ def yielded_numbers(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
 
 
 def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array, Array]:
-    """Generalized force of the springs, of the dampers, and of both, `[nv, *W]` each.
+    """Compute the generalized forces of springs, of dampers, and of both, `[nv, *W]` each.
 
-    Whichever nobody reads is not computed: a step reads the last.
+    Results that are not used are removed by the compiler; a step uses the last.
     """
+    # Sum forces by point, then forces and torques by body.
     body = np.maximum(np.concatenate([m.flex_vertbodyid, m.flex_nodebodyid]), 0)
     on_point = groups(np.concatenate([p.point for p in pushes]), len(body))
     on_body = groups(np.where(m.body_weldid[body] > 0, body, -1), m.nbody)
     arm = place.xpos - take(d.xpos, body)
+    # Points whose forces act only on their own body's dofs.
     direct = _direct(m)
 
     def on_bodies(each: Vec) -> tuple[Vec, Vec]:
@@ -112,6 +120,7 @@ def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Ar
     def force(parts: list[Vec]) -> Array:
         each = sum_groups(concat(parts), on_point)
         if direct is None:
+            # Map the wrenches of bodies to dofs; some nodes act on their own dofs only.
             return wrench_force(m, d, *on_bodies(each), d.xpos)
         own, rest = each.scale(direct), each.scale(1 - direct)
         alone = _own_force(m, d, on_bodies(own)[0])
@@ -123,11 +132,12 @@ def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Ar
 
 
 def _direct(m: Model) -> Array | None:
-    """1 for points whose forces act on the dofs of their own body alone, `[npoint, *W]`.
+    """Return 1 for points whose forces act only on their own body's dofs, `[npoint, *W]`.
 
-    MuJoCo's do so of nodes at the origin of a body with joints, whatever carries the body. None:
-    nothing moves that carries one.
+    MuJoCo does this for nodes at the origin of a body with joints, whatever carries the body. None:
+    no such node is on a moving carrier.
     """
+    # Nodes of jointed bodies that are carried by another moving body.
     body = m.flex_nodebodyid
     carried = m.body_weldid[m.body_parentid[body]] > 0
     jointed = m.body_dofnum[body] > 0
@@ -139,23 +149,27 @@ def _direct(m: Model) -> Array | None:
 
 
 def _own_force(m: Model, d: Data, force: Vec) -> Array:
-    """Generalized force of forces on bodies that only their own dofs feel, which are slides."""
+    """Compute the generalized force of body forces on the body's own dofs, which are slides."""
     return d.cdof.lin.dot(take(force, m.dof_bodyid))
 
 
 def corners(x: Vec, table: np.ndarray) -> list[Vec]:
-    """Points of elements, `[npoint, *W]`, `[n, k]` -> k of `[n, *W]`."""
+    """Gather points of elements, `[npoint, *W]`, `[n, k]` -> k of `[n, *W]`."""
     return [take(x, table[:, k]) for k in range(table.shape[1])]
 
 
 def pushes(table: np.ndarray, spring: list[Vec], damper: list[Vec]) -> Push:
-    """Forces on the points of elements `[n, k]`, point by point."""
+    """Return forces on the points of elements `[n, k]`, point by point."""
     return Push(table.T.ravel(), concat(spring), concat(damper))
 
 
 def slopes(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any]:
-    """A function of the points of elements, and its derivatives by their coordinates, first."""
+    """Return a function of the points of elements, and its derivatives by their coordinates.
 
+    The derivatives have the coordinate as first axis.
+    """
+
+    # Linearize in all coordinates, and apply the tangent map to unit vectors.
     def of_parts(parts: list[Array]) -> Any:
         return function([Vec(*parts[3 * i : 3 * i + 3]) for i in range(len(x))])
 
@@ -166,7 +180,7 @@ def slopes(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any
 
 
 def towards(unit: Vec, change: Vec) -> Array:
-    """The part of derivatives `[k, n, *W]` along vectors `[n, *W]`."""
+    """Return the components of derivatives `[k, n, *W]` along vectors `[n, *W]`."""
     return unit.map(lambda a: a[None]).dot(change)
 
 
@@ -174,21 +188,22 @@ Row = tuple[Array, Array]  # a weight `[n, *W]`, and a derivative by each coordi
 
 
 def products(rows: list[Row]) -> Array:
-    """sum of weight (derivative) (derivative)', `[n, k, k, *W]`."""
+    """Sum weight * derivative * derivative' over rows (Gauss-Newton matrix), `[n, k, k, *W]`."""
     terms = [weight[None, None] * a[:, None] * a[None] for weight, a in rows]
     return jnp.moveaxis(sum(terms[1:], terms[0]), 2, 0)
 
 
 def resistance(rows: Callable[[Any], list[Row]], rates: Any) -> Any:
-    """What dampers have against rates: the slope of Rayleigh's function of dissipation.
+    """Differentiate Rayleigh's dissipation function by the rates.
 
         1/2 sum of weight (rate)^2
 
     Args:
-      rows: weights, and rates, of a record like `rates` whose arrays have one more axis in front.
-      rates: a record of arrays `[n, *W]`.
+      rows: weights, and rates, of a record like `rates` whose arrays have an additional first axis.
+      rates: record of arrays `[n, *W]`.
     """
 
+    # Rayleigh function: half the weighted sum of squared rates.
     def dissipated(rates: Any) -> Array:
         terms = rows(jax.tree.map(lambda a: a[None], rates))
         each = [jnp.sum(weight[None] * rate * rate) for weight, rate in terms]
@@ -198,17 +213,17 @@ def resistance(rows: Callable[[Any], list[Row]], rates: Any) -> Any:
 
 
 def by_flex(values: jax.Array, flex: np.ndarray, like: Array) -> Array:
-    """A number of each flex for each of its elements, `[n, *W]`."""
+    """Gather a value per flex for each of its elements, `[n, *W]`."""
     return jnp.broadcast_to(take(values, flex), (len(flex), *like.shape[1:]))
 
 
 def of_elements(x: Vec, table: np.ndarray) -> Vec:
-    """Points of elements, `[npoint, *W]`, `[n, k]` -> `[n, k, *W]`."""
+    """Gather points of elements, `[npoint, *W]`, `[n, k]` -> `[n, k, *W]`."""
     return take(x, table.ravel()).map(lambda a: a.reshape(*table.shape, *a.shape[1:]))
 
 
 def on_elements(table: np.ndarray, spring: Vec, damper: Vec) -> Push:
-    """Forces `[n, k, *W]` on the points of elements `[n, k]`."""
+    """Return forces `[n, k, *W]` on the points of elements `[n, k]`."""
 
     def flat(v: Vec) -> Vec:
         return v.map(lambda a: a.reshape(table.size, *a.shape[2:]))

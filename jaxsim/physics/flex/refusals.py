@@ -1,4 +1,4 @@
-"""What of flexes is not simulated whatever the options are, named."""
+"""Features of flexes that are not supported with any options."""
 
 import numpy as np
 
@@ -8,14 +8,18 @@ from jaxsim.physics.refusal import Refusal, named, refuse
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """Flexes whose motion is not simulated."""
+    """Return the flexes whose motion cannot be simulated."""
     return [refuse(m, "flex", f, what) for f in range(m.nflex) if (what := _misplaced(m, f))]
 
 
 def _misplaced(m: Model, f: int) -> str:
-    """MuJoCo takes a joint of a body with a node at its origin for three slides."""
+    """Return an error message if a node at the origin of a jointed body lacks three slides.
+
+    MuJoCo takes the joints of such a body for three slides.
+    """
     if m.flex_rigid[f] or not m.flex_interp[f]:
         return ""
+    # Nodes on bodies with joints.
     node = m.flex_nodeadr[f] + np.arange(m.flex_nodenum[f])
     body = m.flex_nodebodyid[node]
     place = np.asarray(m.flex_node).reshape(-1, 3)[node]
@@ -28,7 +32,7 @@ def _misplaced(m: Model, f: int) -> str:
 
 
 def _slides(m: Model) -> np.ndarray:
-    """Joints of the bodies that have three slides and nothing else."""
+    """Return the joints of bodies that have three slides and no other joint."""
     slides = np.bincount(m.jnt_bodyid[m.jnt_type == JointType.SLIDE], minlength=m.nbody)
     good = (slides == 3) & (m.body_dofnum == 3)
     return np.flatnonzero(good[m.jnt_bodyid])

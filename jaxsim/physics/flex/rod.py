@@ -1,18 +1,19 @@
-"""Bending and torsion of rods without hinges for their twist: rings, and chains of bodies.
+"""Bending and torsion of rods without twist hinges: rings, and chains of bodies.
 
-Bergou et al., "Discrete elastic rods", 2008. A vertex between edges u and w has the curvature
+Discrete elastic rods: Bergou et al., *Discrete elastic rods*, 2008. A vertex between edges u and w
+has the curvature binormal
 
-    kb = 2 u x w / (|u| |w| + u . w),   of size kappa = 2 tan(angle / 2)
+    kb = 2 u x w / (|u| |w| + u . w),   of norm kappa = 2 tan(angle / 2)
 
-and resists a change of its size. Two neighbors that are curved at rest also resist a turn of their
-planes about the edge between them: with n the direction of kb, R the turn about the edge by the
-angle at rest, and lengths rounded off where they would be singular, rho^2 = kappa^2 + e^2,
-e = kappa0 / 10^4,
+and resists a change of kappa. Two neighbors that are curved at rest also resist a rotation of their
+osculating planes about the edge between them. With n the direction of kb and R the rotation about
+that edge by the rest angle, and norms smoothed near zero, rho^2 = kappa^2 + e^2, e = kappa0 / 10^4,
 
     E = sum of k (rho - rho0)^2 + c |n1 - R n2|^2,   n = kb / rho (rho0 / kappa0)
 
-so that rods are at rest in their compiled shape. Forces are the gradient of E. Dampers, in
-proportion to the stiffness, resist the rates of kappa and of the angle, which no rigid motion has.
+so that rods are at rest in their compiled shape. Forces are the gradient of E, by automatic
+differentiation. Dampers, in proportion to the stiffness, resist the rates of kappa and of the
+angle, which are zero in rigid motion. Corresponds to `mj_flexPassiveBend1D` in MuJoCo.
 """
 
 from collections.abc import Callable
@@ -43,17 +44,17 @@ from jaxsim.physics.flex.push import (
     towards,
 )
 
-ROUND = 1e-4  # of the curvature at rest: where its size is rounded off
-SIZES = (3, 4)  # vertices of a record: one that bends, or a pair
+ROUND = 1e-4  # smoothing length of kappa, relative to its rest value
+SIZES = (3, 4)  # vertices per record: of one inner vertex, or of a pair of neighbors
 
 
 class Bends(NamedTuple):
-    """Vertices of rods, or pairs of neighbors.
+    """Inner vertices of rods, or pairs of neighbors.
 
     Attributes:
-      flex: `[n]`.
-      vert: three vertices, or four, among those of all flexes, `[n, 3 or 4]`.
-      adr: place of their numbers in `flex_bending`, `[n]`.
+      flex: flex of each, `[n]`.
+      vert: ids of its three or four vertices, `[n, 3 or 4]`.
+      adr: address of its numbers in `flex_bending`, `[n]`.
     """
 
     flex: np.ndarray
@@ -63,7 +64,8 @@ class Bends(NamedTuple):
 
 @derived
 def bends(s: Structure) -> list[Bends]:
-    """Vertices, and pairs of neighbors, of the model's rods."""
+    """Return the inner vertices, and pairs of neighbors, of the model's rods."""
+    # Rods without twist state only; the others are in twist.py.
     twistless = s.flex_plasticadr[s.rod_flexid] < 0
     out = []
     for size in SIZES:
@@ -76,25 +78,26 @@ def bends(s: Structure) -> list[Bends]:
 
 
 def rod_forces(m: Model, place: Place) -> list[Push]:
-    """Forces of bending and torsion on the vertices, and of their damping."""
+    """Compute spring and damper forces of bending and torsion on the vertices."""
     return [_forces(m, group, place) for group in bends(m)]
 
 
 def rod_stiffness(m: Model, place: Place) -> list[Block]:
-    """Stiffness of the vertices and pairs, as MuJoCo takes it.
+    """Return the stiffness of inner vertices and pairs, with MuJoCo's approximation.
 
-    The second derivative of the energy by the curvatures, each part where it is not below zero:
+    It is the second derivative of the energy by the curvatures, each part where it is positive:
 
         along kb      2 k (1 - rho0 (1 / rho - kappa^2 / rho^3))
         across it     2 k (1 - rho0 / rho)
 
-    In a pair across it is along the turn of kb about the edge t only, t x n, where the pair adds
-    2 c / rho^2 of each vertex and -2 c cos(angle) / (rho_1 rho_2) of both.
+    In a pair the second one acts only along the rotation of kb about the edge t, t x n; the pair
+    adds 2 c / rho^2 for each vertex, and -2 c cos(angle) / (rho_1 rho_2) between both.
     """
     return [_block(m, group, place) for group in bends(m)]
 
 
 def _block(m: Model, group: Bends, place: Place) -> Block:
+    # Strains and their derivatives by the coordinates of the vertices.
     k, x = _stiffness(m, group), corners(place.xpos, group.vert)
     now, slope = slopes(_strains, x)
     matrix = _springs(k, now, slope) if k.turn is None else _pairs(k, now, slope, x)
@@ -102,9 +105,10 @@ def _block(m: Model, group: Bends, place: Place) -> Block:
 
 
 def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
-    """Direction of a curvature, 1 / rho, and how stiff it is along and across itself, without k."""
+    """Return the direction of a curvature, 1 / rho, and relative stiffness along and across it."""
     size, rho = kb.norm(), _rounded(kb, rest)
     one = jnp.ones_like(size)
+    # rho and rho0 are smoothed norms.
     inverse, rho0 = safe_divide(one, rho), rest * np.sqrt(1 + ROUND**2)
     along = jnp.maximum(1 - rho0 * (inverse - size * size * inverse**3), 0)
     across = jnp.maximum(1 - rho0 * inverse, 0)
@@ -114,6 +118,7 @@ def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
 def _springs(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
     (kb,), (change,) = now.curvature, slope.curvature
     unit, _, along, across = _rounded_parts(kb, k.rest[0])
+    # Isotropic part across kb, and the excess along it.
     rows: list[Row] = [(2 * k.bend[0] * across, a) for a in change.parts]
     return products([*rows, (2 * k.bend[0] * (along - across), towards(unit, change))])
 
@@ -121,10 +126,12 @@ def _springs(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
 def _pairs(k: "Stiffness", now: "Strains", slope: "Strains", x: list[Vec]) -> Array:
     assert k.turn is not None  # it is a pair
     assert now.angle is not None
+    # Torsional stiffness of the pair, and its projection on the current angle.
     edge = (x[2] - x[1]).normalize()
     c = safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * (1 + ROUND**2)
     both = (k.turn[0] * jnp.cos(now.angle) + k.turn[1] * jnp.sin(now.angle)) * (1 + ROUND**2)
     rows, turns, inverses = [], [], []
+    # Each vertex: bending stiffness along kb, and rotation of its plane about the edge.
     for kb, change, stiff, rest in zip(now.curvature, slope.curvature, k.bend, k.rest, strict=True):
         unit, inverse, along, across = _rounded_parts(kb, rest)
         turn = towards(edge.cross(unit), change)
@@ -132,16 +139,18 @@ def _pairs(k: "Stiffness", now: "Strains", slope: "Strains", x: list[Vec]) -> Ar
         rows.append((2 * stiff * across + 2 * (c - jnp.abs(both)) * inverse**2, turn))
         turns.append(turn)
         inverses.append(inverse)
+    # Coupling of both planes, as a rank-1 term of their relative rotation.
     sign = jnp.sign(both)
     apart = turns[0] * inverses[0][None] - (sign * inverses[1])[None] * turns[1]
     return products([*rows, (2 * jnp.abs(both), apart)])
 
 
 def _dampers(k: "Stiffness", now: "Strains", change: "Strains") -> list[Row]:
-    """What the dampers resist of a change of the strains, and how stiffly.
+    """Return what the dampers resist in a change of the strains, with weights.
 
-    A straight vertex has no direction in which its curvature grows: it resists both.
+    At a straight vertex the direction of the curvature is undefined: it resists all directions.
     """
+    # Fraction of the smoothed norm that is unsmoothed.
     rows, share = [], 1 + ROUND**2
     for kb, bends, stiff, rest in zip(now.curvature, change.curvature, k.bend, k.rest, strict=True):
         size = kb.norm()
@@ -157,12 +166,12 @@ def _dampers(k: "Stiffness", now: "Strains", change: "Strains") -> list[Row]:
 
 
 class Stiffness(NamedTuple):
-    """Numbers of a group, `[n, *W]` each.
+    """Coefficients of a group, `[n, *W]` each.
 
     Attributes:
-      bend: k of each of its vertices.
-      rest: their curvature at rest.
-      turn: c times cosine and sine of the angle at rest; None: no pairs.
+      bend: k of each vertex.
+      rest: rest curvature of each vertex.
+      turn: c times cosine and sine of the rest angle; None: no pairs.
     """
 
     bend: list[Array]
@@ -174,6 +183,7 @@ def _forces(m: Model, group: Bends, place: Place) -> Push:
     k = _stiffness(m, group)
     x, v = corners(place.xpos, group.vert), corners(place.velocity, group.vert)
 
+    # Springs: minus the gradient of the energy. Dampers: through the rates of the strains.
     def energy(x: list[Vec]) -> Array:
         return jnp.sum(_energy(k, x))
 
@@ -186,6 +196,7 @@ def _forces(m: Model, group: Bends, place: Place) -> Push:
 
 
 def _stiffness(m: Model, group: Bends) -> Stiffness:
+    # Layout of a record: indices 4 to 9.
     number = [take(m.flex_bending, group.adr + i) for i in range(4, 10)]
     if group.vert.shape[1] == 3:
         return Stiffness([number[0]], [number[2]], None)
@@ -193,11 +204,11 @@ def _stiffness(m: Model, group: Bends) -> Stiffness:
 
 
 class Strains(NamedTuple):
-    """How a group is bent.
+    """Strains of a group.
 
     Attributes:
-      curvature: kb of each of its vertices.
-      angle: of the planes of a pair about the edge between them [rad].
+      curvature: kb of each vertex.
+      angle: angle between the planes of a pair, about the edge between them [rad].
     """
 
     curvature: list[Vec]
@@ -205,7 +216,8 @@ class Strains(NamedTuple):
 
 
 def _strains(x: list[Vec]) -> Strains:
-    """Three vertices, or four, `[n, *W]` each."""
+    """Compute the strains of three or four vertices, `[n, *W]` each."""
+    # Curvature binormals at inner vertices; a pair has a torsion angle too.
     edge = [b - a for a, b in pairwise(x)]
     curvature = [curvature_binormal(u, w) for u, w in pairwise(edge)]
     if len(curvature) == 1:
@@ -216,12 +228,14 @@ def _strains(x: list[Vec]) -> Strains:
 
 
 def curvature_binormal(u: Vec, w: Vec) -> Vec:
-    """kb between two edges."""
+    """Compute the curvature binormal kb of two edges."""
+    # The denominator vanishes for antiparallel edges, which get kb = 0.
     one = u.norm() * w.norm() + u.dot(w)
     return u.cross(w).scale(2 * safe_divide(jnp.ones_like(one), one))
 
 
 def _energy(k: Stiffness, x: list[Vec]) -> Array:
+    # Bending energy of each vertex, up to a constant.
     curvature = _strains(x).curvature
     sizes = [_rounded(kb, rest) for kb, rest in zip(curvature, k.rest, strict=True)]
     energy = jnp.zeros_like(x[0].x)
@@ -230,6 +244,7 @@ def _energy(k: Stiffness, x: list[Vec]) -> Array:
         energy = energy + stiff * (kb.dot(kb) - 2 * size * size0)
     if k.turn is None:
         return energy
+    # Torsion energy between the planes of a pair, up to a constant.
     cosine, sine = k.turn
     first, second = (
         kb.scale(np.sqrt(1 + ROUND**2) * safe_divide(jnp.ones_like(size), size))
@@ -242,12 +257,12 @@ def _energy(k: Stiffness, x: list[Vec]) -> Array:
 
 
 def _rounded(kb: Vec, rest: Array) -> Array:
-    """rho."""
+    """Return the smoothed curvature rho."""
     return safe_sqrt(kb.dot(kb) + (ROUND * rest) ** 2)
 
 
 def _linear(function: Callable, x: list[Vec], v: list[Vec]) -> tuple:
-    """Value and rate of a function along v, and its transposed derivative."""
+    """Return value, rate along v, and transposed derivative of a function."""
     value, back = jax.vjp(function, x)
     rate = jax.jvp(function, (x,), (v,))[1]
     return value, rate, lambda out: back(out)[0]

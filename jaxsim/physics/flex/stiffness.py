@@ -1,10 +1,9 @@
-"""Stiffness of flexes, as a step sees it that is implicit in their positions.
+"""Stiffness of flexes, for a step that is implicit in their positions.
 
-Each law gives its elements a matrix between the displacements of their points and the forces
-there, minus a derivative of which what might be indefinite is left out (MuJoCo's documentation,
-Computation: Numerical integration, Discrete-time): of an edge that is pressed together, of the
-rotation of cells, of the part of a hinge that goes with its volume. With J the Jacobian of the
-points
+Each law returns element matrices between point displacements and forces: minus the derivative of
+the force, without parts that could be indefinite (MuJoCo's documentation, Computation: Numerical
+integration, Discrete-time): tension of compressed edges, the rotation of cells, the volume term of
+hinges. With J the Jacobian of the points,
 
     K = sum of J' (block) J
 """
@@ -40,12 +39,12 @@ LAWS = (stretch_stiffness, bend_stiffness, rod_stiffness, cell_stiffness)
 
 
 class Implicit(NamedTuple):
-    """What flexes add to the inertia of a step.
+    """Contribution of flexes to the inertia of a step.
 
     Attributes:
       matrix: h D + h^2 K, `[nv, nv, *W]`.
       shift: h K qvel, `[nv, *W]`.
-      hinges: the diagonal of what the hinges of rods add, `[nv, *W]`; None: there are none.
+      hinges: diagonal of the contribution of rod hinges, `[nv, *W]`; None: none.
     """
 
     matrix: Array
@@ -54,9 +53,10 @@ class Implicit(NamedTuple):
 
 
 def implicit_flexes(m: Model, d: Data) -> Implicit | None:
-    """What flexes add to a step of length h; None: nothing. D is in proportion to K."""
+    """Compute the contribution of flexes to a step of length h; None: none."""
     if not m.nflex or not m.nv or not elastic(m).any():
         return None
+    # Element matrices of all laws at the current configuration.
     node = nodes(m, d)
     xpos = concat([d.flexvert_xpos, node])
     place = Place(xpos, xpos, turns(m, elements(m), xpos), d.plastic)
@@ -65,13 +65,16 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
     blocks += [] if rods is None else [rods[0]]
     if not blocks:
         return None
+    # Weights of stiffness and damping, and map them to dofs with the Jacobians of the points.
     reach = _reach(m, d, xpos)
+    # Spring: h^2 K; damper: h D with D = damping K.
     off, h = m.opt.disableflags, m.opt.timestep
     spring = 0 * m.flex_damping + (0.0 if off & DisableBit.SPRING else h * h)
     damper = 0 * m.flex_damping if off & DisableBit.DAMPER else h * m.flex_damping
     springs_on = not off & DisableBit.SPRING
     velocity = Vec(*(_along_dofs(reach, part, d.qvel) for part in reach.axis.parts))
     matrix, shift = jnp.zeros_like(d.M), jnp.zeros_like(d.qvel)
+    # Each block of elements: J' (h^2 K + h D) J, and the force h J' K J qvel.
     for block in blocks:
         k, c = (by_flex(a, block.flex, xpos.x)[:, None, None] for a in (spring, damper))
         stiff = block.matrix if block.turning is None else block.matrix + block.turning
@@ -79,6 +82,7 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
         matrix = matrix + _matrix(m, reach, block.point, k * stiff + c * resists)
         if springs_on:
             shift = shift + h * _force(m, reach, block, velocity)
+    # Twist hinges of rods act on dofs directly.
     own = None
     if rods is not None:
         hinges = rods[1]
@@ -92,26 +96,26 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
 
 @derived
 def elastic(s: Structure) -> np.ndarray:
-    """Flexes whose elasticity is implicit in a discrete step, `[nflex]` bool."""
+    """Return the flexes whose elasticity is implicit in a discrete step, `[nflex]` bool."""
     stiff = (s.flex_stiffnessadr >= 0) | (s.flex_bendingadr >= 0)
     return stiff & ~np.asarray(s.flex_rigid, bool)
 
 
 @derived
 def implicit(s: Structure) -> np.ndarray:
-    """Flexes of which elasticity or contacts are implicit in a discrete step, `[nflex]` bool."""
+    """Return the flexes with implicit elasticity or contacts in a discrete step, `[nflex]` bool."""
     return elastic(s) | passive_flexes(s)
 
 
 @derived
 def trees_of_flexes(s: Structure) -> list[np.ndarray]:
-    """The trees that each flex ties together which is implicit in a discrete step."""
+    """Return the trees that each implicit flex couples in a discrete step."""
     return [_trees(s, f) for f in np.flatnonzero(implicit(s)).tolist()]
 
 
 @derived
 def trees_that_push(s: Structure) -> list[np.ndarray]:
-    """The trees of two flexes between which passive contacts may be."""
+    """Return the trees of pairs of flexes that may have passive contacts."""
     return [
         np.union1d(_trees(s, one), _trees(s, other)) for one, other in flexes_that_push(s).tolist()
     ]
@@ -119,6 +123,7 @@ def trees_that_push(s: Structure) -> list[np.ndarray]:
 
 def _trees(s: Structure, f: int) -> np.ndarray:
     rods = chains(s)
+    # Bodies of vertices or nodes, and hinges of rods.
     if s.flex_interp[f]:
         body = s.flex_nodebodyid[s.flex_nodeadr[f] :][: s.flex_nodenum[f]]
     else:
@@ -129,11 +134,11 @@ def _trees(s: Structure, f: int) -> np.ndarray:
 
 
 class _Reach(NamedTuple):
-    """How dofs move points.
+    """Jacobian of points by the dofs that move them.
 
     Attributes:
-      dof: of each point `[npoint, p]`; a point of fewer has dof 0 again.
-      axis: velocity of the point per unit speed of each, `[npoint, p, *W]`; else zero.
+      dof: dofs of each point `[npoint, p]`; padded with dof 0.
+      axis: velocity of the point per unit velocity of each dof, `[npoint, p, *W]`; padding: 0.
     """
 
     dof: np.ndarray
@@ -141,6 +146,7 @@ class _Reach(NamedTuple):
 
 
 def _reach(m: Model, d: Data, xpos: Vec) -> _Reach:
+    # Velocity of each point per unit velocity of its dofs.
     dof, real = _dofs(m)
     flat = dof.ravel()
     point = np.repeat(np.arange(len(dof)), dof.shape[1])
@@ -153,8 +159,9 @@ def _reach(m: Model, d: Data, xpos: Vec) -> _Reach:
 
 @derived
 def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """The dofs of each point, and which of them are no repetition."""
+    """Return the dofs of each point, and a mask of those that are not padding."""
     body = np.concatenate([s.flex_vertbodyid, s.flex_nodebodyid])
+    # Dofs that move each point of implicit flexes, padded to equal number.
     moves = (ancestors(s)[np.maximum(body, 0)] > 0) & (body >= 0)[:, None]
     soft = np.concatenate(
         [
@@ -169,13 +176,13 @@ def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 @derived
 def moves_flexes(s: Structure) -> np.ndarray:
-    """Dofs that move points of flexes that are implicit in a discrete step, `[nv]` bool."""
+    """Return the dofs that move points of implicit flexes, `[nv]` bool."""
     dof, real = _dofs(s)
     return np.isin(np.arange(s.nv), dof[real])
 
 
 def groups_of_rows(moves: np.ndarray) -> np.ndarray:
-    """Columns that are true in each row, padded with the number of columns."""
+    """Return the columns that are True in each row, padded with the number of columns."""
     row, col = np.nonzero(moves)
     table = groups(row, len(moves))
     padded = np.append(col, moves.shape[1])
@@ -183,17 +190,19 @@ def groups_of_rows(moves: np.ndarray) -> np.ndarray:
 
 
 def _along_dofs(reach: _Reach, axis: Array, x: Array) -> Array:
-    """sum over the dofs of each point, `[npoint, *W]`."""
+    """Sum axis * x over the dofs of each point, `[npoint, *W]`."""
     of_point = take(x, reach.dof.ravel()).reshape(*reach.dof.shape, *x.shape[1:])
     return jnp.sum(axis * of_point, axis=1)
 
 
 def _force(m: Model, reach: _Reach, block: Block, x: Vec) -> Array:
-    """J' K x, from displacements `[npoint, *W]`."""
+    """Compute J' K x from displacements `[npoint, *W]`."""
     n, k = block.point.shape
+    # Gather the displacements of each element, multiply by its matrix.
     parts = [take(a, block.point.ravel()).reshape(n, k, *a.shape[1:]) for a in x.parts]
     whole = jnp.stack(parts, axis=2).reshape(n, 3 * k, *parts[0].shape[2:])
     out = jnp.sum(block.matrix * whole[:, None], axis=2).reshape(n * k, 3, *whole.shape[2:])
+    # Scatter to points, then to dofs.
     on_point = groups(block.point.ravel(), len(reach.dof))
     force = Vec(*(sum_groups(out[:, i], on_point)[:, None] for i in range(3)))
     along = reach.axis.dot(force)
@@ -203,10 +212,11 @@ def _force(m: Model, reach: _Reach, block: Block, x: Vec) -> Array:
 
 
 def _on_hinges(m: Model, block: HingeBlock, numbers: Array) -> Array:
-    """Numbers `[n, 2, 2, *W]` of pairs of hinges as a matrix `[nv, nv, *W]`."""
+    """Scatter matrices `[n, 2, 2, *W]` of pairs of hinges to a matrix `[nv, nv, *W]`."""
     first, second = block.dof[:, :, None], block.dof[:, None]
     at = np.where((first >= 0) & (second >= 0), first * m.nv + second, -1).ravel()
     place, owner = np.unique(at, return_inverse=True)
+    # Sum of equal entries; pairs without a dof are dropped.
     flat = numbers.reshape(len(at), *numbers.shape[3:])
     sums = sum_groups(flat, groups(owner.ravel(), len(place)))
     real = np.flatnonzero(place >= 0)
@@ -215,19 +225,22 @@ def _on_hinges(m: Model, block: HingeBlock, numbers: Array) -> Array:
 
 
 def _matrix(m: Model, reach: _Reach, point: np.ndarray, numbers: Array) -> Array:
-    """J' K J of blocks K, `[nv, nv, *W]`: summed by pairs of points, then by pairs of dofs."""
+    """Compute J' K J of blocks K, `[nv, nv, *W]`: summed by pairs of points, then of dofs."""
     n, k = point.shape
     worlds = numbers.shape[3:]
+    # Sum the 3 x 3 blocks of equal pairs of points.
     numbers = numbers.reshape(n, k, 3, k, 3, *worlds)
     numbers = numbers.swapaxes(2, 3).reshape(n * k * k, 3, 3, *worlds)
     count = len(reach.dof)
     at = (point[:, :, None] * count + point[:, None]).ravel()
     pair, owner = np.unique(at, return_inverse=True)
     numbers = sum_groups(numbers, groups(owner.ravel(), len(pair)))
+    # Project each block on the axes of both points' dofs.
     first, second = pair // count, pair % count
     left, right = (take(reach.axis, i) for i in (first, second))
     half = [sum(numbers[:, i, j][:, None] * a for j, a in enumerate(right.parts)) for i in range(3)]
     both = sum(a[:, :, None] * b[:, None] for a, b in zip(left.parts, half, strict=True))
+    # Sum the entries of equal pairs of dofs into the matrix.
     flat = both.reshape(-1, *worlds)
     at = (reach.dof[first][:, :, None] * m.nv + reach.dof[second][:, None]).ravel()
     place, owner = np.unique(at, return_inverse=True)

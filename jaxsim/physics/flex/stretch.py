@@ -1,15 +1,15 @@
-"""Stretching of flexes that are not interpolated: forces along their edges.
+"""Membrane elasticity of flexes that are not interpolated: forces along their edges.
 
-Edges may have springs and dampers of their own. Triangles and tetrahedra resist as a Saint
-Venant-Kirchhoff material does (MuJoCo's XML reference, flex/elasticity): their energy is a
-quadratic form of the squared lengths of their edges,
+Edges may have springs and dampers of their own. Triangles and tetrahedra are Saint Venant-Kirchhoff
+elements (MuJoCo's XML reference, flex/elasticity), whose energy is a quadratic form of the squared
+edge lengths,
 
     E = 1/4 s' K s,   s_i = l_i^2 - L_i^2        K: compile/flex/elastic/elastic.py
 
-where what has yielded is added to L_i^2 (plastic.py), so that an edge pulls its ends together with
-l_i (K s)_i. Damping in proportion to the stiffness puts the change of l^2 in the last step, over
-the length of the step, in the place of s (Kharevych et al., "Geometric, variational integrators for
-computer animation", 2006, section 5.2).
+with plastic changes added to L_i^2 (plastic.py), so that an edge has the tension l_i (K s)_i.
+Damping in proportion to the stiffness replaces s by the change of l^2 over the last step divided by
+its length (Kharevych et al., *Geometric, variational integrators for computer animation*, 2006,
+section 5.2). Corresponds to `mj_flexPassiveStretch` in MuJoCo.
 """
 
 from typing import NamedTuple
@@ -31,11 +31,11 @@ class Simplices(NamedTuple):
     """Triangles, or tetrahedra, that resist stretching.
 
     Attributes:
-      flex: `[n]`.
-      vert: vertices of each, among those of all flexes, `[n, dim + 1]`.
-      edge: edges of each, among those of all flexes, `[n, k]`.
-      coef: places of K in `flex_stiffness`, `[n, k, k]`.
-      plastic: place of its k numbers in the plastic state; -1: it does not yield, `[n]`.
+      flex: flex of each element, `[n]`.
+      vert: vertex ids, `[n, dim + 1]`.
+      edge: edge ids, `[n, k]`.
+      coef: addresses of K in `flex_stiffness`, `[n, k, k]`.
+      plastic: address of its k numbers in the plastic state; -1: it does not yield, `[n]`.
     """
 
     flex: np.ndarray
@@ -45,18 +45,18 @@ class Simplices(NamedTuple):
     plastic: np.ndarray
 
     def some(self, which: np.ndarray) -> "Simplices":
-        """Some of them."""
+        """Return a subset."""
         return Simplices(*(a[which] for a in self))
 
 
-ROOM = {2: 21, 3: 24}  # numbers that an element has in flex_stiffness
-# edges of an element, by its own vertices
+ROOM = {2: 21, 3: 24}  # numbers per element in flex_stiffness, by dimension
+# Edges of an element, by its own vertices.
 EDGES = {2: ((1, 2), (2, 0), (0, 1)), 3: ((0, 1), (1, 2), (2, 0), (2, 3), (0, 3), (1, 3))}
 
 
 @derived
 def simplices(s: Structure) -> list[Simplices]:
-    """The elements of the model by dimension."""
+    """Return the elements of the model by dimension."""
     out = []
     for dim, room in ROOM.items():
         parts = [
@@ -70,11 +70,13 @@ def simplices(s: Structure) -> list[Simplices]:
 
 
 def _of_flex(s: Structure, f: int | np.integer, dim: int, room: int) -> tuple[np.ndarray, ...]:
+    # Vertices and edges of each element.
     n, k = s.flex_elemnum[f], len(EDGES[dim])
     corner = s.flex_elem[s.flex_elemdataadr[f] :][: (dim + 1) * n].reshape(n, dim + 1)
     vert = corner + s.flex_vertadr[f]
     first = s.flex_elemedgeadr[f]
     edge = s.flex_elemedge[first : first + k * n].reshape(n, k) + s.flex_edgeadr[f]
+    # K is symmetric: the upper triangle is stored.
     upper = np.zeros((k, k), int)
     upper[np.triu_indices(k)] = np.arange(k * (k + 1) // 2)
     place = np.maximum(upper, upper.T)
@@ -85,24 +87,28 @@ def _of_flex(s: Structure, f: int | np.integer, dim: int, room: int) -> tuple[np
 
 
 def stretch_forces(m: Model, place: Place) -> list[Push]:
-    """Forces of edges and elements on the ends of the edges."""
+    """Compute the forces of edges and elements on the ends of the edges."""
     table = edges(m)
     if not table.moving.any():
         return []
+    # Length and velocity of each edge, with its spring and damper.
     length, along = edge_vectors(m, place.xpos)
     speed = edge_velocity(m, place.velocity, along)
     spring, damper = _edge_tension(m, length, speed)
+    # Tension of triangles and tetrahedra.
     for group in simplices(m):
         more = _tension(m, group, length, speed, place.plastic)
         spring, damper = spring + more[0], damper + more[1]
+    # Tension along the edges, equal and opposite at the ends.
     pull, drag = along.scale(spring), along.scale(damper)
     return [pushes(table.vert, [pull, -pull], [drag, -drag])]
 
 
 def stretch_stiffness(m: Model, place: Place) -> list[Block]:
-    """Of each element 2 D' K D, with D half the derivative of s, and its edges that are drawn out.
+    """Return 2 D' K D of each element, with D half the derivative of s, and tension stiffness.
 
-    One whose ends are pushed apart has in the derivative of its force a part that is negative.
+    Compressed edges are omitted from the tension (geometric) stiffness, where they would be
+    negative.
     """
     return [_block(m, group, place) for group in simplices(m)]
 
@@ -110,6 +116,7 @@ def stretch_stiffness(m: Model, place: Place) -> list[Block]:
 def _block(m: Model, group: Simplices, place: Place) -> Block:
     n, k = group.edge.shape
     corner = group.vert.shape[1]
+    # Incidence of edges and vertices, and edge vectors.
     ends = np.array(EDGES[corner - 1])
     sign = np.zeros((k, corner))
     sign[np.arange(k), ends[:, 0]], sign[np.arange(k), ends[:, 1]] = 1, -1
@@ -117,11 +124,14 @@ def _block(m: Model, group: Simplices, place: Place) -> Block:
     along = first - last
     worlds = along.x.shape[1:]
     K = _coefficients(m, group)
+    # Change of the squared lengths, without the plastic part.
     rest = take(m.flexedge_length0, group.edge.ravel())
     s = (along.dot(along) - rest * rest).reshape(n, k, *worlds)
     if (group.plastic >= 0).any():
         s = s - jnp.stack(yielded_numbers(place.plastic, group.plastic, k), axis=1)
+    # Geometric stiffness of edges under tension.
     tension = jnp.maximum(jnp.sum(K * s[:, None], axis=2), 0)
+    # Material stiffness D' K D.
     d = jnp.stack([a.reshape(n, k, *worlds) for a in along.parts], axis=2)
     D = (column(sign[None, :, :, None], d[:, 0, 0]) * d[:, :, None]).reshape(
         n, k, 3 * corner, *worlds
@@ -134,13 +144,13 @@ def _block(m: Model, group: Simplices, place: Place) -> Block:
 
 
 def _coefficients(m: Model, group: Simplices) -> Array:
-    """K of each element, `[n, k, k, *W]`."""
+    """Gather K of each element, `[n, k, k, *W]`."""
     n, k = group.edge.shape
     return take(m.flex_stiffness, group.coef.ravel()).reshape(n, k, k, *m.flex_stiffness.shape[1:])
 
 
 def edge_energy(m: Model, d: Data) -> Array:
-    """Energy in the springs of the edges of rods, `[1, *W]` [J]; MuJoCo counts no other flex."""
+    """Compute the energy in edge springs of rods, `[1, *W]` [J]; MuJoCo counts no other flex."""
     table = edges(m)
     rod = table.moving & (m.flex_dim[table.flex] == 1)
     stiffness = take(m.flex_edgestiffness, table.flex)
@@ -149,7 +159,7 @@ def edge_energy(m: Model, d: Data) -> Array:
 
 
 def _edge_tension(m: Model, length: Array, speed: Array) -> tuple[Array, Array]:
-    """Force with which the springs, and the dampers, of edges pull their ends together."""
+    """Compute the tension of springs, and of dampers, of edges."""
     table = edges(m)
     live = column(table.moving & ~np.asarray(m.flexedge_rigid, bool), length)
     k, b = (take(a, table.flex) for a in (m.flex_edgestiffness, m.flex_edgedamping))
@@ -166,10 +176,12 @@ def _tension(
     K = _coefficients(m, group)
     h = m.opt.timestep
     stretch = length * length - m.flexedge_length0 * m.flexedge_length0
+    # Change of l^2 in the last step.
     change = take(m.flex_damping, edges(m).flex) * speed * (2 * length - h * speed)
     on_edge = groups(flat, m.nflexedge)
 
     def tension(a: Array, yielded: Array | float = 0.0) -> Array:
+        # Stress of each element, scattered to its edges.
         of_element = take(a, flat).reshape(n, k, *a.shape[1:]) - yielded
         stress = jnp.sum(K * of_element[:, None], axis=2)
         return length * sum_groups(stress.reshape(n * k, *stress.shape[2:]), on_edge)

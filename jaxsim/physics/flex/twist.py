@@ -1,15 +1,19 @@
-"""Bending and torsion of rods with hinges for their twist.
+"""Bending and torsion of rods with twist hinges.
 
-Bergou et al., "Discrete elastic rods", 2008 (frames.py). With f_j and g_j = t_j x f_j the axes of
-the material of an edge, a vertex between edges 1 and 2 has the curvature kb (rod.py), as the
-material sees it from either edge, and a twist:
+Discrete elastic rods: Bergou et al., *Discrete elastic rods*, 2008, with the frames of frames.py.
+With f_j and g_j = t_j x f_j the material axes of edge j, a vertex between edges 1 and 2 has the
+curvature binormal kb (rod.py), its components in the material frames of both edges, and a twist:
 
     kappa_j = (kb . f_j, kb . g_j),   tau = theta_2 - theta_1 + m
     E = sum over vertices of 1/2 sum_j (kappa_j - kappa0)' K (kappa_j - kappa0) + k tau^2
 
-with kappa0 that of the rest pose. Forces are the gradient of E, with the frames of the last step
-held; on a clamped edge the torque is on its body. Dampers, in proportion to the stiffness, resist
-the rates of tau and of the size of kb, along which the weak axis of a box counts with sqrt(k1 k2).
+with kappa0 that of the rest pose. Forces are the gradient of E, by automatic differentiation
+through the transport from the fixed frames of the last step; torques act on the hinges theta, on
+clamped edges on the body. Dampers, in proportion to the stiffness, resist the rates of tau and of
+|kb|; for |kb| the weak axis of a box section counts with sqrt(k1 k2).
+
+Names: `held` are the stored frames, `seen` the kappa_j of both edges, `pose` the rest pose, `theta`
+the hinge angles, `spin` their rates.
 """
 
 from functools import partial
@@ -55,7 +59,7 @@ from jaxsim.physics.flex.rod import curvature_binormal
 
 
 class Twisted(NamedTuple):
-    """Forces on the vertices, generalized forces of the torques, `[nv, *W]` each, and frames."""
+    """Result: forces on the vertices, generalized torques `[nv, *W]` each, and current frames."""
 
     push: Push
     spring: Array
@@ -64,12 +68,12 @@ class Twisted(NamedTuple):
 
 
 class Material(NamedTuple):
-    """Numbers of the inner vertices, `[k, *W]` each.
+    """Coefficients of the inner vertices, `[k, *W]` each.
 
     Attributes:
-      weak, strong: stiffness along both axes of the cross-section.
+      weak, strong: bending stiffness along both axes of the cross-section.
       twist: torsional stiffness.
-      rest: curvature in the rest pose, along both axes.
+      rest: rest curvature along both axes.
     """
 
     weak: Array
@@ -79,7 +83,7 @@ class Material(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The curvature of each inner vertex, as a vector, and from both edges; its twist."""
+    """Strains of each inner vertex: curvature binormal, kappa_j of both edges, and twist."""
 
     binormal: Vec
     seen: list[tuple[Array, Array]]
@@ -87,10 +91,11 @@ class Shape(NamedTuple):
 
 
 def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
-    """Forces of bending and torsion, and of their damping; None: there are no such rods."""
+    """Compute spring and damper forces of bending and torsion; None: no such rods."""
     table = chains(m)
     if not len(table.flex):
         return None
+    # Frames at the last step, hinge angles and material coefficients.
     ends = corners(place.xpos, table.vert)
     tangent = tangents(place.xpos, table)
     pose = rest(m, d)
@@ -98,10 +103,12 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
     theta = _angles(m, d, table)
     material = _material(m, pose, table)
 
+    # Springs: gradient of the energy by vertices and hinge angles.
     def energy(ends: list[Vec], theta: Array) -> Array:
         return jnp.sum(_energy(material, _shape(held, ends, theta, table)))
 
     slope, turning = jax.grad(energy, (0, 1))(ends, theta)
+    # Dampers: Rayleigh dissipation of the strain rates.
     now = moved(held, tangent, table)
     spin = _spins(m, d, tangent, table)
     drag, dragging = _damping(m, material, now, (ends, theta), (place, spin), table)
@@ -115,11 +122,12 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
 
 
 def twist_stiffness(m: Model, d: Data, place: Place) -> tuple[Block, HingeBlock] | None:
-    """Stiffness of vertices, and of hinges, as MuJoCo takes it: nothing couples the two.
+    """Return the stiffness of vertices, and of hinges, with MuJoCo's approximation.
 
-    Of vertices the products of derivatives of curvatures and twists (Gauss and Newton); those of
-    twists count as inertia, but not as a force that the motion of a step adds. Of hinges those of
-    twists, and the second derivative of the energy of each end's curvature where that is positive.
+    Coupling between the two is omitted. Vertices: Gauss-Newton products of the derivatives of
+    curvatures and twists; those of twists count as inertia, but not in the force h K qvel. Hinges:
+    products for the twist, and the second derivative of each end's curvature energy where it is
+    positive.
     """
     table = chains(m)
     if not len(table.flex):
@@ -129,11 +137,13 @@ def twist_stiffness(m: Model, d: Data, place: Place) -> tuple[Block, HingeBlock]
     material = _material(m, pose, table)
     k = len(table.pair)
     both = table.pair.T.ravel()
-    alone = table._replace(pair=np.arange(2 * k).reshape(2, k).T)  # a rod of each inner vertex
+    # each inner vertex as a rod of its own
+    alone = table._replace(pair=np.arange(2 * k).reshape(2, k).T)
     frames = Frames(take(held.tangent, both), take(held.across, both), held.angle)
     angle = take(theta, both)
     vert = np.stack([*table.vert[table.pair[:, 0]].T, table.vert[table.pair[:, 1], 1]], axis=1)
 
+    # Differentiate the strains of each inner vertex by its three points.
     def shape(p: list[Vec]) -> Shape:
         return _shape(frames, [concat(p[:2]), concat(p[1:])], angle, alone)
 
@@ -159,10 +169,11 @@ def _bending(k: Material, slope: Shape) -> list[Row]:
 
 
 def _dampers(k: Material, now: Shape, change: Shape) -> list[Row]:
-    """What the dampers resist of a change of the shape, and how stiffly: a curvature, of its size.
+    """Return what the dampers resist in a change of the strains, with weights.
 
-    A straight vertex has no direction in which its curvature grows: it resists along both axes.
+    At a straight vertex the direction of the curvature is undefined: it resists along both axes.
     """
+    # Curvature: along its direction; straight vertices along both axes.
     unit, stiff, bent, equal = _growth(k, now)
     rows = [(jnp.where(bent, stiff, 0), towards(unit, change.binormal))]
     for f, g in change.seen:
@@ -172,10 +183,12 @@ def _dampers(k: Material, now: Shape, change: Shape) -> list[Row]:
 
 def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> HingeBlock:
     own = []
+    # Second derivative of each edge's curvature energy by its angle, projected to >= 0.
     for f, g in now.seen:
         weak = k.weak * (g * g - (f - k.rest[0]) * f)
         strong = k.strong * (f * f - (g - k.rest[1]) * g)
         own.append(jnp.maximum(weak + strong, 0))
+    # Twist couples both hinges.
     twist = jnp.broadcast_to(2 * k.twist, now.twist.shape)
     rows = [[twist, -twist], [-twist, twist]]
     damper = jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
@@ -185,11 +198,13 @@ def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> Hing
 
 
 def _shape(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> Shape:
+    # Transport the frames to the current tangents, and rotate them by theta.
     edge = ends[1] - ends[0]
     tangent = edge.normalize()
     here = moved(frames, tangent, table)
     f = turned(here.across, tangent, theta)
     g = tangent.cross(f)
+    # Curvature in both material frames, and twist.
     first, second = table.pair.T
     kb = curvature_binormal(take(edge, first), take(edge, second))
     seen = [(kb.dot(take(f, j)), kb.dot(take(g, j))) for j in (first, second)]
@@ -207,6 +222,7 @@ def _energy(k: Material, shape: Shape) -> Array:
 def _material(m: Model, pose: Rest, table: Chains) -> Material:
     weak, more, size, twist = (take(m.flex_bending, table.record + i) for i in (4, 5, 6, 8))
     first, second = table.pair.T
+    # Rest curvature in the frame of the second edge; straight rods have none.
     kb = curvature_binormal(take(pose.edge, first), take(pose.edge, second))
     f = take(pose.across, second)
     g = take(pose.tangent, second).cross(f)
@@ -220,7 +236,7 @@ def _material(m: Model, pose: Rest, table: Chains) -> Material:
 
 
 def _angles(m: Model, d: Data, table: Chains) -> Array:
-    """theta of each edge: how far its hinge is from the rest pose."""
+    """Return theta of each edge: its hinge angle relative to the rest pose."""
     dof = np.maximum(table.dof, 0)
     place = m.jnt_qposadr[m.dof_jntid[dof]]
     angle = take(d.qpos - m.qpos0, place)
@@ -228,7 +244,7 @@ def _angles(m: Model, d: Data, table: Chains) -> Array:
 
 
 def material_axis(m: Model, d: Data) -> Vec:
-    """f of each edge: across it, as the material is turned now."""
+    """Return the material axis f of each edge in the world."""
     table = chains(m)
     tangent = tangents(d.flexvert_xpos, table)
     here = moved(stored(m, d, tangent, rest(m, d)), tangent, table)
@@ -236,7 +252,7 @@ def material_axis(m: Model, d: Data) -> Vec:
 
 
 def _spins(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
-    """Rate of theta; a clamped edge turns with its body."""
+    """Return the rate of theta; a clamped edge rotates with its body."""
     hinge = take(d.qvel, np.maximum(table.dof, 0))
     body = take(d.cvel, table.body).rot.dot(tangent)
     return jnp.where(column(table.dof >= 0, hinge), hinge, body)
@@ -245,13 +261,15 @@ def _spins(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
 def _damping(
     m: Model, k: Material, frames: Frames, at: tuple, rates: tuple, table: Chains
 ) -> tuple[list[Vec], Array]:
-    """Minus the forces of the dampers on the ends of the edges, and on theta."""
+    """Return minus the damper forces on the ends of the edges, and on theta."""
+    # Velocities of the edges' ends.
     place, spin = rates
     speed = corners(place.velocity, table.vert)
 
     def shape(ends: list[Vec], theta: Array) -> Shape:
         return _shape(frames, ends, theta, table)
 
+    # Strain rates by a JVP, resisted, and mapped back by the VJP.
     now, back = jax.vjp(shape, *at)
     rate = jax.jvp(shape, at, (speed, spin))[1]
     resist = take(m.flex_damping, table.flex[table.pair[:, 0]])
@@ -260,7 +278,8 @@ def _damping(
 
 
 def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
-    """Direction of the curvature, what its size counts with, whether it has one; sqrt(k1 k2)."""
+    """Return direction, damping weight and existence of the curvature, and sqrt(k1 k2)."""
+    # Direction and stiffness against a growth of the curvature.
     size = now.binormal.norm()
     unit = now.binormal.scale(safe_divide(jnp.ones_like(size), size))
     equal = safe_sqrt(k.weak * k.strong)
@@ -272,7 +291,7 @@ def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
 
 
 def _generalized(m: Model, d: Data, table: Chains, tangent: Vec, torque: Array) -> Array:
-    """Torques about the edges `[n, *W]`, on hinges, or on bodies that hold an edge."""
+    """Map torques about the edges `[n, *W]` to hinges, or to the bodies of clamped edges."""
     on_hinges: Array = sum_groups(torque, groups(table.dof, m.nv))
     clamped = np.where((table.dof < 0) & (m.body_weldid[table.body] > 0), table.body, -1)
     if (clamped < 0).all():

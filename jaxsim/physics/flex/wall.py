@@ -1,13 +1,14 @@
-"""Bending of interpolated shells: forces at the edges by which their walls hang together.
+"""Bending of interpolated shells: forces at the edges between their walls.
 
-At the middle of an edge the unit normals of both walls make a jump, which at rest is fold0:
+At the midpoint of an edge the unit normals of both walls differ, at rest by fold0:
 
     E = k/2 |r|^2,   r = n_a - n_b - R fold0
 
-with R half way between the rotations of the walls, which is held fixed in the derivative. A normal
-is that of the tangents t1, t2 at the place; with w the part of r across it over |t1 x t2|, a node
-whose shares have the derivatives g1, g2 there is pushed with k (g1 w x t2 - g2 w x t1), on the
-second wall with the opposite sign. MuJoCo has no damping of it.
+R is the average of the walls' rotations and is held fixed in the derivative. A normal is that of
+the tangents t1, t2 at the point. With w the part of r perpendicular to it over |t1 x t2|, a node
+whose shape functions have the derivatives g1, g2 there receives the force k (g1 w x t2 - g2 w x
+t1), with the opposite sign on the second wall. MuJoCo has no damping for it; corresponds to
+`mj_flexPassiveBendInterp`.
 """
 
 from collections.abc import Iterator
@@ -27,16 +28,16 @@ from jaxsim.physics.flex.cell import combined
 from jaxsim.physics.flex.lattice import Elements, derivatives, elements
 from jaxsim.physics.flex.push import Place, Push, of_elements, on_elements
 
-PER_EDGE = 10  # numbers of an edge in flex_bending: 2 walls, 2 + 2 places, k, 3 of fold0
+PER_EDGE = 10  # numbers per edge in flex_bending: 2 walls, 2 + 2 coordinates, k, 3 of fold0
 
 
 class Side(NamedTuple):
-    """One of the walls at each edge.
+    """One of the two walls at each edge.
 
     Attributes:
-      wall: its place among all elements, `[n]`.
-      node: its nodes, `[n, k]`.
-      grad: derivatives of their shares at the edge, `[2, n, k]`.
+      wall: index among all elements, `[n]`.
+      node: node ids, `[n, k]`.
+      grad: derivatives of the shape functions at the edge, `[2, n, k]`.
     """
 
     wall: np.ndarray
@@ -49,7 +50,7 @@ class Edges(NamedTuple):
 
     Attributes:
       first, second: the sides.
-      coef: place of the stiffness in `flex_bending`, `[n]`; fold0 follows it.
+      coef: address of the stiffness in `flex_bending`, `[n]`; fold0 follows it.
     """
 
     first: Side
@@ -59,10 +60,11 @@ class Edges(NamedTuple):
 
 @derived
 def wall_edges(s: Structure) -> list[Edges]:
-    """The edges of all shells that bend, by the order of the interpolation."""
+    """Return the edges of all shells that bend, by interpolation order."""
     live = (s.flex_interp < 0) & (s.flex_bendingadr >= 0)
     out, first = [], 0
     for group in elements(s):
+        # Sides of one order, flex by flex.
         flexes = np.unique(group.flex[live[group.flex]])
         if len(flexes):
             tables = [_of_flex(s, f, np.flatnonzero(group.flex == f)) for f in flexes]
@@ -79,11 +81,12 @@ def _side(group: Elements, first: int, wall: np.ndarray, local: np.ndarray) -> S
 
 
 def _of_flex(s: Structure, f: int | np.integer, place: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Walls at the edges of a flex `[n, 2]`, the places in them `[n, 2, 2]`, and the numbers.
+    """Return walls at the edges of a flex `[n, 2]`, points in them `[n, 2, 2]`, and addresses.
 
-    `place` has the place of each of its walls among those of its kind.
+    `place` maps the flex's walls to indices among all of their kind.
     """
     pairs = list(_pairs(np.asarray(s.flex_cellnum[f])))
+    # Walls by pairs, and the midpoint in both.
     n = len(pairs)
     wall = [(place[a], place[b]) for a, b, _, _ in pairs]
     local = [(at_a, at_b) for _, _, at_a, at_b in pairs]
@@ -95,27 +98,30 @@ Local = tuple[float, float]
 
 
 def _pairs(count: np.ndarray) -> Iterator[tuple[int, int, Local, Local]]:
-    """Numbers of the walls at each edge, and its middle in the coordinates of both.
+    """Yield the wall numbers at each edge, and its midpoint in the coordinates of both.
 
-    In the order of `flex_bending`: from the wall of the smaller number, along its slow axis first,
-    its lower end first.
+    The order is that of `flex_bending`: from the wall of the smaller number, along its slow axis
+    first, lower end first.
     """
+    # Iterate over walls and their edges; each edge is reported once.
     sides = list(_sides(count))
     number = {side: i for i, side in enumerate(sides)}
     for i, (normal, upper, *cell) in enumerate(sides):
         for axis, end in product(((normal + 1) % 3, (normal + 2) % 3), (0, 1)):
+            # The neighbor on the same side of the box, or around its corner.
             beside = list(cell)
             beside[axis] += 2 * end - 1
             if 0 <= beside[axis] < count[axis]:
                 other, across, far = (normal, upper, *beside), axis, 1 - end
-            else:  # around the corner, it is the same cell
+            else:  # around the corner the cell is the same
                 other, across, far = (axis, end, *cell), normal, upper
             if i < number[other]:
                 yield i, number[other], _middle(normal, axis, end), _middle(other[0], across, far)
 
 
 def _sides(count: np.ndarray) -> Iterator[tuple[int, ...]]:
-    """The walls by number: axis, whether it is the upper side, and the cell."""
+    """Yield the walls in order: axis, upper side or not, and the cell."""
+    # Walls of a box: two per axis, cells by their in-plane axes.
     for axis, upper in product(range(3), (0, 1)):
         slow, fast = (axis + 1) % 3, (axis + 2) % 3
         for i, j in np.ndindex(count[slow], count[fast]):
@@ -125,13 +131,13 @@ def _sides(count: np.ndarray) -> Iterator[tuple[int, ...]]:
 
 
 def _middle(normal: int, axis: int, end: int) -> Local:
-    """The middle of the edge at one end of an axis, in a wall's own coordinates."""
+    """Return the midpoint of the edge at one end of an axis, in a wall's own coordinates."""
     slow, fast = (float(end) if a == axis else 0.5 for a in ((normal + 1) % 3, (normal + 2) % 3))
     return slow, fast
 
 
 def wall_forces(m: Model, place: Place) -> list[Push]:
-    """Forces of the edges on the nodes of both walls."""
+    """Compute the forces of the edges on the nodes of both walls."""
     return [push for group in wall_edges(m) for push in _forces(m, group, place)]
 
 
@@ -151,11 +157,13 @@ def _forces(m: Model, group: Edges, place: Place) -> list[Push]:
     between = _half_way(*(take(place.turn, side.wall) for side in sides))
     k = take(m.flex_bending, group.coef)
     fold = Vec(*(take(m.flex_bending, group.coef + i) for i in (1, 2, 3)))
+    # Jump of the normals relative to the rotated rest fold; degenerate walls have no force.
     r = a.unit - b.unit - between.rotate(fold)
     solid = (a.area >= MINVAL) & (b.area >= MINVAL)
     k = jnp.where(solid, k, 0)
     out = []
     for sign, side, n in ((1, sides[0], a), (-1, sides[1], b)):
+        # Force on the nodes through the tangents of their wall.
         w = (r - n.unit.scale(n.unit.dot(r))).scale(sign * k / jnp.where(solid, n.area, 1))
         spring = _outer(side.grad[0], w.cross(n.second)) - _outer(side.grad[1], w.cross(n.first))
         out.append(on_elements(side.node + m.nflexvert, spring, spring.map(jnp.zeros_like)))
@@ -163,17 +171,19 @@ def _forces(m: Model, group: Edges, place: Place) -> list[Push]:
 
 
 def _normal(side: Side, x: Vec) -> Normal:
+    # Tangents from the derivatives of the shape functions.
     first, second = (combined(grad, x) for grad in side.grad)
     normal = first.cross(second)
     return Normal(first, second, normal.normalize(), normal.norm())
 
 
 def _half_way(a: Quat, b: Quat) -> Quat:
-    """The rotation between two."""
+    """Return the normalized mean of two rotations."""
+    # Quaternions of equal sign, averaged.
     b = select(a.dot(b) < 0, -b, b)
     return (a + b).normalize()
 
 
 def _outer(weights: np.ndarray, v: Vec) -> Vec:
-    """weights[n, k] v[n], `[n, k, *W]`."""
+    """Compute weights[n, k] v[n], `[n, k, *W]`."""
     return v.map(lambda a: column(weights, a) * a[:, None])

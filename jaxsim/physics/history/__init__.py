@@ -1,1 +1,1 @@
-"""Controls and sensor readings of the past, `d.history`: for what is late, or sampled."""
+"""History buffers `d.history`: past controls and sensor readings, for delays and sampling."""

@@ -1,13 +1,13 @@
-"""Where things are in `d.history`, and which sample of a buffer is the older.
+"""Layout of the ring buffers in `d.history`, and the order of their samples.
 
 MuJoCo's documentation, Modeling: Delays. An actuator or sensor with `nsample` has a buffer of
 
     user, cursor, times[n], values[n, numbers]
 
 with n samples in a ring: `cursor` is the slot of the newest sample, the oldest follows it. `user`
-is the tick at which a sensor with an interval was sampled last. In single precision the low parts
-of `user` and of the times are in `d.history_low`, buffer by buffer: times are counted from now
-there, which is precise however long the clock has run (clock.py).
+is the tick at which a sensor with an interval was last sampled. In single precision the low parts
+of `user` and of the times are in `d.history_low`, buffer by buffer; times are then evaluated
+relative to now, which is precise however long the clock has run (clock.py).
 """
 
 from typing import NamedTuple
@@ -26,19 +26,19 @@ from jaxsim.physics.history.clock import low
 
 
 class Buffers(NamedTuple):
-    """The buffers of the actuators or of the sensors of a model; constant tables.
+    """Buffers of the actuators or of the sensors of a model; constant tables.
 
     Attributes:
       owner: actuators or sensors, `[k]`.
-      user: address of the number `user`; the cursor is behind it, `[k]`.
-      low: address of the low part of `user`, in the history with `history_low` behind it; those of
-        the times are behind it, `[k]`.
-      size: samples, `[k]`.
+      user: address of `user`; the cursor follows it, `[k]`.
+      low: address of the low part of `user`, in the concatenation of `history` and `history_low`;
+        those of the times follow it, `[k]`.
+      size: number of samples, `[k]`.
       interp: `Interpolation` of the readings, `[k]`.
-      buffer: the buffer of each number of a sample, `[c]`.
-      number: that number in `ctrl` or `sensordata`, `[c]`.
+      buffer: buffer of each component of a sample, `[c]`.
+      number: index of that component in `ctrl` or `sensordata`, `[c]`.
       value: its address in the first slot, `[c]`.
-      stride: numbers of a sample, `[c]`.
+      stride: components of a sample, `[c]`.
     """
 
     owner: np.ndarray
@@ -53,11 +53,11 @@ class Buffers(NamedTuple):
 
     @property
     def time(self) -> np.ndarray:
-        """Address of the time in the first slot, `[k]`."""
+        """Return the address of the time in the first slot, `[k]`."""
         return self.user + 2
 
     def of(self, owner: int) -> "Buffers":
-        """The buffer of one actuator or sensor, alone."""
+        """Return the buffer of one actuator or sensor, alone."""
         k = np.flatnonzero(self.owner == owner)
         mine = np.isin(self.buffer, k)
         return Buffers(
@@ -75,20 +75,22 @@ class Buffers(NamedTuple):
 
 @derived
 def ctrl_buffers(s: Structure) -> Buffers:
-    """Buffers of controls."""
+    """Return the buffers of controls."""
     return _buffers(s, "actuator", s.actuator_ctrlnum, s.actuator_ctrladr)
 
 
 @derived
 def sensor_buffers(s: Structure) -> Buffers:
-    """Buffers of sensor readings."""
+    """Return the buffers of sensor readings."""
     return _buffers(s, "sensor", s.sensor_dim, s.sensor_adr)
 
 
 def _buffers(s: Structure, kind: str, width: np.ndarray, first: np.ndarray) -> Buffers:
     address, history = getattr(s, f"{kind}_historyadr"), getattr(s, f"{kind}_history")
+    # Buffers in the order of their owners; header of two numbers, then times, then values.
     owner = np.flatnonzero(address >= 0)
     user, (size, interp) = address[owner], history[owner].T
+    # Expand to one entry per number of a sample.
     buffer = np.repeat(np.arange(len(owner)), width[owner])
     place = np.arange(len(buffer)) - np.searchsorted(buffer, buffer)
     number, value = first[owner][buffer] + place, (user + 2 + size)[buffer] + place
@@ -108,22 +110,22 @@ def _buffers(s: Structure, kind: str, width: np.ndarray, first: np.ndarray) -> B
 
 @derived
 def _low_addresses(s: Structure) -> np.ndarray:
-    """`[nhistory]`: of a time, the address of its low part."""
+    """Return the address of the low part of each time, `[nhistory]`."""
     out, of_times = np.zeros(s.nhistory, int), time_places(s)
     out[of_times] = s.nhistory + np.arange(len(of_times))
     return out
 
 
 class Past(NamedTuple):
-    """The history of worlds, and the clock by which its times are read.
+    """History of worlds, and the clock by which its times are read.
 
-    Times are absolute in double precision, as in MuJoCo; in single precision they are counted from
+    Times are absolute in double precision, as in MuJoCo; in single precision they are relative to
     now.
 
     Attributes:
-      numbers: `d.history`, with `d.history_low` behind it where there is one, `[n, *W]`.
+      numbers: `d.history`, followed by `d.history_low` if it exists, `[n, *W]`.
       time: `d.time`, `[1, *W]`.
-      time_low: what it lacks, `[1, *W]`; None in double precision.
+      time_low: low part of the time, `[1, *W]`; None in double precision.
     """
 
     numbers: Array
@@ -132,16 +134,16 @@ class Past(NamedTuple):
 
     @property
     def now(self) -> Array:
-        """The present, `[1, *W]` [s]."""
+        """Return the present time, `[1, *W]` [s]."""
         return self.time if self.time_low is None else jnp.zeros_like(self.time)
 
     def at(self, address: np.ndarray, low: np.ndarray) -> Array:
-        """Times at constant addresses, `[k, *W]` [s]."""
+        """Return times at constant addresses, `[k, *W]` [s]."""
         high = take(self.numbers, address)
         return high if self.time_low is None else self._from_now(high, take(self.numbers, low))
 
     def picked(self, address: Array, low: Array) -> Array:
-        """Times at addresses that worlds choose, `[k, *W]` [s]."""
+        """Return times at addresses of each world's own, `[k, *W]` [s]."""
         high = pick(self.numbers, address)
         return high if self.time_low is None else self._from_now(high, pick(self.numbers, low))
 
@@ -150,7 +152,8 @@ class Past(NamedTuple):
 
 
 def past(d: Data) -> Past:
-    """The history of worlds."""
+    """Return the history of worlds."""
+    # Double precision, or no low parts: absolute times.
     of_now = low(d)
     if of_now is None or d.history_low is None:
         return Past(d.history, d.time, None)
@@ -158,12 +161,12 @@ def past(d: Data) -> Past:
 
 
 class Ring(NamedTuple):
-    """The samples of some buffers in their order.
+    """Order of the samples of some buffers.
 
     Attributes:
       oldest: slot of the oldest sample, int `[k, *W]`.
-      earlier: how many samples are before the time asked for, int `[k, *W]`.
-      reach: times closer than this are one time, `[k, *W]` [s].
+      earlier: number of samples before the requested time, int `[k, *W]`.
+      reach: times closer than this count as equal, `[k, *W]` [s].
     """
 
     oldest: Array
@@ -172,33 +175,36 @@ class Ring(NamedTuple):
 
 
 def ring(b: Buffers, past: Past, time: Array) -> Ring:
-    """The order of the samples around a time.
+    """Return the order of the samples around a time.
 
     Args:
       b: the buffers.
       past: the history.
-      time: of each buffer, `[k, *W]` [s].
+      time: requested time of each buffer, `[k, *W]` [s].
     """
     history = past.numbers
+    # The slot after the newest sample holds the oldest.
     oldest = (cursor(b, history) + 1) % column(b.size, history)
     slots = np.arange(b.size.max(initial=0))
+    # Times of all slots; slots beyond the buffer's size repeat the last.
     slot = np.minimum(slots, b.size[:, None] - 1)
     times = past.at(*((first[:, None] + slot).ravel() for first in (b.time, b.low + 1)))
     times = times.reshape(*slot.shape, *history.shape[1:])
+    # Count the samples before the time.
     is_sample = column(slots < b.size[:, None], history)
     before = is_sample & (times < time[:, None])
     return Ring(oldest, jnp.sum(before, axis=1, dtype=jnp.int32), _reach(b, past, time))
 
 
 def cursor(b: Buffers, history: Array) -> Array:
-    """The slot of the newest sample, int `[k, *W]`."""
+    """Return the slot of the newest sample, int `[k, *W]`."""
     return jnp.round(take(history, b.user + 1)).astype(jnp.int32)
 
 
 def _reach(b: Buffers, past: Past, time: Array) -> Array:
-    """How close two times are one: MuJoCo's MINVAL in double precision.
+    """Return the tolerance for equal times: MuJoCo's MINVAL in double precision.
 
-    In single precision the delay and the step have a rounding each, and the n samples.
+    In single precision it allows a rounding error for delay, step and each of the n samples.
     """
     if time.dtype == jnp.float64:
         return jnp.full_like(time, MINVAL)

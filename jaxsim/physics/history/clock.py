@@ -1,10 +1,9 @@
-"""The clock of a world: `time`, and in single precision what `time` lacks.
+"""Clock of a world: `time`, and in single precision its low part.
 
-A running sum of time steps in single precision stands still a quarter of a step early or late after
-a quarter of an hour. There the clock is two numbers, `time + time_low`, of which the second is
-below half a unit of the first: a compensated sum (math/exact.py), exact to 48 bits. In double
-precision `time_low` is None and `time` is MuJoCo's running sum. The times of samples in `history`
-have their low parts in `history_low`.
+A running sum of time steps in single precision is a quarter of a step off after a quarter of an
+hour. There the clock is two numbers, `time + time_low`, the second below half a unit of the first:
+a compensated sum (math/exact.py), exact to 48 bits. In double precision `time_low` is None and
+`time` is MuJoCo's running sum. Times of samples in `history` have their low parts in `history_low`.
 
 Setting `time` sets the clock: `d.replace(time=t)` makes `time_low` zero (model/data.py).
 """
@@ -21,12 +20,13 @@ Array = jax.Array
 
 
 def low(d: Data) -> Array | None:
-    """Return what `d.time` lacks [s]; None in double precision.
+    """Return the low part of `d.time` [s]; None in double precision.
 
-    What is no half unit of `time` belongs to another: to one that was written over in place.
+    A stored low part above half a unit of `time` belongs to an overwritten time, and is ignored.
     """
     if d.time_low is None:
         return None
+    # A low part above half a unit does not belong to this time.
     most = jnp.finfo(d.time.dtype).eps * jnp.abs(d.time)
     return jnp.where(jnp.abs(d.time_low) <= most, d.time_low, 0)
 
@@ -36,19 +36,20 @@ def later(d: Data, dt: Array) -> dict[str, Any]:
     of_now = low(d)
     if of_now is None:
         return {"time": d.time + dt}
+    # Compensated sum.
     dt = jnp.broadcast_to(jnp.asarray(dt, d.time.dtype), d.time.shape)
     time, rest = exact.add(d.time, of_now, dt)
     return {"time": time, "time_low": rest}
 
 
 def elapsed(d: Data, time: Array, time_low: Array | None) -> Array:
-    """Return the time that has passed since a clock had `time` and `time_low` [s]."""
+    """Return the time elapsed since a clock had `time` and `time_low` [s]."""
     of_now, passed = low(d), d.time - time
     return passed if of_now is None or time_low is None else passed + (of_now - time_low)
 
 
 def phase(d: Data, rate: float) -> Array:
-    """Return the fraction of a cycle that a clock of some rate is at, in [0, 1).
+    """Return the fraction of a cycle of a periodic signal of some rate, in [0, 1).
 
     Precise after any time, in single precision too, where `rate * d.time` is not: after an hour it
     would be off by a part in a thousand of a cycle.

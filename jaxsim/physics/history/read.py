@@ -1,14 +1,14 @@
-"""A value of the past, from the samples around its time.
+"""Interpolation of history buffers at a past time.
 
 MuJoCo's documentation, Modeling: Delays. Between the samples v0, v1 at times t0 <= t < t1
 
     hold      v = v0
     linear    v = v0 + s (v1 - v0),    s = (t - t0) / (t1 - t0)
-    cubic     Hermite's polynomial with the slopes of Catmull and Rom: that of a sample is the
-              difference of its neighbors over that of their times, and zero at both ends
+    cubic     Hermite polynomial with Catmull-Rom slopes: that of a sample is the difference of its
+              neighbors over that of their times, and zero at both ends
 
-Before the oldest sample it is that one, after the newest that one. A time that is a sample's is
-its own value.
+Before the oldest sample the value is the oldest, after the newest the newest. At the time of a
+sample it is that sample's value.
 """
 
 import jax.numpy as jnp
@@ -25,69 +25,76 @@ from jaxsim.physics.history.buffers import Buffers, Past, Ring, ctrl_buffers, pa
 
 
 def read(b: Buffers, past: Past, time: Array) -> Array:
-    """Values at a time, by the interpolation of each buffer.
+    """Interpolate values at a time, by the interpolation of each buffer.
 
     Args:
       b: the buffers.
       past: the history.
-      time: of each buffer, as `past` counts it, `[k, *W]` [s].
+      time: requested time of each buffer, on the clock of `past`, `[k, *W]` [s].
 
     Returns:
-      Of each number of a sample, `[c, *W]`.
+      Each component of a sample, `[c, *W]`.
     """
+    # Samples directly before and after the time.
     around = _Samples(b, past, time)
     t, t0, t1 = around.of_numbers(time), around.time(-1), around.time(0)
     v0, v1 = around.value(-1), around.value(0)
     interp = column(b.interp[b.buffer], v0)
+    # Relative position between the two samples.
     s = jnp.clip(safe_divide(t - t0, t1 - t0), 0, 1)
     out = v0
+    # Evaluate only the interpolations that occur.
     if (b.interp == Interpolation.LINEAR).any():
         out = jnp.where(interp == Interpolation.LINEAR, v0 + s * (v1 - v0), out)
     if (b.interp >= Interpolation.CUBIC).any():
         out = jnp.where(interp >= Interpolation.CUBIC, _hermite(around, s, t1 - t0), out)
+    # A time equal to that of the next sample, within roundoff, reads its value.
     reached = t >= t1 - around.of_numbers(around.ring.reach)
     return jnp.where(reached, v1, out)
 
 
 def delayed_ctrl(m: Model, d: Data) -> Array:
-    """The controls that act now, `[nu, *W]`: those of the past where they are late."""
+    """Return the controls that act now, `[nu, *W]`: past ones for actuators with a delay."""
     b = ctrl_buffers(m)
     if not len(b.owner):
         return d.ctrl
+    # Read every delayed control at the present minus its delay.
     delay = take(m.actuator_delay, b.owner)
     before = past(d)
     late = read(b, before, before.now - delay)
     own = take(d.ctrl, b.number)
+    # Controls without a delay act at once.
     acts = jnp.where(take(delay, b.buffer) != 0, late, own)
+    # Replace the controls that have a buffer.
     source = np.arange(m.nu)
     source[b.number] = m.nu + np.arange(len(b.number))
     return take(join([d.ctrl, acts]), source)
 
 
 class _Samples:
-    """The samples around a time, counted from the first that is not before it."""
+    """Samples around a time, indexed from the first that is not before it."""
 
     def __init__(self, b: Buffers, past: Past, time: Array) -> None:
         self.buffers, self.past, self.history = b, past, past.numbers
         self.ring: Ring = ring(b, past, jnp.broadcast_to(time, (len(b.owner), *time.shape[1:])))
 
     def of_numbers(self, x: Array) -> Array:
-        """What buffers have, `[k, *W]`, for each number of their samples `[c, *W]`."""
+        """Expand values of buffers `[k, *W]` to the components of their samples `[c, *W]`."""
         return take(jnp.broadcast_to(x, self.ring.earlier.shape), self.buffers.buffer)
 
     def exists(self, k: int) -> Array:
-        """Whether there is such a sample, `[c, *W]` bool."""
+        """Return where sample `k` exists, `[c, *W]` bool."""
         place = self.of_numbers(self.ring.earlier) + k
         return (place >= 0) & (place < self._of_size(place))
 
     def time(self, k: int) -> Array:
-        """When it was taken, `[c, *W]`; beyond the ends that of the sample there."""
+        """Return the time of sample `k`, `[c, *W]`; beyond the ends that of the end sample."""
         b, slot = self.buffers, self._slot(k)
         address, low = (column(a[b.buffer], self.history) for a in (b.time, b.low + 1))
         return self.past.picked(slot + address, slot + low)
 
     def value(self, k: int) -> Array:
-        """Its value, `[c, *W]`; likewise."""
+        """Return the value of sample `k`, `[c, *W]`; beyond the ends that of the end sample."""
         b = self.buffers
         address = column(b.value, self.history) + column(b.stride, self.history) * self._slot(k)
         return pick(self.history, address)
@@ -102,9 +109,10 @@ class _Samples:
 
 
 def _hermite(around: _Samples, s: Array, step: Array) -> Array:
-    """The cubic between two samples at a part s of the step between them."""
+    """Evaluate the cubic between two samples at a fraction s of their distance in time."""
 
     def slope(k: int) -> Array:
+        # Central difference; zero at both ends of the buffer.
         rise = around.value(k + 1) - around.value(k - 1)
         slope = safe_divide(rise, around.time(k + 1) - around.time(k - 1))
         return jnp.where(around.exists(k - 1) & around.exists(k + 1), slope, 0)

@@ -1,10 +1,10 @@
-"""Sensors that are sampled at intervals, or late: what they report.
+"""Readings of sensors with an interval or a delay.
 
 MuJoCo's documentation, Modeling: Sensors, Delays.
 
     delay   period    reported
-    no      no        what is computed
-    no      yes       what is computed when the period is over, else the last sample
+    no      no        the computed value
+    no      yes       the computed value at the end of a period, else the last sample
     yes     either    the sample of a delay ago
 """
 
@@ -21,38 +21,44 @@ from jaxsim.physics.history.read import read
 
 
 def reported(m: Model, d: Data, computed: Array, place: np.ndarray) -> Array:
-    """What the sensors report of what is computed, `[nsensordata, *W]`.
+    """Return the readings that the sensors report, `[nsensordata, *W]`.
 
     Args:
       m, d: model and data.
-      computed: by the sensors, `[nsensordata, *W]`.
-      place: the numbers that were computed just now; the others stay what they are.
+      computed: values computed by the sensors, `[nsensordata, *W]`.
+      place: indices computed in this stage; the others keep their values.
     """
+    # Value in the buffer at the present minus the delay.
     b = sensor_buffers(m)
     delay = take(m.sensor_delay, b.owner)
     late = delay > 0
     history = past(d)
     before = read(b, history, history.now - jnp.where(late, delay, 0))
+    # Delayed sensors, and those between two samples, report the buffer's value.
     waits = take(late | ~is_due(m, history), b.buffer) & column(np.isin(b.number, place), before)
     own = jnp.where(waits, before, take(computed, b.number))
+    # Replace the numbers that have a buffer.
     source = np.arange(m.nsensordata)
     source[b.number] = m.nsensordata + np.arange(len(b.number))
     return take(join([computed, own]), source)
 
 
 def sampled(m: Model, d: Data, computed: Array, given: Array | None, place: np.ndarray) -> Array:
-    """What is sampled if this step is one to sample at, of each number of a sample `[c, *W]`: of a
-    sensor that is late what is computed, of another what it reports.
+    """Return the values to store if this step samples, per component `[c, *W]`.
+
+    They are the computed value for a sensor with a delay, else the reported one.
 
     Args:
-      m, d, computed, place: as for `reported`.
-      given: what the sensors report, `[nsensordata, *W]`; None: nothing yet.
+      m, d, computed, place: see `reported`.
+      given: reported values, `[nsensordata, *W]`; None: not yet known.
     """
+    # A delayed sensor stores the computed value, another one its reported value.
     b = sensor_buffers(m)
     late = take(take(m.sensor_delay, b.owner) > 0, b.buffer)
     own = take(computed, b.number)
     none = jnp.zeros_like(own)
     new = jnp.where(late, own, none if given is None else take(given, b.number))
+    # Numbers not computed by this call keep their previous sample.
     here = np.isin(b.number, place)
     if here.all():
         return new
@@ -61,18 +67,19 @@ def sampled(m: Model, d: Data, computed: Array, given: Array | None, place: np.n
 
 
 def is_due(m: Model, past: Past) -> Array:
-    """Which sensors with a buffer are sampled now, `[k, *W]` bool.
+    """Return the sensors with a buffer that are sampled now, `[k, *W]` bool.
 
-    A period begins where the one before ended, not at the step that noticed it.
+    A period begins where the previous one ended, not at the step that detected it.
     """
     b: Buffers = sensor_buffers(m)
+    # The period has ended if the last tick plus the period is not after the present.
     period = take(m.sensor_interval[:, 0], b.owner)
     tick = past.at(b.user, b.low)
     return (period <= 0) | (tick + period <= past.now + slack(b, past, period))
 
 
 def slack(b: Buffers, past: Past, period: Array) -> Array | float:
-    """How much before its end a period is over [s]: in single precision some roundings."""
+    """Return how early a period counts as ended [s]: in single precision some rounding errors."""
     if past.time_low is not None:
         return ROUNDINGS * jnp.finfo(period.dtype).eps * period
     if past.time.dtype == jnp.float64:
@@ -80,4 +87,4 @@ def slack(b: Buffers, past: Past, period: Array) -> Array | float:
     return ring(b, past, jnp.broadcast_to(past.time, (len(b.owner), *past.time.shape[1:]))).reach
 
 
-ROUNDINGS = 8  # of a period as a number and as a sum of steps, since the last that ended at a step
+ROUNDINGS = 8  # errors of the period and of the sum of steps since the last exact tick, in eps

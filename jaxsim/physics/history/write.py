@@ -1,9 +1,9 @@
-"""A new sample in its place by time, at the end of a step.
+"""Insertion of a sample into history buffers by time, at the end of a step.
 
-MuJoCo's documentation, Modeling: Delays. Time goes on, and the newest sample takes the place of the
-oldest. Where the time of a world was put back it is found in the order of time: a sample of the
-same time is overwritten, one between others moves the older ones on by a place, and the oldest is
-lost; one older than all takes the place of the oldest.
+MuJoCo's documentation, Modeling: Delays; corresponds to `mju_historyInsert`. As time advances the
+newest sample overwrites the oldest. If the time of a world was set back, the sample is inserted in
+order of time: it overwrites a sample of equal time; between others it shifts the older ones by one
+slot and the oldest is dropped; if it is older than all it overwrites the oldest.
 """
 
 from typing import NamedTuple
@@ -31,13 +31,15 @@ from jaxsim.physics.history.sampling import is_due, slack
 
 
 def recorded(m: Model, d: Data) -> dict[str, Array]:
-    """`d.history`, and `d.history_low`, with the controls and readings of a step."""
+    """Record controls and readings of a step; return `d.history` and `d.history_low`."""
     before = past(d)
     new = before
+    # Controls are recorded at every step.
     b = ctrl_buffers(m)
     if len(b.owner):
         always = jnp.ones((len(b.owner), *d.time.shape[1:]), bool)
         new = _inserted(b, _entries("ctrl", m, new), new, take(d.ctrl, b.number), always)
+    # Sensor readings are recorded when due, together with the new tick.
     b = sensor_buffers(m)
     if len(b.owner):
         due = is_due(m, before)
@@ -47,23 +49,26 @@ def recorded(m: Model, d: Data) -> dict[str, Array]:
         source = np.arange(len(new.numbers))
         source[address] = len(source) + np.arange(len(address))
         new = new._replace(numbers=take(join([new.numbers, *tick]), source))
+    # Split the low parts off again.
     if before.time_low is None:
         return {"history": new.numbers}
     return {"history": new.numbers[: m.nhistory], "history_low": new.numbers[m.nhistory :]}
 
 
 def _next_tick(m: Model, b: Buffers, past: Past, due: Array) -> list[Array]:
-    """The ticks of sensors, `[k, *W]`, and in single precision their low parts.
+    """Return the ticks of sensors, `[k, *W]`, and in single precision their low parts.
 
-    There a period that ends at this step, but for roundings, ends at its time: else the roundings
-    of the period and of the time step would grow to a step.
+    There a period that ends at this step up to rounding errors ends at its time: otherwise the
+    errors of period and time step would accumulate to a step.
     """
+    # The next tick is one period later; without an interval it does not change.
     period = take(m.sensor_interval[:, 0], b.owner)
     passes = due & (period > 0)
     tick = take(past.numbers, b.user)
     if past.time_low is None:
         return [tick + jnp.where(passes, period, 0)]
     low = take(past.numbers, b.low)
+    # Align with the clock where the period ends at this step up to roundoff.
     late = past.now - (past.at(b.user, b.low) + period)
     ends_now = passes & (jnp.abs(late) <= slack(b, past, period))
     period = jnp.broadcast_to(jnp.where(passes, period, 0), tick.shape)
@@ -72,15 +77,14 @@ def _next_tick(m: Model, b: Buffers, past: Past, due: Array) -> list[Array]:
 
 
 class _Entries(NamedTuple):
-    """The times and values of some buffers, one after another; constant tables `[e]`.
+    """Times and values of some buffers, concatenated; constant tables `[e]`.
 
     Attributes:
-      address: in the history.
-      next: address of the same thing in the next slot of the ring.
-      buffer: whose it is.
+      address: address in the history.
+      next: address of the same entry in the next slot of the ring.
+      buffer: buffer of the entry.
       slot: its sample.
-      given: the new one: its time, by buffer, or one of the numbers, behind these, or what its time
-        lacks, behind those.
+      given: index of its new value in the concatenation of times, by buffer, values, and low parts.
     """
 
     address: np.ndarray
@@ -108,7 +112,8 @@ _ENTRIES = {"ctrl": _ctrl_entries, "sensor": _sensor_entries}
 
 
 def _listed(b: Buffers, with_low: bool) -> _Entries:
-    """Times of all buffers, then the values of all numbers, then low parts of the times."""
+    """Return the times of all buffers, then the values, then the low parts of the times."""
+    # Expand to all slots of all buffers.
     one, low = np.ones_like(b.time), slice(None if with_low else 0)
     first = np.concatenate([b.time, b.value, (b.low + 1)[low]])
     stride = np.concatenate([one, b.stride, one[low]])
@@ -117,6 +122,7 @@ def _listed(b: Buffers, with_low: bool) -> _Entries:
     size = b.size[buffer]
     thing = np.repeat(np.arange(len(first)), size)
     slot = np.arange(len(thing)) - np.repeat(np.cumsum(size) - size, size)
+    # Address of the same entry in the next slot.
     after = (slot + 1) % size[thing]
     address, following = (first[thing] + stride[thing] * place for place in (slot, after))
     tables = (address, following, buffer[thing], slot, thing)
@@ -124,28 +130,33 @@ def _listed(b: Buffers, with_low: bool) -> _Entries:
 
 
 def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) -> Past:
-    """The history with a sample of some buffers.
+    """Insert a sample into some buffers.
 
     Args:
-      b, e: the buffers, and where their numbers are.
+      b, e: the buffers, and the addresses of their entries.
       past: the history before.
       values: `[c, *W]`.
-      due: the buffers that get one, `[k, *W]` bool.
+      due: buffers that receive a sample, `[k, *W]` bool.
     """
+    # Where the new time belongs among the stored times.
     history, times = past.numbers, jnp.broadcast_to(past.now, due.shape)
     order = ring(b, past, times)
     size = column(b.size, times)
+    # Rank of the new sample: newest, equal to an existing one, or between others.
     newest = order.earlier == size
     first = (order.oldest + jnp.minimum(order.earlier, size - 1)) % size
     nearest = past.picked(*(first + column(a, history) for a in (b.time, b.low + 1)))
+    # Equal times overwrite; otherwise the new sample follows the last earlier one.
     again = ~newest & (nearest - times <= order.reach)
     between = jnp.maximum(order.earlier - 1, 0)
     place = jnp.where(again, order.earlier, jnp.where(newest, 0, between))
-    moved = jnp.where(again | newest, 0, between)  # as many of the oldest go on by a place
+    moved = jnp.where(again | newest, 0, between)  # number of oldest samples that shift by one slot
 
+    # Shift older samples, insert the new one, keep buffers that are not due.
     age = (column(e.slot, history) - take(order.oldest, e.buffer)) % column(
         b.size[e.buffer], history
     )
+    # The new entries: times, values, and low parts of the times.
     pair = [past.time] if past.time_low is None else [past.time, past.time_low]
     time, *low = (jnp.broadcast_to(a, due.shape) for a in pair)
     given = take(join([time, values, *low]), e.given)
@@ -154,6 +165,7 @@ def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) ->
     new = jnp.where(age == take(place, e.buffer), given, new)
     new = jnp.where(take(due, e.buffer), new, old)
 
+    # Advance the cursor of buffers with a newest sample.
     at = jnp.where(due & newest, order.oldest, cursor(b, history)).astype(history.dtype)
     source = np.arange(history.shape[0])
     source[e.address] = history.shape[0] + np.arange(len(e.address))

@@ -1,1 +1,1 @@
-"""The step in time, and the inertia that implicit integration sees."""
+"""Time integration, and the inertia of implicit integrators."""

@@ -1,4 +1,4 @@
-"""MuJoCo's checks of a state one by one: what `step` does before and after the dynamics.
+"""Checks of an invalid state, which `step` performs before and after the dynamics.
 
 MuJoCo's documentation, Programming: Simulation loop, and Modeling: Option flags (autoreset).
 """
@@ -13,27 +13,30 @@ from jaxsim.physics.warning import Trouble, first_bad
 
 
 def check_pos(m: Model, d: Data) -> Data:
-    """A world whose `qpos` is not finite, or too large, is counted in `d.warning` and begins anew.
+    """Reset worlds whose `qpos` is not finite, or too large, and count them in `d.warning`.
 
-    It is as `make_data` gives it. With the flag autoreset disabled it is only counted.
+    The reset state is that of `make_data`. With the flag autoreset disabled they are only counted.
+    Corresponds to `mj_checkPos` in MuJoCo.
     """
     return _begun_anew(m, d, first_bad(d.qpos), WarningType.BADQPOS)
 
 
 def check_vel(m: Model, d: Data) -> Data:
-    """A world whose `qvel` is not finite, or too large, is counted in `d.warning` and begins anew.
+    """Reset worlds whose `qvel` is not finite, or too large, and count them in `d.warning`.
 
-    It is as `make_data` gives it. With the flag autoreset disabled it is only counted.
+    The reset state is that of `make_data`. With the flag autoreset disabled they are only counted.
+    Corresponds to `mj_checkVel` in MuJoCo.
     """
     return _begun_anew(m, d, first_bad(d.qvel), WarningType.BADQVEL)
 
 
 def check_acc(m: Model, d: Data) -> Data:
-    """A world whose `qacc` is not finite, or too large, is counted in `d.warning` and begins anew.
+    """Reset worlds whose `qacc` is not finite, or too large, and count them in `d.warning`.
 
-    It is as `forward` finds it at the start, with what `d` keeps of its results. With the flag
-    autoreset disabled it is only counted.
+    The reset state is that of `forward` at the initial state, with the results that `d` keeps. With
+    the flag autoreset disabled they are only counted. Corresponds to `mj_checkAcc` in MuJoCo.
     """
+    # Count and reset, then recompute the results of the reset worlds.
     bad = first_bad(d.qacc)
     new = _begun_anew(m, d, bad, WarningType.BADQACC)
     if m.opt.disableflags & DisableBit.AUTORESET:

@@ -1,11 +1,11 @@
-"""The inertia that a step sees when forces are implicit in velocity.
+"""Effective inertia of a step whose forces are implicit in velocity.
 
 MuJoCo's documentation, Computation: Numerical integration. With D = -d force / d qvel the velocity
 after a step of length h is
 
     qvel + h a,   (M + h D) a = qfrc_smooth + qfrc_constraint
 
-An integrator is which forces are in D.
+Integrators differ in which forces contribute to D (table `IMPLICIT`).
 """
 
 from collections.abc import Callable
@@ -38,15 +38,15 @@ from jaxsim.physics.passive.damper import dof_damping_rate
 
 
 class EffectiveInertia(NamedTuple):
-    """M + h D.
+    """Effective inertia M + h D.
 
     Attributes:
       matrix: `[nv, nv, *W]`.
-      symmetric: whether the matrix is.
-      parts: of a symmetric one: dofs that have to do with each other; empty: all have.
+      symmetric: True if the matrix is symmetric.
+      parts: diagonal blocks of a symmetric one, as groups of dofs; empty: one block.
       dofs: constant `[6, k]`: dofs of standalone free bodies, whose rows `own` replaces.
-      own: their blocks `[6, 6, k, *W]`, without symmetry; None: no such rows.
-      sparse: the matrix without zeros between trees; None: it is solved as it is.
+      own: their nonsymmetric blocks `[6, 6, k, *W]`; None: no such rows.
+      sparse: the matrix without zeros between trees; None: the dense matrix is solved.
     """
 
     matrix: jax.Array
@@ -57,7 +57,8 @@ class EffectiveInertia(NamedTuple):
     sparse: TreeMatrix | Apart | None = None
 
     def solve(self, force: Array) -> Array:
-        """The acceleration `[nv, *W]` of a force."""
+        """Compute the acceleration `[nv, *W]` of a force."""
+        # Sparse, symmetric or general solve, then the rows of free bodies.
         if self.sparse is not None:
             out = self.sparse.solve(force)
         elif self.symmetric:
@@ -67,7 +68,7 @@ class EffectiveInertia(NamedTuple):
         return out if self.own is None else self._with_rows(out, solve_general, force)
 
     def multiply(self, acc: Array) -> Array:
-        """The force `[nv, *W]` of an acceleration."""
+        """Compute the force `[nv, *W]` of an acceleration."""
         out = apply(self.matrix, acc) if self.sparse is None else self.sparse.times(acc)
         return out if self.own is None else self._with_rows(out, apply, acc)
 
@@ -80,19 +81,20 @@ class EffectiveInertia(NamedTuple):
 def effective_inertia(
     m: Model, d: Data, kind: IntegratorType | None = None
 ) -> EffectiveInertia | None:
-    """The effective inertia of an integrator, the model's by default; None: it is the mass matrix.
+    """Return the effective inertia of an integrator, by default the model's; None: it is M.
 
-    Needs everything that follows from the velocity, and the actuator forces.
+    Requires all results that follow from the velocity, and the actuator forces.
     """
     make = IMPLICIT.get(IntegratorType(m.opt.integrator) if kind is None else kind)
     return make(m, d) if make and m.nv else None
 
 
 def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
-    """Euler: the dampers of the dofs, with what actuators reflect into them."""
+    """Build Euler's effective inertia: dof damping, including that reflected by actuators."""
     off = m.opt.disableflags & (DisableBit.EULERDAMP | DisableBit.DAMPER)
     if off or not m.flg_damping:
         return None
+    # M + h D with diagonal D.
     rate = m.opt.timestep * dof_damping_rate(m, d)
     matrix = d.M + diagonal_matrix(rate)
     sparse = None if d.inertia is None else d.inertia.plus_diagonal(rate)
@@ -100,15 +102,18 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
 
 
 def _fast(m: Model, d: Data) -> EffectiveInertia:
-    """implicitfast: passive and actuator forces, made symmetric; free bodies as under implicit.
+    """Build implicitfast's: passive and actuator forces, symmetrized; free bodies as in implicit.
 
     A spinning free body would gain energy if its gyroscopic force were explicit.
     """
+    # Symmetrized derivative, as in MuJoCo.
     D = -m.opt.timestep[None] * smooth_derivative(m, d)
     matrix = d.M + 0.5 * (D + D.swapaxes(0, 1))
     sparse = None
+    # Diagonal D keeps the sparsity of M.
     if d.inertia is not None and is_diagonal(m):
         sparse = d.inertia.plus_diagonal(m.opt.timestep * damping_rate(m, d))
+    # Free bodies: full derivative in their 6 x 6 blocks.
     dofs = free_body_dofs(m)
     if not dofs.size:
         return EffectiveInertia(matrix, True, sparse=sparse)
@@ -117,7 +122,7 @@ def _fast(m: Model, d: Data) -> EffectiveInertia:
 
 
 def _full(m: Model, d: Data) -> EffectiveInertia:
-    """implicit: passive, actuator and bias forces."""
+    """Build implicit's: passive, actuator and bias forces, not symmetric."""
     D = smooth_derivative(m, d) - bias_derivative(m, d, np.arange(m.nv))
     return EffectiveInertia(d.M - m.opt.timestep[None] * D, False)
 

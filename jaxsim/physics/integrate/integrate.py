@@ -1,6 +1,8 @@
-"""From the acceleration to the next state: the integrators.
+"""Time integrators: from the acceleration to the next state.
 
-MuJoCo's documentation, Computation: Numerical integration.
+MuJoCo's documentation, Computation: Numerical integration. All but RK4 are semi-implicit Euler with
+different effective inertias (effective_inertia.py). A step ends with activations, histories, sleep,
+velocity, configuration, plastic state and plugins, in this order.
 """
 
 import jax
@@ -48,13 +50,14 @@ from jaxsim.physics.sleep.trees import (
 
 
 def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
-    """Semi-implicit Euler; the integrator says which forces are implicit in velocity.
+    """Integrate by semi-implicit Euler, with the implicit forces of an integrator.
 
-    `kind` is that integrator; None: the model's.
+    `kind` is the integrator; None: the model's. Corresponds to `mj_Euler` and `mj_implicit` in
+    MuJoCo.
 
-    (M + h D) a = qfrc_smooth + qfrc_constraint
-    qvel += h a,   qpos moves along the new qvel
+    (M + h D) a = qfrc_smooth + qfrc_constraint qvel += h a,   qpos moves along the new qvel
     """
+    # Mode ipc: the step itself resolves contacts.
     if m.resolves_shells and kind in (None, IntegratorType.DISCRETE):
         d = pass_through_nothing(m, d)
         return advance(m, d, d.qacc)
@@ -64,33 +67,36 @@ def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
 
 
 def rk4(m: Model, d: Data) -> Data:
-    """The classical Runge-Kutta method of fourth order.
+    """Integrate by the classical fourth-order Runge-Kutta method; corresponds to `mj_RungeKutta`.
 
     Stage i starts from the state moved along the slope of stage i - 1. A configuration's slope is
-    that of its displacement from `d.qpos` (`displacement_rate`), so that slopes may be added where
-    there are rotations. The later stages are one program, run three times.
+    the rate of its displacement from `d.qpos` (`displacement_rate`), so that slopes can be added
+    for rotations too. The later stages are one program, run three times.
 
-    As in MuJoCo, `qacc` becomes the mean of the slopes, and other results are those of the last
-    stage, but for the sensors and what only they need, which are those of the start of the step; so
-    is what springs that yield go by, in models with such springs or with rods that twist, and so
-    are lengths of actuators where a setpoint is turned back by them, and their velocities where a
-    DC motor is, whose friction is integrated with them.
+    As in MuJoCo, `qacc` becomes the weighted mean of the slopes, and other results are those of the
+    last stage. Exceptions have the values of the start of the step: sensors and results that only
+    they use; the inputs of yielding, in models with springs that yield or with rods that twist;
+    lengths of actuators whose setpoint is limited by them, and velocities of DC motors, whose
+    friction is integrated with them.
 
-    Each stage wakes trees, as a step would: those that sleep have the acceleration that they fell
-    asleep with, so that one other than zero wakes them. Trees fall asleep by the speeds of the
-    start and the islands of the last stage; what is found again then has the poses of that stage,
-    and so has the tree: where it is not in its place the next step wakes it.
+    Each stage wakes trees, as a step would: sleeping trees have the acceleration with which they
+    fell asleep, so that a nonzero one wakes them. Trees fall asleep by the velocities of the start
+    and the islands of the last stage; results recomputed then have the poses of that stage, and so
+    has the tree: where this differs from its qpos, the next step wakes it.
     """
     h = m.opt.timestep
     at_start = {name: getattr(d, name) for name in AT_START}
-    unseen = dict.fromkeys(FRAMES) if sleeps(m) else {}  # what moves has a speed
-    d = d.replace(**dict.fromkeys(Data.working))  # each stage has its own
+    # moving trees are detected by their velocity
+    unseen = dict.fromkeys(FRAMES) if sleeps(m) else {}
+    d = d.replace(**dict.fromkeys(Data.working))  # each stage computes its own
     first = (d.qvel, d.qacc, d.act_dot)
 
+    # One stage: advance from the start along the last slope, and evaluate the dynamics.
     def stage(carry, part):
         before, (vel, acc, act_dot), mean = carry
         fraction, weight = part
         dt = fraction * h
+        # State at this stage.
         there = d.replace(
             **later(d, dt),
             qpos=integrate_pos(m, d.qpos, vel, dt),
@@ -104,17 +110,21 @@ def rk4(m: Model, d: Data) -> Data:
             **inputs_of(m, before),
         )
         there = _dynamics(m, there)
+        # Slope at this stage, and its weight in the mean.
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
         mean = jax.tree.map(lambda a, b: a + weight * b, mean, slope)
         left = {name: getattr(there, name) for name in BETWEEN} if sleeps(m) else {}
         return (_kept(d, there), slope, mean), left
 
+    # Butcher tableau of RK4; the first stage is the forward pass of the step.
     dtype = d.qpos.dtype
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), left = lax.scan(stage, start, parts)
+    # Combine: activations and results of the start where MuJoCo uses them, then the mean slope.
     from_start = d.replace(act_dot=act_dot, **at_start, **inputs_of(m, last))
     new, end = acted(m, from_start), _with_start(m, d, last)
+    # Sleep, by the velocities of the start and the islands of the last stage.
     if sleeps(m):
         end = _fallen_asleep(m, d, last, end, new, left)
         new = new.replace(qvel=end.qvel, tree_asleep=end.tree_asleep)
@@ -124,8 +134,9 @@ def rk4(m: Model, d: Data) -> Data:
 
 
 def _with_start(m: Model, start: Data, last: Data) -> Data:
-    """The results of the last stage, with those of the start that the rest of the step goes by."""
+    """Replace results of the last stage by those of the start where the step uses them."""
     end = last
+    # Plasticity uses positions of the start.
     if m.nplastic:
         names = OF_FLEXES + OF_TENDONS if np.any(m.flex_plasticadr >= 0) else OF_TENDONS
         end = end.replace(**{n: getattr(start, n) for n in names})
@@ -139,42 +150,45 @@ def _with_start(m: Model, start: Data, last: Data) -> Data:
 
 
 def _fallen_asleep(m: Model, start: Data, last: Data, end: Data, new: Data, left: dict) -> Data:
-    """The end of a step with the trees that fall asleep, by what the last stage left.
+    """Return the end of a step with trees that fall asleep, from values of the last stage.
 
     Args:
       start, last, end: the start, the last stage, and the results so far.
-      new: the state that the trees have then.
-      left: working values of each stage, with a leading axis of stages.
+      new: the new state of the trees.
+      left: working values of each stage, with a leading stage axis.
     """
     begun = {n: getattr(new, n) for n in BEGUN}
+    # Islands and working values of the last stage.
     of_last = jax.tree.map(lambda a: a[-1], left)
     end = rest(m, end.replace(**begun, **of_last)).replace(**dict.fromkeys(BETWEEN))
     return _in_place(m, start, last, end)
 
 
 def _in_place(m: Model, start: Data, last: Data, d: Data) -> Data:
-    """Trees that did not move in a step have exactly the frames of its start."""
+    """Restore the exact frames of the start for trees that did not move."""
+    # Trees whose qpos did not change.
     stays = ~in_trees(qpos_tree(m), last.qpos != start.qpos, m.ntree) | (last.tree_asleep >= 0)
     stays = take(stays, np.maximum(m.body_treeid, 0)) & column(m.body_treeid >= 0, d.qpos)
     return d.replace(**{n: select(stays, getattr(start, n), getattr(d, n)) for n in FRAMES})
 
 
 FRAMES = ("xpos", "xquat")
-AT_START = ("readings", "frames")  # working values that stages leave
+AT_START = ("readings", "frames")  # working values that outlive the stages
 BETWEEN = tuple(n for n in Data.working if n not in AT_START)
 BEGUN = ("time", "time_low", "qpos", "qvel", "act", "history", "history_low")
 ADVANCED = (*BEGUN, "plastic", "plugin_state")
-# by which they yield
+# Inputs of yielding.
 OF_FLEXES = ("xpos", "xquat", "xmat", "subtree_com", "cdof", "flexvert_xpos")
 OF_TENDONS = ("ten_length", "ten_J")
 
 
 def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
-    """The state one time step later.
+    """Advance the state by one time step.
 
     Args:
       m: model.
-      d: data with the activation rates and the acceleration, which starts the next step's solver.
+      d: data with the activation rates and the acceleration, which warm-starts the next step's
+        solver.
       acc: acceleration `[nv, *W]`.
       vel: velocity along which the configuration moves; None: the new velocity.
     """
@@ -183,37 +197,42 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
 
 
 def acted(m: Model, d: Data) -> Data:
-    """The histories and the activations one time step later."""
+    """Advance histories and activations by one time step."""
+    # Histories first: they store the controls of this step.
     d = d.replace(**recorded(m, d))
     act = nearest_activation(m, d, next_activation(m, d))
     return d.replace(act=orientation.anchored(m, act))
 
 
 def moved(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
-    """The rest of the state one time step later; see `advance`."""
+    """Advance the rest of the state by one time step; see `advance`."""
     h = m.opt.timestep
+    # Semi-implicit: the new velocity moves the configuration.
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)
+    # Sleeping dofs keep their state.
     if sleeps(m):
         qvel = jnp.where(dof_awake(m, d), qvel, d.qvel)
         qpos = jnp.where(qpos_awake(m, d), qpos, d.qpos)
+    # Plastic state, then clock and warm start.
     plastic = yielded(m, d, qpos, qvel if vel is None else vel)
-    # the flag ipc, whose turns are many problems, leaves the start of the solver as it is
+    # Under the flag ipc a step has many solves, and the warm start is left unchanged.
     warm = d.qacc_warmstart if m.opt.enableflags & EnableBit.IPC else d.qacc
     new = d.replace(**later(d, h), qpos=qpos, qvel=qvel, plastic=plastic, qacc_warmstart=warm)
     return plugins.advance(m, new)
 
 
 def rest(m: Model, d: Data) -> Data:
-    """Puts trees to sleep that have rested long enough.
+    """Put trees to sleep that have rested long enough.
 
-    They stand still from now on. In a world where one falls asleep all that follows from the
-    velocities is found again, and stays with the trees while they sleep.
+    Their velocity is zero from now on. In a world where a tree falls asleep all results that follow
+    from velocities are recomputed, and kept with the trees while they sleep.
     """
     number, falls = fall_asleep(m, d)
     some = falls.any(axis=0, keepdims=True)
     names = tuple(n for n in FROM_VELOCITY if getattr(d, n) is not None)
 
+    # Recompute only in worlds where a tree falls asleep.
     def found(d: Data) -> dict:
         return {n: getattr(d, n) for n in names}
 
@@ -241,7 +260,7 @@ def _has(m: Model, kind: IntegratorType) -> bool:
 
 
 def _dynamics(m: Model, d: Data) -> Data:
-    """Forward dynamics without sensors."""
+    """Run the forward dynamics without sensors."""
     energies = m.opt.enableflags & EnableBit.ENERGY
     d = fwd_position(m, d)
     d = energy_pos(m, d) if energies else d
@@ -253,6 +272,6 @@ def _dynamics(m: Model, d: Data) -> Data:
 
 
 def _kept(like: Data, d: Data) -> Data:
-    """What one data has of another."""
+    """Restrict a Data to the fields that another has."""
     names = (*Data.fields, *Data.working)
     return d.replace(**{n: None for n in names if getattr(like, n) is None})

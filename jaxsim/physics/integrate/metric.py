@@ -1,4 +1,4 @@
-"""The inertia of a step under the discrete integrator, in which the constraint solver works too.
+"""Inertia of a step under the discrete integrator, which is also the solver's.
 
 MuJoCo's documentation, Computation: Numerical integration, Discrete-time. With D and K minus the
 derivatives of the smooth forces by velocity and position, and q + h v' the configuration after a
@@ -6,9 +6,9 @@ step of length h, the acceleration (v' - v) / h of that step follows from
 
     (M + h D + h^2 K) a = qfrc_smooth - h K v + qfrc_constraint
 
-D and K have only what keeps the matrix positive definite: springs and dampers of joints and
-tendons, the length and velocity that actuators feed back, drag, elasticity of flexes
-(flex/stiffness.py) and their passive contacts (passive/contact.py); each where it holds back.
+D and K contain only contributions that keep the matrix positive definite, each where it is
+dissipative or restoring: springs and dampers of joints and tendons, actuator feedback of length and
+velocity, drag, elasticity of flexes (flex/stiffness.py) and passive contacts (passive/contact.py).
 """
 
 from typing import NamedTuple
@@ -45,12 +45,12 @@ from jaxsim.physics.tendon.path import tendon_pattern
 
 
 class Metric(NamedTuple):
-    """What a step sees as inertia.
+    """Effective inertia of a discrete step.
 
     Attributes:
       matrix: M + h D + h^2 K, `[nv, nv, *W]`.
-      backbone: the same, of tendons, actuators and the hinges of rods with the diagonal only, and
-        else without flexes: zero where M is.
+      backbone: `matrix` with only the diagonal of tendons, actuators and rod hinges, and without
+        flexes: it has the sparsity of M.
       shift: -h K qvel, `[nv, *W]` [N or N m].
       held: dofs that an implicit tendon, actuator or flex moves, `[nv, *W]` bool.
     """
@@ -62,21 +62,25 @@ class Metric(NamedTuple):
 
 
 def metric(m: Model, d: Data) -> Metric:
-    """The metric of a state.
+    """Compute the metric of a state.
 
-    Needs what follows from the velocity, and the actuator forces.
+    Requires all results that follow from the velocity, and the actuator forces.
     """
     h = m.opt.timestep
+    # Springs and dampers of dofs: diagonal.
     stiffness = dof_spring_rate(m, d)
     own = h * (_damping(m, dof_damping_rate(m, d), d.qvel) + h * stiffness)
     matrix = d.M + diagonal_matrix(own)
+    # Drag of the medium, symmetrized.
     if has_fluid(m):
         drag = h[None] * fluid_derivative(m, d, drag_only=True)
         drag = 0.5 * (drag + drag.swapaxes(0, 1))
         matrix = matrix - jnp.where(column(_full(m.structure), d.qvel), drag, 0)
+    # Tendons and actuators: J' (h b + h^2 k) J.
     backbone, shift = matrix, -h * stiffness * d.qvel
     held = jnp.zeros(d.qvel.shape, bool)
     for term in _couplings(m, d):
+        # Rows of each coupling.
         weight = h * (term.damping + h * term.stiffness)
         entries = term.pattern.entries(term.matrix)
         squares = term.pattern.apply_transpose(entries * entries, weight)
@@ -84,6 +88,7 @@ def metric(m: Model, d: Data) -> Metric:
         backbone = backbone + diagonal_matrix(squares)
         shift = shift - term.pattern.apply_transpose(entries, h * term.stiffness * term.velocity)
         held = held | (squares > 0)
+    # Elasticity of flexes, and their passive contacts.
     flexes = implicit_flexes(m, d)
     if flexes is not None:
         matrix, shift = matrix + flexes.matrix, shift - flexes.shift
@@ -99,10 +104,10 @@ def metric(m: Model, d: Data) -> Metric:
 
 
 def gyroscopic(m: Model, d: Data, of: Metric, free: Array) -> "Gyroscopic | None":
-    """The systems of the standalone free bodies that are alone; None: the model has none.
+    """Return the systems of standalone free bodies without contacts; None: the model has none.
 
     A spinning body would gain energy if its gyroscopic force were explicit. Where rows, tendons or
-    actuators hold it MuJoCo leaves it so.
+    actuators act on it MuJoCo leaves it explicit.
 
     Args:
       m, d: model and data.
@@ -112,6 +117,7 @@ def gyroscopic(m: Model, d: Data, of: Metric, free: Array) -> "Gyroscopic | None
     dofs = free_body_dofs(m)
     if not dofs.size:
         return None
+    # Add the derivative of the bias force; exclude bodies that anything holds.
     h = m.opt.timestep[None, None]
     own = blocks(of.matrix, dofs) + h * bias_derivative(m, d, dofs)
     held = take(of.held, dofs.ravel()).reshape(*dofs.shape, *of.held.shape[1:]).any(axis=0)
@@ -123,8 +129,8 @@ class Gyroscopic(NamedTuple):
 
     Attributes:
       dofs: constant `[6, k]`.
-      own: `[6, 6, k, *W]`, without symmetry.
-      alone: bodies for which it counts, `[k, *W]` bool.
+      own: nonsymmetric blocks, `[6, 6, k, *W]`.
+      alone: bodies to which they apply, `[k, *W]` bool.
     """
 
     dofs: np.ndarray
@@ -132,11 +138,11 @@ class Gyroscopic(NamedTuple):
     alone: jax.Array
 
     def solve(self, acc: Array, force: Array) -> Array:
-        """An acceleration `[nv, *W]` with that of the bodies alone, whose force is given."""
+        """Replace the accelerations `[nv, *W]` of these bodies by the solution for their force."""
         return self._put(acc, solve_general(self.own, self._take(force)))
 
     def multiply(self, force: Array, acc: Array) -> Array:
-        """A force `[nv, *W]` with that of the bodies alone, whose acceleration is given."""
+        """Replace the forces `[nv, *W]` on these bodies by those of their acceleration."""
         return self._put(force, apply(self.own, self._take(acc)))
 
     def _take(self, x: Array) -> Array:
@@ -150,8 +156,8 @@ class _Coupling(NamedTuple):
     """Forces along the rows of a matrix `[n, nv, *W]`, implicit in their length.
 
     Attributes:
-      pattern, matrix: the matrix.
-      stiffness, damping, velocity: of each row, `[n, *W]`; both rates not below zero.
+      pattern, matrix: sparsity pattern and values.
+      stiffness, damping, velocity: of each row, `[n, *W]`; both rates are nonnegative.
     """
 
     pattern: Pattern
@@ -162,13 +168,15 @@ class _Coupling(NamedTuple):
 
 
 def _couplings(m: Model, d: Data) -> list[_Coupling]:
-    """Those of tendons and of actuators; under the PGS solver MuJoCo leaves both explicit."""
+    """Return the couplings by tendons and actuators; explicit with the PGS solver, as in MuJoCo."""
     out: list[_Coupling] = []
     if m.opt.solver == SolverType.PGS:
         return out
+    # Tendons: springs and dampers.
     if m.ntendon:
         rates = tendon_spring_rate(m, d), _damping(m, tendon_damping_rate(m, d), d.ten_velocity)
         out.append(_Coupling(tendon_pattern(m), d.ten_J, *rates, d.ten_velocity))
+    # Actuators: feedback of length and velocity.
     if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
         length, velocity = (force_slope(m, d, f"actuator_{x}") for x in ("length", "velocity"))
         rates = jnp.maximum(-length, 0), jnp.maximum(-velocity, 0)
@@ -178,12 +186,12 @@ def _couplings(m: Model, d: Data) -> list[_Coupling]:
 
 @derived
 def _full(s: Structure) -> np.ndarray:
-    """[nv, nv] bool: not between dofs of a body whose inertia is diagonal, as MuJoCo stores it."""
+    """Return [nv, nv] bool, False between dofs of a body that MuJoCo stores as diagonal."""
     simple = s.body_simple[s.dof_bodyid] > 0
     return ~simple[:, None] | np.eye(s.nv, dtype=bool)
 
 
 def _damping(m: Model, rate: Array, like: Array) -> Array:
-    """A damper's rate where it holds back; none where dampers are disabled."""
+    """Return a damper's rate where it is dissipative; 0 where dampers are disabled."""
     off = m.opt.disableflags & DisableBit.DAMPER
     return jnp.zeros_like(like) if off else jnp.maximum(rate, 0)

@@ -1,7 +1,7 @@
-"""A step, the forward and the inverse dynamics in parts, between which a program sets what it will.
+"""Split step, forward and inverse dynamics, between whose parts a program can set inputs.
 
-MuJoCo's documentation, Programming: Simulation loop. What a part needs of those before it and no
-Data carries is found again (resume.py).
+MuJoCo's documentation, Programming: Simulation loop. A part declares which results of earlier
+stages it reads (`AFTER`); those that no Data carries are recomputed (resume.py).
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _OF_POSITION = frozenset(
 _OF_VELOCITY = frozenset(
     "cvel cdof_dot ten_velocity actuator_velocity qfrc_bias qfrc_passive rows".split()
 )
-# what the parts after a stage read that is computed before them
+# Results of earlier stages that the parts after a stage read.
 AFTER = {
     Stage.NONE: NO_STAGE,
     Stage.POS: Declared(_OF_POSITION, frozenset()),
@@ -36,21 +36,24 @@ AFTER = {
 
 
 def _step1(m: Model, d: Data) -> Data:
-    """The first part of a step: what follows from positions and velocities.
+    """Run the first part of a step: all that follows from positions and velocities.
 
     A control callback is called at its end; or the caller sets controls and applied forces, and
-    calls `step2`. Forces, accelerations and the sensors of these stay what they were.
+    calls `step2`. Forces, accelerations and acceleration-stage sensors keep their values.
+    Corresponds to `mj_step1` in MuJoCo.
     """
     return control(m, until_control(m, checked(m, d)))
 
 
 def _step2(m: Model, d: Data) -> Data:
-    """The second part of a step: forces, acceleration, and the state one time step later.
+    """Run the second part of a step: forces, acceleration, and the state one time step later.
 
-    With the integrator RK4, whose stages ask for a whole step, it is Euler's method. What no Data
-    carries is found again; `make_data(m, keep=[..., jaxsim.step2])` keeps it.
+    The integrator RK4, whose stages need the whole step, is replaced by Euler, as in MuJoCo. Values
+    that no Data carries are recomputed; `make_data(m, keep=[..., jaxsim.step2])` keeps them.
+    Corresponds to `mj_step2` in MuJoCo.
     """
     kind = IntegratorType(m.opt.integrator)
+    # Forces with the new controls, then integrate.
     d = from_actuation(m, d)
     return advanced(m, d, IntegratorType.EULER if kind == IntegratorType.RK4 else kind)
 
@@ -67,18 +70,20 @@ def forward_skip(
     *,
     callbacks: Callbacks | None = None,
 ) -> Data:
-    """The forward dynamics without stages whose results `d` has already.
+    """Run the forward dynamics without stages whose results `d` already has.
+
+    Corresponds to `mj_forwardSkip` in MuJoCo.
 
     Args:
       m: the model.
       d: a world; after `forward` at the same positions if these are skipped, and at the same
         velocities if these are.
-      skipstage: NONE; POS, the stages of the configuration; VEL, also those of the velocity.
-      skipsensor: whether sensors stay as they are.
-      callbacks: functions of the user.
+      skipstage: NONE; POS: skip the position stages; VEL: skip the velocity stages too.
+      skipsensor: keep sensors as they are.
+      callbacks: user callbacks.
 
     Returns:
-      As of `forward`.
+      Data with the results of `forward`.
     """
     rest = _rest("forward_skip", from_control, Stage(skipstage), bool(skipsensor))
     return rest(m, d, callbacks=callbacks)
@@ -92,15 +97,17 @@ def inverse_skip(
     *,
     callbacks: Callbacks | None = None,
 ) -> Data:
-    """The inverse dynamics without stages whose results `d` has already.
+    """Run the inverse dynamics without stages whose results `d` already has.
+
+    Corresponds to `mj_inverseSkip` in MuJoCo.
 
     Args:
       m: the model.
-      d: a world with `qacc`; else as for `forward_skip`.
-      skipstage, skipsensor, callbacks: as for `forward_skip`.
+      d: a world with `qacc`; otherwise as for `forward_skip`.
+      skipstage, skipsensor, callbacks: see `forward_skip`.
 
     Returns:
-      As of `inverse`.
+      Data with the results of `inverse`.
     """
     rest = _rest("inverse_skip", inverse_forces, Stage(skipstage), bool(skipsensor))
     return rest(m, d, callbacks=callbacks)
@@ -108,9 +115,10 @@ def inverse_skip(
 
 @bounded(64)
 def _rest(name: str, last: Callable, skipstage: Stage, skipsensor: bool) -> Callable:
-    """The public function of the parts after a stage; the last one is that of its dynamics."""
+    """Return the public function of the parts after a stage, which ends with `last`."""
     if skipstage not in AFTER:
         raise ValueError(f"{name}: skipstage: expected NONE, POS or VEL, got {skipstage.name}")
+    # Stages that are not skipped.
     parts = (to_position, to_velocity)[skipstage:]
 
     def rest(m: Model, d: Data) -> Data:
@@ -122,6 +130,6 @@ def _rest(name: str, last: Callable, skipstage: Stage, skipsensor: bool) -> Call
     return public(rest, callbacks=True, stage=AFTER[skipstage])
 
 
-# what `make_data(keep=[...])` takes of them: all that the latest of the parts begins with
+# Fields for `make_data(keep=[...])`: all that the latest part reads.
 for _function in (forward_skip, inverse_skip):
     vars(_function)["carries"] = AFTER[Stage.VEL].carries

@@ -1,4 +1,7 @@
-"""One time step: checks, forward dynamics, integration."""
+"""One time step: checks, forward dynamics, integration.
+
+Where all trees of all worlds sleep undisturbed, a shorter program runs (sleep/still.py).
+"""
 
 import jax
 import jax.numpy as jnp
@@ -31,19 +34,20 @@ ZERO_AT_START = (
 
 
 def step(m: Model, d: Data) -> Data:
-    """Advances one world by `m.opt.timestep`.
+    """Advance one world by `m.opt.timestep`.
 
-    A state that is not finite, or too large, is put back to the model's start and counted in
-    `d.warning`, unless the autoreset flag is off. A world whose acceleration is bad is put back
-    and waits there for the next step: it is as `make_data` gives it. The counters of warnings are
-    never put back, so that they say what happened in a whole run. `callbacks`, if given, are called
-    in this step instead of those of the model (`jaxsim.Callbacks`).
+    A state that is not finite, or too large, is reset to the model's initial state and counted in
+    `d.warning`, unless the autoreset flag is disabled. A world whose acceleration is bad is reset
+    and waits for the next step, as `make_data` returns it. Warning counters are never reset, so
+    that they cover a whole run. `callbacks`, if given, replace those of the model in this step
+    (`jaxsim.Callbacks`). Corresponds to `mj_step` in MuJoCo.
 
     Example:
       >>> step = jax.jit(jaxsim.step)  # many worlds: jax.jit(jax.vmap(jaxsim.step, (None, 0)))
       >>> round(float(step(m, d).time), 3)
       0.002
     """
+    # One conditional for all worlds that run together.
     if not may_skip(m):
         return _stepped(m, d)
     branches = (lambda d: _slept(m, d), lambda d: _like(d, _stepped(m, d)))
@@ -52,45 +56,47 @@ def step(m: Model, d: Data) -> Data:
 
 
 def _stepped(m: Model, d: Data) -> Data:
-    """A step in which something may move."""
+    """Run a step in which trees may be awake."""
     return advanced(m, forward(m, checked(m, d)), IntegratorType(m.opt.integrator))
 
 
 def _all_sleep_on(m: Model, d: Data) -> Array:
-    """Whether every tree of every world sleeps through the step, one bool."""
+    """Return True if every tree of every world sleeps through the step, one bool."""
     bad = first_bad(d.qpos).where | first_bad(d.qacc_smooth).where
     return nothing_stirs(m, d) & ~jnp.any(bad)
 
 
 def _slept(m: Model, d: Data) -> Data:
-    """A step through which everything sleeps: time goes on, and what is no part of a tree."""
+    """Run a step through which all trees sleep: only time and non-tree state advance."""
     with where_all_sleep():
         found = forward(m, d)
         new = advance(m, found, found.qacc).replace(tree_asleep=d.tree_asleep)
     return _like(d, new)
 
 
-# a tile of worlds of a large model is asked together first
+# The test covers a tile of worlds of a large model at once.
 WHERE_ALL_SLEEP = Short(may_skip, _all_sleep_on, _slept)
 
 
 def _like(d: Data, new: Data) -> Data:
-    """The fields of a new Data that the old one has, with the worlds that it has."""
+    """Restrict a new Data to the fields of the old one, broadcast to its worlds."""
     unkept = [n for n in (*Data.fields, *Data.working) if getattr(d, n) is None]
     kept: Data = new.replace(**dict.fromkeys(unkept))
     return jax.tree.map(lambda a, old: jnp.broadcast_to(a, old.shape), kept, d)
 
 
 def checked(m: Model, d: Data) -> Data:
-    """The state, put back to the model's start where it is bad."""
+    """Reset a bad state to the model's initial state."""
     d = _check(m, d, d.qpos, WarningType.BADQPOS)
     return _check(m, d, d.qvel, WarningType.BADQVEL)
 
 
 def advanced(m: Model, d: Data, kind: IntegratorType) -> Data:
-    """The state after the forward dynamics, one time step later."""
+    """Advance the state by one time step, after the forward dynamics."""
+    # Optional comparison of forward and inverse dynamics.
     d = compare_fwd_inv(m, d) if m.opt.enableflags & EnableBit.FWDINV else d
     bad = first_bad(d.qacc)
+    # Integrate, then reset the worlds with a bad acceleration.
     new = rk4(m, d) if kind == IntegratorType.RK4 else single_step(m, d, kind)
     new = reset_where(m, bad, new, WarningType.BADQACC)
     return new if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad.where, new)
@@ -101,10 +107,11 @@ def _check(m: Model, d: Data, x: Array, warning: WarningType) -> Data:
 
 
 def reset_where(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
-    """Counts the bad worlds and puts their state and inputs back to the start."""
+    """Count the bad worlds, and reset their state and inputs."""
     d = count(d, warning, bad)
     if m.opt.disableflags & DisableBit.AUTORESET:
         return d
+    # Initial values: zeros, constants of the model, sleep state.
     olds = {name: old for name in ZERO_AT_START if (old := getattr(d, name)) is not None}
     zero = jax.tree.map(jnp.zeros_like, olds)
     constant = {n: a for n, a in start_state(m).items() if isinstance(a, np.ndarray)}
@@ -115,7 +122,7 @@ def reset_where(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
 
 
 def _sleep_at_start(m: Model, d: Data) -> dict:
-    """The sleep of the trees at the start; no result waits for one to wake."""
+    """Return the initial sleep state of the trees, with their stored results cleared."""
     if not sleeps(m):
         return {}
     awake = jnp.full_like(d.tree_asleep, AWAKE)
@@ -126,7 +133,7 @@ def _sleep_at_start(m: Model, d: Data) -> dict:
 
 
 def without_results(m: Model, bad: Array, d: Data) -> Data:
-    """Clears what was computed for the bad worlds, which does not belong to the start."""
+    """Clear the results of the bad worlds, which do not belong to the initial state."""
     names = [n for n in (*RESULTS, "solver_niter") if getattr(d, n) is not None]
     results = {n: getattr(d, n) for n in names}
     none = jax.tree.map(jnp.zeros_like, results)

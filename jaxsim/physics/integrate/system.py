@@ -1,7 +1,7 @@
-"""The equations of motion without constraints, as the constraint solver sees them.
+"""Equations of motion without constraints, for the constraint solver.
 
-Of most integrators they are M qacc_smooth = qfrc_smooth. Under the discrete integrator they are
-those of the whole step, with its metric.
+For most integrators they are M qacc_smooth = qfrc_smooth; for the discrete integrator those of the
+whole step, with its metric (metric.py).
 """
 
 from dataclasses import replace
@@ -26,15 +26,15 @@ from jaxsim.physics.solver.problem import Problem
 
 
 class System(NamedTuple):
-    """inertia acc = force.
+    """Linear system inertia acc = force.
 
     Attributes:
       inertia: `[nv, nv, *W]`.
       force: `[nv, *W]`.
-      parts: dofs that have to do with each other.
-      backbone: the inertia that regularization and no-slip iterations see, `[nv, nv, *W]`.
-      metric: of a discrete step; else None.
-      sparse: the inertia without zeros between trees; None: there are not many.
+      parts: diagonal blocks of the inertia, as groups of dofs.
+      backbone: inertia for regularization and no-slip iterations, `[nv, nv, *W]`.
+      metric: metric of a discrete step; else None.
+      sparse: the inertia without zeros between trees; None: dense.
     """
 
     inertia: jax.Array
@@ -45,24 +45,24 @@ class System(NamedTuple):
     sparse: TreeMatrix | Apart | None = None
 
     def acceleration(self) -> Array:
-        """The acceleration `[nv, *W]`."""
+        """Solve for the acceleration `[nv, *W]`."""
         if self.sparse is not None:
             return self.sparse.solve(self.force)
         return solve_parts(self.inertia, self.force, self.parts)
 
     def for_slip(self, p: Problem, smooth: Array) -> Problem:
-        """The problem as the no-slip iterations see it; `smooth`: acceleration without rows."""
+        """Return the problem for the no-slip iterations; `smooth`: acceleration without rows."""
         if self.metric is None:
             return p
         return replace(p, M=self.backbone, smooth=apply(self.backbone, smooth))
 
     def spinning(self, m: Model, d: Data) -> Data:
-        """With the gyroscopic forces of free bodies that nothing holds implicit."""
+        """Make gyroscopic forces of free bodies without contacts implicit in `qacc`."""
         own = self._gyroscopic(m, d)
         return d if own is None else d.replace(qacc=own.solve(d.qacc, self.force))
 
     def multiply(self, m: Model, d: Data, acc: Array) -> Array:
-        """The force `[nv, *W]` of which `acc` follows, the opposite of all of the above."""
+        """Compute the force `[nv, *W]` that produces `acc`, the inverse of the solution."""
         force = apply(self.inertia, acc) if self.sparse is None else self.sparse.times(acc)
         own = self._gyroscopic(m, d)
         return force if own is None else own.multiply(force, acc)
@@ -70,6 +70,7 @@ class System(NamedTuple):
     def _gyroscopic(self, m: Model, d: Data) -> Gyroscopic | None:
         if self.metric is None:
             return None
+        # Free bodies whose tree no row touches.
         free = jnp.ones((m.ntree, *d.qvel.shape[1:]), bool)
         for touched in touched_trees(m, d):
             free = free & ~touched.any(axis=0)
@@ -77,10 +78,11 @@ class System(NamedTuple):
 
 
 def smooth_system(m: Model, d: Data) -> System:
-    """The equations of a state.
+    """Build the system of a state.
 
-    Needs `qfrc_smooth`, and for a discrete step all that it is made of.
+    Requires `qfrc_smooth`, and for a discrete step all its contributions.
     """
+    # Most integrators: M and the smooth force.
     if not is_discrete(m) or not m.nv:
         return System(d.M, d.qfrc_smooth, inertia_parts(m), d.M, None, d.inertia)
     of = metric(m, d)
@@ -88,9 +90,9 @@ def smooth_system(m: Model, d: Data) -> System:
 
 
 def unforced_system(m: Model, d: Data) -> System:
-    """The same without forces, but for those that a discrete step itself adds.
+    """Build the system without forces, except those added by a discrete step itself.
 
-    Needs what follows from the velocity; the actuators are computed, where they count.
+    Requires all results that follow from the velocity; actuators are computed where needed.
     """
     d = actuation(m, d) if is_discrete(m) else d
     return smooth_system(m, d.replace(qfrc_smooth=jnp.zeros_like(d.qvel)))

@@ -1,7 +1,7 @@
-"""Trees that the metric of a discrete step ties together: by tendons, actuators and flexes.
+"""Trees coupled by the metric of a discrete step: by tendons, actuators and flexes.
 
 MuJoCo's documentation, Computation: Numerical integration, Discrete-time. Such trees are solved
-together, and so are in one island, as if a constraint row touched them; they wake together too.
+together and are in one island, as if a constraint row touched them; they also wake together.
 """
 
 import jax.numpy as jnp
@@ -20,14 +20,16 @@ from jaxsim.physics.tendon.path import tendon_pattern
 
 
 def metric_ties(m: Model, like: Array) -> list[Array]:
-    """Pieces of the trees that each thing ties, `[n, ntree, *W]` bool; of none: []."""
+    """Return groups of trees coupled by the metric, `[n, ntree, *W]` bool; none: []."""
     if not is_discrete(m) or m.opt.solver == SolverType.PGS:
         return []
+    # Tendons that move several trees, if they have a spring or damper.
     ids, trees = _tied(m.structure)["tendon"]
     ties = []
     if len(ids):
         pulls = implicit_tendons(m, like)[ids]
         ties.append(pulls[:, None] & column(trees, like))
+    # Actuators that move several trees, if their force depends on length or velocity.
     ids, trees = _tied(m.structure)["actuator"]
     feeds_back = np.isin(m.actuator_biastype, BIASES) | np.isin(m.actuator_gaintype, GAINS)
     which = np.isin(ids, np.flatnonzero(feeds_back))
@@ -38,10 +40,11 @@ def metric_ties(m: Model, like: Array) -> list[Array]:
 
 
 def flex_ties(m: Model, awake: Array) -> list[Array]:
-    """The trees, those that are awake, that elasticity ties, `[n, ntree, *W]` bool; of none: [].
+    """Return groups of awake trees coupled by elasticity, `[n, ntree, *W]` bool; none: [].
 
-    MuJoCo has them in one island whatever the integrator, although forces alone tie them.
+    MuJoCo puts them in one island with any integrator, although only forces couple them.
     """
+    # Flexes on several trees; only their awake trees.
     several = [t for t in trees_of_flexes(m.structure) if len(t) > 1]
     if not several:
         return []
@@ -51,7 +54,7 @@ def flex_ties(m: Model, awake: Array) -> list[Array]:
 
 
 def implicit_tendons(m: Model, like: Array) -> Array:
-    """Tendons with a spring or damper, `[ntendon, *W]` bool."""
+    """Return the tendons with a spring or damper, `[ntendon, *W]` bool."""
     out = jnp.zeros((m.ntendon, *like.shape[1:]), bool)
     if not m.opt.disableflags & DisableBit.SPRING:
         out = out | (m.tendon_stiffness != 0) | (m.tendon_stiffnesspoly != 0).any(axis=1)
@@ -61,14 +64,14 @@ def implicit_tendons(m: Model, like: Array) -> Array:
     return out
 
 
-# whose force may follow length or velocity
+# Types whose force may depend on length or velocity.
 BIASES = (BiasType.AFFINE, BiasType.MUSCLE, BiasType.DCMOTOR, BiasType.SO3)
 GAINS = (GainType.AFFINE, GainType.MUSCLE, GainType.DCMOTOR, GainType.SO3)
 
 
 @derived
 def _tied(s: Structure) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Tendons and actuators that move several trees, and which: `[n]` ids, `[n, ntree]` bool."""
+    """Return tendons and actuators that move several trees: `[n]` ids, `[n, ntree]` bool."""
     patterns = {
         "tendon": (tendon_pattern(s), np.arange(s.ntendon)),
         "actuator": (moment_pattern(s), np.repeat(np.arange(s.nactuator), s.actuator_outnum)),
@@ -77,6 +80,7 @@ def _tied(s: Structure) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def _several(s: Structure, pattern: Pattern, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # Trees moved by each owner.
     moves = np.zeros((len(np.unique(owner)), s.ntree), bool)
     moves[owner[pattern.row], s.dof_treeid[pattern.col]] = True
     ids = np.flatnonzero(moves.sum(axis=1) > 1)

@@ -1,1 +1,1 @@
-"""Contacts of shells that nothing may pass through: the mode ipc of the discrete integrator."""
+"""Intersection-free contacts of shells: the mode `ipc` of the discrete integrator."""

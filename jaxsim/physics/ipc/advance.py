@@ -1,8 +1,8 @@
-"""How far points may go on a straight way before a gap closes: conservative advancement.
+"""Time of impact of pairs along a straight motion: continuous collision detection by advancement.
 
-A gap shrinks no faster than the two sides move against each other, so that steps of the gap over
-that speed never overshoot (Li, Kaufman and Jiang, Codimensional incremental potential contact,
-2021, section 5.2: additive CCD). A fifth of each gap is left.
+A gap shrinks no faster than its two sides approach each other, so that steps of gap / speed never
+overshoot (conservative advancement; Li, Kaufman and Jiang, *Codimensional incremental potential
+contact*, 2021, section 5.2: additive CCD). A fifth of each gap remains at the time of impact.
 """
 
 from typing import NamedTuple
@@ -19,18 +19,18 @@ from jaxsim.physics.ipc.near import Near, by_side
 from jaxsim.physics.ipc.plan import Grid
 from jaxsim.physics.ipc.scene import Scene
 
-LEFT = 0.2  # of a gap
-TURNS = 32
-STILL = 1e-12  # [m]
-ROUNDING = 1e-9
+LEFT = 0.2  # fraction of a gap that remains
+TURNS = 32  # maximum number of advancement steps
+STILL = 1e-12  # [m]: motion below which a pair does not close
+ROUNDING = 1e-9  # relative to the gap: a remaining distance below this ends the iteration
 
 
 class Closing(NamedTuple):
-    """What is found of pairs, `[n, *W]`.
+    """Result for pairs, `[n, *W]`.
 
     Attributes:
-      closes: whether a gap could fall below what is left of it.
-      time: when it does, a share of the way; 1: it does not.
+      closes: True if the gap could fall below the remainder.
+      time: time of impact as a fraction of the motion; 1: none.
     """
 
     closes: jax.Array
@@ -38,14 +38,16 @@ class Closing(NamedTuple):
 
 
 def advance(scene: Scene, grid: Grid, found: Near, x: Vec, way: Vec) -> Closing:
-    """When the gaps of pairs close on a way of the points from x."""
+    """Compute the times of impact of pairs for a motion `way` of the points from x."""
     pairs = sides(grid, found.pair)
     corner, ways = ([pick(a, p) for p in pairs.points] for a in (x, way))
+    # Upper bound of the closing speed; pairs slower than that cannot close.
     start, speed = found.gap.dist, _speed(scene, grid, found, ways)
     closes = found.there & (speed >= STILL) & (start > 0) & (speed > (1 - LEFT) * start)
 
     def turn(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         number, time, busy = state
+        # Move the points to the current time, and advance by the distance left over the speed.
         there = [c + v.scale(time) for c, v in zip(corner, ways, strict=True)]
         room = measured(scene, grid, pairs, there).dist - LEFT * start
         goes = busy & (room > ROUNDING * start)
@@ -58,13 +60,18 @@ def advance(scene: Scene, grid: Grid, found: Near, x: Vec, way: Vec) -> Closing:
 
 
 def _speed(scene: Scene, grid: Grid, found: Near, ways: list[Vec]) -> Array:
-    """How fast a gap can shrink at most; what two items of one shell share does not count."""
+    """Bound the speed at which a gap shrinks.
+
+    The motion common to two items of one shell is subtracted, since it changes no gap.
+    """
+    # Shells against shells: remove the mean motion of both items.
     if grid.type is None:
         first, second = by_side(grid, found.gap.points)
         flex = jnp.asarray(column(scene.plan.flex, found.gap.dist), jnp.int32)
         same = (pick(flex, first[0]) == pick(flex, second[0])).astype(ways[0].x.dtype)
         shared = sum(ways[1:], ways[0]).scale(same / len(ways))
         ways = [v - shared for v in ways]
+    # Sum over the two sides of the speed of their fastest point.
     fastest = [_most([v.norm() for v in of_side]) for of_side in by_side(grid, ways) if of_side]
     return sum(fastest[1:], fastest[0])
 

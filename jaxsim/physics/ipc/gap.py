@@ -1,7 +1,8 @@
-"""How far the two sides of pairs are from each other, and by which points.
+"""Signed distances between the two sides of pairs, and their gradients.
 
-The gap is between the middle surfaces of shells: their thickness does not count, nor that of a
-shell over a geom. At its minimum the shares of the points in it have no first-order effect, so that
+A gap is measured between the middle surfaces of shells, without thickness, also to geoms. The
+nearest points minimize the distance, so that their barycentric weights ("shares") contribute
+nothing to first order (envelope theorem):
 
     d gap = normal . sum(share_i d x_i)
 """
@@ -21,18 +22,17 @@ from jaxsim.physics.ipc import hull, surface
 from jaxsim.physics.ipc.plan import Grid
 from jaxsim.physics.ipc.scene import Scene
 
-PARALLEL = 1e-12  # square of the area between edges [m^4] below which any point is the nearest
+PARALLEL = 1e-12  # squared area of two edges [m^4] below which they count as parallel
 
 
 class Gap(NamedTuple):
-    """Pairs that were looked at, `[n, *W]`.
+    """Gaps of pairs, `[n, *W]`.
 
     Attributes:
-      dist: the gap [m]; of points with geoms negative inside.
-      normal: from the second to the first side.
-      points: int, of the first side and then of the second.
-      shares: how much each of them moves the gap; of the first side they sum up to 1, of the second
-        to -1.
+      dist: the gap [m]; for points against geoms negative inside.
+      normal: unit vector from the second to the first side.
+      points: int, points of the first side and then of the second.
+      shares: weight of each point in the gap; on the first side they sum to 1, on the second to -1.
     """
 
     dist: jax.Array
@@ -42,20 +42,22 @@ class Gap(NamedTuple):
 
 
 def gap(scene: Scene, grid: Grid, pair: Array, x: Vec) -> Gap:
-    """The gaps of chosen pairs with the points at x.
+    """Compute the gaps of chosen pairs with the points at x.
 
     Args:
-      scene: the state.
+      scene: the scene of the step.
       grid: pairs of one kind.
-      pair: numbers of pairs in the grid, row by row, int `[n, *W]`.
+      pair: flat (row-major) indices of pairs in the grid, int `[n, *W]`.
       x: all points, `[npoint, *W]`.
     """
+    # Points of both sides, at their present positions.
     pairs = sides(grid, pair)
     return measured(scene, grid, pairs, [pick(x, p) for p in pairs.points])
 
 
 def measured(scene: Scene, grid: Grid, pairs: "Sides", corner: list[Vec]) -> Gap:
-    """The gaps of pairs whose points are somewhere, `[n, *W]` each."""
+    """Compute the gaps of pairs with given corner positions, `[n, *W]` each."""
+    # Point against a geom: signed distance function of its type.
     if grid.type is not None:
         geom = pick(scene.geoms, pairs.second[0])
         if scene.hulls is not None and grid.type == GeomType.MESH:
@@ -63,16 +65,17 @@ def measured(scene: Scene, grid: Grid, pairs: "Sides", corner: list[Vec]) -> Gap
         else:
             dist, normal = surface.distance_and_normal(grid.type, geom, corner[0])
         return Gap(dist, normal, pairs.points, (jnp.ones_like(dist),))
+    # Point against triangle, or edge against edge: nearest points by their weights.
     shares = _edge_shares(*corner) if grid.kind == "edges" else _corner_shares(*corner)
     between = mean(shares, tuple(corner))
     dist = between.norm()
-    apart = dist > MINVAL  # where they coincide there is no direction
+    apart = dist > MINVAL  # no direction where the points coincide
     normal = between.scale(jnp.where(apart, 1 / jnp.where(apart, dist, 1), 0))
     return Gap(dist - _roundness(scene, pairs.points[0]), normal, pairs.points, shares)
 
 
 class Sides(NamedTuple):
-    """Points of both sides of pairs, or on the second side a geom, int `[n, *W]` each."""
+    """Points of both sides of pairs, int `[n, *W]` each; `hard`: the second side is a geom id."""
 
     first: tuple[jax.Array, ...]
     second: tuple[jax.Array, ...]
@@ -80,12 +83,13 @@ class Sides(NamedTuple):
 
     @property
     def points(self) -> tuple[jax.Array, ...]:
-        """All points."""
+        """Return all points."""
         return self.first if self.hard else (*self.first, *self.second)
 
 
 def sides(grid: Grid, pair: Array) -> Sides:
-    """The two sides of chosen pairs."""
+    """Look up the two sides of chosen pairs."""
+    # Row-major index of the pair to items of both sides.
     m = len(grid.second)
     row, col = lax.div(pair, jnp.int32(m)), lax.rem(pair, jnp.int32(m))
 
@@ -96,7 +100,7 @@ def sides(grid: Grid, pair: Array) -> Sides:
 
 
 def _roundness(scene: Scene, first: Array) -> Array:
-    """The radius of corners of spheres and capsules."""
+    """Return the radius of corners that belong to spheres and capsules; 0 for other points."""
     fixed = column(scene.plan.flex < 0, scene.radius)
     return pick(jnp.where(fixed, scene.radius, 0), first)
 
@@ -107,12 +111,19 @@ def _corner_shares(point: Vec, *corner: Vec) -> tuple[Array, ...]:
 
 
 def _edge_shares(a0: Vec, a1: Vec, b0: Vec, b1: Vec) -> tuple[Array, ...]:
-    """Of edges that are parallel it is the first end of the first."""
+    """Compute the weights of the nearest points of two segments.
+
+    Ericson, *Real-Time Collision Detection*, section 5.1.9. Parallel edges take the first end of
+    the first edge.
+    """
+    # Normal equations of the closest points.
     u, v, w = a1 - a0, b1 - b0, a0 - b0
+    # Nearest points of the two lines, clamped to the first segment.
     uu, vv, uv, uw, vw = u.dot(u), v.dot(v), u.dot(v), u.dot(w), v.dot(w)
     area = uu * vv - uv * uv
     s = jnp.where(area > PARALLEL, safe_divide(uv * vw - vv * uw, area), 0)
     s = jnp.clip(s, 0, 1)
+    # Nearest point on the second segment; where it is clamped, recompute the first.
     t = safe_divide(uv * s + vw, vv)
     before, after = safe_divide(-uw, uu), safe_divide(uv - uw, uu)
     s = jnp.clip(select(t < 0, before, select(t > 1, after, s)), 0, 1)

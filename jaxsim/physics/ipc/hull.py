@@ -1,4 +1,4 @@
-"""Signed distances of points from the hulls of fixed meshes, by their faces one and all."""
+"""Signed distances of points from the convex hulls of fixed meshes, by a search over all faces."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,11 +19,11 @@ from jaxsim.physics.ipc.plan import plan
 
 
 class Hulls(NamedTuple):
-    """The hulls of meshes as triangles, as many of each; of smaller ones some are there again.
+    """Convex hulls of meshes as triangles, padded to equal counts by repetition.
 
     Attributes:
-      row: the hull of each geom, int `[ngeom, 1]`.
-      corner: their corners, `[hulls, triangles, *W]` each.
+      row: hull of each geom, int `[ngeom, 1]`.
+      corner: corners of the triangles, `[hulls, triangles, *W]` each.
     """
 
     row: jax.Array
@@ -31,10 +31,12 @@ class Hulls(NamedTuple):
 
 
 def hulls(m: Model) -> Hulls | None:
-    """The hulls that shells can meet; None: there are none."""
+    """Return the hulls of meshes that shells can meet; None: there are none."""
+    # The same geoms in every grid of meshes.
     geoms = [g.second.ravel() for g in plan(m).grids if g.type == GeomType.MESH]
     if not geoms:
         return None
+    # Triangles of each hull, padded.
     row, table = _triangles(m.structure, tuple(geoms[0].tolist()))
     flat = [take(m.mesh_vert, table[:, :, k].ravel()) for k in range(3)]
     corner = (v.map(lambda a: a.reshape(*table.shape[:2], *a.shape[1:])) for v in flat)
@@ -42,7 +44,8 @@ def hulls(m: Model) -> Hulls | None:
 
 
 def distance_and_normal(of: Hulls, geom: Placed, x: Vec) -> tuple[Array, Vec]:
-    """Distances from hulls and unit normals, `[n, *W]`; arguments as in surface.py."""
+    """Compute distances from hulls and unit normals, `[n, *W]`; arguments as in surface.py."""
+    # Transform to the geom's frame, and gather the triangles of its hull.
     local = geom.rot.T @ (x - geom.pos)
     count = of.corner[0].shape[1]
     first = count * pick(of.row, geom.id)
@@ -50,12 +53,14 @@ def distance_and_normal(of: Hulls, geom: Placed, x: Vec) -> tuple[Array, Vec]:
     corner = tuple(_picked(c, number) for c in of.corner)
     point = local.map(lambda a: jnp.broadcast_to(a[None], number.shape))
     one, two, three = corner
+    # Signed height over each face; inside, the largest one is the distance.
     across = (two - one).cross(three - one)
     size = across.norm()
     out = across.scale(1 / jnp.where(size > MINVAL, size, 1))
     height = jnp.where(size > MINVAL, (point - one).dot(out), -jnp.inf)
     top = jnp.argmax(height, axis=0)
     inside = jnp.max(height, axis=0) <= 0
+    # Outside, the distance is that of the nearest triangle.
     way = point - nearest_on_triangle(point, corner)
     near = jnp.argmin(way.dot(way), axis=0)
     away = way.map(lambda a: _row(a, near))
@@ -65,19 +70,21 @@ def distance_and_normal(of: Hulls, geom: Placed, x: Vec) -> tuple[Array, Vec]:
 
 
 def _picked(table: Vec, number: Array) -> Vec:
+    # Flatten hulls and triangles to one axis.
     flat = number.reshape(-1, *number.shape[2:])
     rows = table.map(lambda a: a.reshape(-1, *a.shape[2:]))
     return pick(rows, flat).map(lambda a: a.reshape(number.shape))
 
 
 def _row(a: Array, index: Array) -> Array:
-    """The entry that each pair chooses, `[k, n, *W]` -> `[n, *W]`."""
+    """Gather the entry that each pair selects, `[k, n, *W]` -> `[n, *W]`."""
     return jnp.take_along_axis(a, index[None], axis=0)[0]
 
 
 @derived
 def _triangles(s: Structure, geoms: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """The hull of each geom `[ngeom]`, and triangles as vertices in `mesh_vert` `[k, count, 3]`."""
+    """Return the hull of each geom `[ngeom]`, and triangles as `mesh_vert` ids `[k, count, 3]`."""
+    # Triangulate each distinct mesh once.
     of_geom = np.asarray(s.geom_dataid)[list(geoms)]
     meshes = np.unique(of_geom)
     fans = [_fan(s, int(mesh)) for mesh in meshes]
@@ -89,8 +96,9 @@ def _triangles(s: Structure, geoms: tuple[int, ...]) -> tuple[np.ndarray, np.nda
 
 
 def _fan(s: Structure, mesh: int) -> np.ndarray:
-    """The faces of a hull as triangles."""
+    """Triangulate the polygons of a hull as fans."""
     out = []
+    # A fan of triangles per polygon.
     for p in range(s.mesh_polyadr[mesh], s.mesh_polyadr[mesh] + s.mesh_polynum[mesh]):
         outline = s.mesh_polyvert[s.mesh_polyvertadr[p] :][: s.mesh_polyvertnum[p]]
         for one, other in pairwise(outline[1:]):

@@ -1,7 +1,8 @@
-"""The mode ipc in the pipeline: from the free flight of `forward` to the acceleration of a step.
+"""Mode ipc in the pipeline: from the unconstrained motion of `forward` to the step's acceleration.
 
-The derivative of a step is that of its last turn, with what the turns before it have settled: how
-far the way was free, and the multipliers. A step of one turn, as most are, has its full derivative.
+The step is a sequence of solves (step.py). It is differentiated as its last iteration, with the
+results of the earlier ones fixed: the fraction of the motion that was free, and the multipliers. A
+step of one iteration, as most are, has its full derivative.
 """
 
 from dataclasses import replace
@@ -33,9 +34,9 @@ from jaxsim.physics.warning import Trouble, count
 
 @jax.named_scope("pass_through_nothing")
 def pass_through_nothing(m: Model, d: Data) -> Data:
-    """The acceleration and the constraint force of a step that passes through nothing.
+    """Compute the acceleration and constraint force of a step without interpenetration.
 
-    The forward dynamics have left the acceleration without constraints, and the rows of all other
+    The forward dynamics have left the unconstrained acceleration, and the rows of all other
     constraints. Sensors of accelerations and forces are those of the step.
 
     Raises:
@@ -46,6 +47,7 @@ def pass_through_nothing(m: Model, d: Data) -> Data:
             "d.flexvert_lambda: this Data was made without the flag ipc; make it with make_data of "
             "the model that has it"
         )
+    # Constraint problem of the step without the pairs of the mode.
     of, system = scene(m, d), smooth_system(m, d)
     p = Problem(system.inertia, system.force, d.rows, system.parts)
     settings = Settings(
@@ -55,13 +57,16 @@ def pass_through_nothing(m: Model, d: Data) -> Data:
         scale=1 / total(diagonal(d.M)),
     )
     method = partial(newton, iterations=m.opt.iterations, ls_iterations=m.opt.ls_iterations)
+    # Iterate without derivatives.
     fixed = lax.stop_gradient((d, p, settings))
     with not_differentiated():
         answer = partial(_answer, *fixed[1:], method)
         end = turns(of.fixed(), fixed[0], answer)
     end = lax.stop_gradient(end)
+    # Under differentiation repeat the last iteration from the fixed state before it.
     if differentiated():
         end = _last_turn(of, d, partial(_answer, p, settings, method), end)
+    # The free velocity is the result; overflow of pair capacities is a CONTACTFULL warning.
     acc = (end.free - d.qvel) / of.h
     d = d.replace(
         qacc=acc,
@@ -80,26 +85,31 @@ def pass_through_nothing(m: Model, d: Data) -> Data:
 def _answer(
     p: Problem, settings: Settings, method: partial, block: Block | None, warm: Array
 ) -> tuple[Array, Array, Array]:
-    """The solution with the pairs of a block, their force, and the iterations."""
+    """Solve with the rows of `block` added; return acceleration, force of the block, iterations."""
+    # Nothing to solve with but the inertia.
     if block is None and p.rows.empty:
         return p.solve_inertia(p.smooth), jnp.zeros_like(warm), jnp.zeros_like(warm[:1], jnp.int32)
+    # Add the pairs as one more block of rows.
     more = () if block is None else (block,)
     whole = replace(p, rows=replace(p.rows, single=(*p.rows.single, *more)))
     found = solve(whole, settings._replace(warm=warm), method)
     if block is None:
         return found.qacc, jnp.zeros_like(warm), jnp.asarray(found.niter)
+    # Force of the pairs at the solution.
     residual = block.minus_reference(block.J.times(found.qacc))
     push = block.J.transposed(block.cost.at(residual).force, len(warm))
     return found.qacc, push, jnp.asarray(found.niter)
 
 
 def _last_turn(of: Scene, d: Data, answer: Answer, end: Turns) -> Turns:
-    """The last turn again, with its derivative."""
+    """Recompute the last iteration, differentiably."""
+    # In the first iteration the multipliers come from the vertices.
     vertices, first = OfVertices(d.flexvert_lambda, d.flexvert_conage), end.turn == 1
     pushes = []
     for grid, p in zip(of.plan.grids, end.pushes, strict=True):
         new = begun(vertices, grid, p.pair, p.there)
         pushes.append(p._replace(force=jnp.where(first, new.force, p.force)))
+    # Solve again, and repeat multiplier update and advancement.
     found = solved(of, d, answer, end.last, pushes, end.acc)
     w = d.qvel + of.h * found.acc
     _, after = settled(of, found, pushes, end.before, w - end.last)

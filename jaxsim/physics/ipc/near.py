@@ -1,8 +1,8 @@
-"""Which pairs are near, or come near on the way from one configuration to another.
+"""Broad phase: pairs that are near, or may come near during a motion.
 
-Boxes around the items are compared all with all, and what is near goes on to the exact gap. A pair
-counts if its gap is below its band and what its sides move against each other, so that none which
-could close is missed.
+All boxes around items are compared with all, and the exact gap is computed for the nearest. A pair
+is kept if its gap is below the activation band plus the distance that its sides can approach, so
+that no pair that could close is missed.
 """
 
 from typing import NamedTuple
@@ -21,19 +21,19 @@ from jaxsim.physics.ipc.gap import Gap, gap
 from jaxsim.physics.ipc.plan import Grid
 from jaxsim.physics.ipc.scene import Scene
 
-BAND = 3e-3  # how far from each other surfaces are felt, at most their thinner radius [m]
-REST = 1e-3  # and rest, likewise [m]
-WIDE = 4  # times more pairs whose boxes are near
+BAND = 3e-3  # activation distance of surfaces, at most their smaller radius [m]
+REST = 1e-3  # distance at rest, at most their smaller radius [m]
+WIDE = 4  # capacity for pairs with near boxes, as a multiple of that for near pairs
 
 
 class Near(NamedTuple):
-    """Pairs of one grid, `[room, *W]`.
+    """Near pairs of one grid, `[capacity, *W]`.
 
     Attributes:
-      pair: numbers in the grid, ascending, int.
-      there: which places are taken, bool.
-      gap: how far apart they are.
-      lost: how many had no place, int `[1, *W]`.
+      pair: indices in the grid, ascending, int.
+      there: mask of used slots, bool.
+      gap: their gaps.
+      lost: number of pairs dropped for lack of capacity, int `[1, *W]`.
     """
 
     pair: jax.Array
@@ -43,17 +43,20 @@ class Near(NamedTuple):
 
 
 def near(scene: Scene, grid: Grid, x: Vec, way: Vec) -> Near:
-    """The pairs that are near at x, or may come near on a way from there."""
+    """Return the pairs that are near at x, or may come near during a motion `way` from there."""
+    # Broad phase on boxes.
     apart, reach = _boxes_apart(scene, grid, x, way.norm())
     meets = column(grid.meets, way.x)
     number, wide = grid.meets.size, min(grid.meets.size, WIDE * grid.room)
     shape = (number, *way.x.shape[1:])
     close = ((apart <= reach) & meets).reshape(shape)
-    # made once: all that follows would find the boxes' distances again
+    # Materialize: fused consumers would recompute the box distances.
     close, flat = lax.optimization_barrier((close, apart.reshape(shape)))
+    # Narrow phase: exact gaps of the nearest candidates, then those within reach.
     pair, there, left_out = _kept(close, flat, wide)
     found = gap(scene, grid, pair, x)
     there = there & (found.dist < felt(scene, grid, found) + closing(grid, found, way))
+    # A pair of shells at distance 0 has no normal; fixed geoms have a signed distance.
     if grid.type is None:
         there = there & ((found.dist > 0) | _fixed(scene, found))
     place, filled, lost = _kept(there, found.dist, grid.room)
@@ -62,8 +65,12 @@ def near(scene: Scene, grid: Grid, x: Vec, way: Vec) -> Near:
 
 
 def _kept(mask: Array, dist: Array, room: int) -> tuple[Array, Array, Array]:
-    """The nearest that there is room for, in order: numbers, which places are taken, how many are
-    left out."""
+    """Select the nearest candidates up to the capacity, in ascending order.
+
+    Returns:
+      Indices, mask of used slots, and the number of dropped candidates.
+    """
+    # Keep the smallest distances, and compact them in index order.
     kept = deepest(mask, dist, room)
     number, _ = first_true(kept, np.arange(len(mask)), room)
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
@@ -72,7 +79,8 @@ def _kept(mask: Array, dist: Array, room: int) -> tuple[Array, Array, Array]:
 
 
 def band(scene: Scene, found: Gap, most: float) -> Array:
-    """The least thickness of what is in a pair, at most a length, `[n, *W]` [m]."""
+    """Return the smallest thickness in each pair, at most `most`, `[n, *W]` [m]."""
+    # Minimum of the radii of shell points.
     width = jnp.full_like(found.dist, most)
     for point in found.points:
         soft = pick(jnp.asarray(column(scene.plan.flex >= 0, width)), point)
@@ -81,13 +89,14 @@ def band(scene: Scene, found: Gap, most: float) -> Array:
 
 
 def felt(scene: Scene, grid: Grid, found: Gap) -> Array:
-    """The gap below which pairs that do not move are near."""
+    """Return the gap below which pairs at rest are near."""
     thick = [_thickness(scene, points[0]) for points in by_side(grid, found.points) if points]
     return sum(thick) + band(scene, found, BAND)
 
 
 def closing(grid: Grid, found: Gap, way: Vec) -> Array:
-    """How much the gap may shrink at most on a way of the points, `[n, *W]`."""
+    """Bound the decrease of each gap during a motion of the points, `[n, *W]`."""
+    # Displacement of each point, by side.
     first, second = by_side(grid, [pick(way, p) for p in found.points])
     if not second:
         return first[0].norm()
@@ -99,7 +108,7 @@ def closing(grid: Grid, found: Gap, way: Vec) -> Array:
 
 
 def by_side(grid: Grid, of_points: list | tuple) -> tuple:
-    """What belongs to the points of pairs, by side; of geoms there is nothing."""
+    """Split a list over the points of pairs by side; geoms contribute no points."""
     number = grid.first.shape[1]
     return tuple(of_points[:number]), tuple(of_points[number:])
 
@@ -114,13 +123,15 @@ def _fixed(scene: Scene, found: Gap) -> Array:
 
 
 def _boxes_apart(scene: Scene, grid: Grid, x: Vec, length: Array) -> tuple[Array, Array]:
-    """How far boxes around the items are apart, `[n, m, *W]`, and how far they may be."""
+    """Return the distances between boxes around items, `[n, m, *W]`, and the allowed ones."""
+    # Bounding boxes of both lists.
     low, high, reach = _boxes(scene, grid.first, x, length)
     if grid.type is None:
         low2, high2, reach2 = _boxes(scene, grid.second, x, length)
     else:
         low2, high2 = _geom_boxes(scene, grid)
         reach2 = jnp.zeros_like(low2.x)
+    # Separation of axis-aligned boxes: the largest over the three axes.
     sides = zip(low.parts, high.parts, low2.parts, high2.parts, strict=True)
     a, b, c = (
         jnp.maximum(a0[:, None] - b1[None], b0[None] - a1[:, None]) for a0, a1, b0, b1 in sides
@@ -129,12 +140,14 @@ def _boxes_apart(scene: Scene, grid: Grid, x: Vec, length: Array) -> tuple[Array
 
 
 def _boxes(scene: Scene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec, Vec, Array]:
-    """Boxes around items, and how far they reach beyond: their thickness and their way."""
+    """Return the boxes around items, and their margin: thickness plus motion."""
+    # Minimum and maximum over the corners.
     corner = [take(x, items[:, k]) for k in range(items.shape[1])]
     low, high = corner[0], corner[0]
     for c in corner[1:]:
         low = Vec(*map(jnp.minimum, low.parts, c.parts))
         high = Vec(*map(jnp.maximum, high.parts, c.parts))
+    # Largest displacement of the corners.
     way = take(length, items[:, 0])
     for k in range(1, items.shape[1]):
         way = jnp.maximum(way, take(length, items[:, k]))
@@ -142,8 +155,9 @@ def _boxes(scene: Scene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec,
 
 
 def _geom_boxes(scene: Scene, grid: Grid) -> tuple[Vec, Vec]:
-    """Boxes around geoms in the world; those of planes have no end."""
+    """Return the boxes around geoms in the world; planes are unbounded."""
     assert scene.geoms.box is not None
+    # Half extents of the rotated box.
     center, half = take(scene.geoms.box, grid.second[:, 0])
     rot = take(scene.geoms.rot, grid.second[:, 0])
     reach = Vec(

@@ -1,10 +1,12 @@
-"""What the mode ipc resolves: which points of shells meet what, as grids that are made once.
+"""Static plan of the mode ipc: candidate pairs of shells, as grids.
 
-MuJoCo's documentation, XML reference: option/flag/ipc. The mode finds the contacts of shells with
-each other, with themselves and with fixed geoms; no other part of the engine sees them.
+MuJoCo's documentation, XML reference: option/flag/ipc. The mode resolves the contacts of shells
+with each other, with themselves and with fixed geoms; no other part of the engine sees these
+contacts.
 
-Points are the vertices of all flexes, then the corners of fixed geoms. A grid is all pairs of two
-lists of items: points with triangles, edges with edges, points with geoms.
+Points are the vertices of all flexes, followed by the corners of fixed geoms. A grid is the
+Cartesian product of two lists of items, with a mask: points with triangles, edges with edges,
+points with geoms.
 """
 
 from typing import NamedTuple
@@ -19,19 +21,19 @@ from jaxsim.physics.collision.flex.item import corners
 from jaxsim.physics.collision.flex.pairs import touches_itself
 from jaxsim.physics.topology import ancestors
 
-# what of a grid there is room for, by point of the shells
+# Capacity of a grid, per point of the shells.
 ROOM = {"surface": 2, "corner": 8, "edges": 16}
-ROWS = 4  # rows a point
-SPARE = 64
+ROWS = 4  # constraint rows per point
+SPARE = 64  # added to every capacity
 
 
 class Fixed(NamedTuple):
     """Corners and edges of fixed geoms.
 
     Attributes:
-      geom: of each corner, `[n]`.
-      sign: its place in units of the half sizes, `[n, 3]`; zeros of a mesh.
-      vertex: its place in `mesh_vert`; -1: of a geom that is no mesh, `[n]`.
+      geom: geom of each corner, `[n]`.
+      sign: its position in units of the half sizes, `[n, 3]`; zeros for meshes.
+      vertex: its address in `mesh_vert`; -1: not a mesh, `[n]`.
       edges: pairs of corners, `[k, 2]`.
     """
 
@@ -42,14 +44,14 @@ class Fixed(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """All pairs of two lists of items.
+    """Cartesian product of two lists of items.
 
     Attributes:
       kind: "corner": points with triangles; "edges"; "surface": points with geoms of one type.
-      first, second: points of the items, `[n, k]` and `[m, l]`; of geoms their numbers.
-      meets: which pairs count, `[n, m]` bool.
-      room: how many of them may be near at once.
-      type: of the geoms; None: there are none.
+      first, second: points of the items, `[n, k]` and `[m, l]`; for geoms their ids.
+      meets: mask of candidate pairs, `[n, m]` bool.
+      room: capacity: largest number of near pairs.
+      type: type of the geoms; None: no geoms.
     """
 
     kind: str
@@ -61,17 +63,17 @@ class Grid(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The plan of a model.
+    """Static plan of a model.
 
     Attributes:
-      grids: what meets what.
-      fixed: corners and edges of fixed geoms, that are points after the vertices.
-      flex: of each point; -1: it is fixed, `[npoint]`.
+      grids: candidate pairs.
+      fixed: corners and edges of fixed geoms; points that follow the vertices.
+      flex: flex of each point; -1: fixed, `[npoint]`.
       moves: 1 where a dof moves a point, `[npoint, nv]`.
-      free: the first of the three slides that are a vertex's own; -1: it has none, `[nflexvert]`.
-      carrier: the body that carries a vertex which is not free; 0: none, `[nflexvert]`.
-      held: dofs that follow the shells as far as nothing is passed through, `[nv]` bool.
-      rows: how many pairs may push at once.
+      free: first of the three slides that belong to a vertex alone; -1: none, `[nflexvert]`.
+      carrier: body that carries a vertex which is not free; 0: none, `[nflexvert]`.
+      held: dofs that advance only as far as the motion is free of impacts, `[nv]` bool.
+      rows: capacity: largest number of active pairs.
     """
 
     grids: tuple[Grid, ...]
@@ -85,29 +87,34 @@ class Plan(NamedTuple):
 
 
 def plan(m: Model) -> Plan:
-    """The plan of a model, with the flags that it has."""
+    """Return the plan of a model, with its flags."""
     off = DisableBit.CONTACT | DisableBit.CONSTRAINT
     return _plan(m.structure, bool(m.opt.disableflags & off))
 
 
 @derived
 def _plan(s: Structure, off: bool) -> Plan:
+    # Flags and contact filters determine which flexes meet which geoms and flexes.
     with_geom, with_flex = of_mode(s)
     with_geom = with_geom & meet(s, "flex", "geom")
     with_flex = with_flex & meet(s, "flex", "flex")
     np.fill_diagonal(with_flex, shells(s) & touches_itself(s))
     if off:
         with_geom, with_flex = np.zeros_like(with_geom), np.zeros_like(with_flex)
+    # Points: vertices of flexes, then corners of fixed geoms; dofs that move them.
     fixed = _fixed(s, np.asarray(with_geom.any(axis=0)))
     own = np.repeat(np.arange(s.nflex), s.flex_vertnum)
     flex = np.append(own, np.full(len(fixed.geom), -1))
     body = np.maximum(np.asarray(s.flex_vertbodyid), 0)
+    # Dofs that move each point, if it belongs to a shell.
     of_shell = shells(s)[own]
     moves = np.zeros((len(flex), s.nv))
     moves[: s.nflexvert] = ancestors(s)[body] * of_shell[:, None]
     free = _free(s, of_shell)
+    # Vertices carried by a body that is not their own.
     carried = (free < 0) & moves[: s.nflexvert].any(axis=1)
     owner = np.append(-np.ones(s.nflexvert, int), fixed.geom)
+    # One grid per type of geom, one of points with triangles, one of edges.
     grids = (
         *_surfaces(s, with_geom, own, np.asarray(moves[: s.nflexvert].any(axis=1))),
         _corners(s, with_geom, with_flex, flex, owner),
@@ -127,10 +134,11 @@ def _plan(s: Structure, off: bool) -> Plan:
 
 
 def _free(s: Structure, of_shell: np.ndarray) -> np.ndarray:
-    """The first dof of vertices whose body has three slides, and no other vertex; else -1.
+    """Return the first dof of vertices whose body has three slides and no other vertex; else -1.
 
-    Any other body carries them, whatever its joints are.
+    All other vertices are carried by their bodies.
     """
+    # A body with three slides and a single vertex.
     body = np.asarray(s.flex_vertbodyid)
     count = np.bincount(body[body >= 0], minlength=s.nbody)
     slides = np.bincount(
@@ -142,7 +150,7 @@ def _free(s: Structure, of_shell: np.ndarray) -> np.ndarray:
 
 
 def _held(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
-    """Dofs of free vertices, and of the trees that carry others."""
+    """Return the dofs of free vertices, and of the trees that carry other vertices."""
     held = np.zeros(s.nv, bool)
     for k in range(3):
         held[free[free >= 0] + k] = True
@@ -151,7 +159,8 @@ def _held(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
 
 
 def _fixed(s: Structure, geoms: np.ndarray) -> Fixed:
-    """Corners and edges of geoms `[ngeom]` bool: of spheres and capsules those of their axes."""
+    """Return corners and edges of the selected geoms; of spheres and capsules those of the axis."""
+    # Number the corners of all geoms consecutively.
     geom, sign, vertex, edges, count = [], [], [], [], 0
     for g in np.flatnonzero(geoms):
         places, ends, of_mesh = _features(s, int(g))
@@ -170,11 +179,12 @@ def _fixed(s: Structure, geoms: np.ndarray) -> Fixed:
 
 
 def _features(s: Structure, g: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Corners of a geom in units of its size, its edges as pairs of them, and mesh vertices."""
+    """Return a geom's corners in units of its size, its edges as corner pairs, mesh vertices."""
     kind = GeomType(int(s.geom_type[g]))
     if kind == GeomType.MESH:
         vertex, edges = _hull_edges(s, int(s.geom_dataid[g]))
         return np.zeros((len(vertex), 3)), edges, vertex
+    # Corners by geom type, with coordinates in units of the half size.
     sign = np.zeros((0, 3))
     if kind == GeomType.SPHERE:
         sign = np.zeros((1, 3))
@@ -182,15 +192,17 @@ def _features(s: Structure, g: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
         sign = np.array([[0.0, 0, -1], [0, 0, 1]])
     elif kind == GeomType.BOX:
         sign = np.stack(np.meshgrid(*3 * ([-1.0, 1.0],), indexing="ij"), axis=-1).reshape(8, 3)
+    # Edges connect corners that differ in one coordinate.
     one, other = np.triu_indices(len(sign), 1)
     edge = np.sum(sign[one] != sign[other], axis=1) == 1
     return sign, np.stack([one[edge], other[edge]], axis=1), np.full(len(sign), -1)
 
 
 def _hull_edges(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices of the hull of a mesh, in `mesh_vert`, and its edges as pairs of their places."""
+    """Return hull vertices of a mesh, as `mesh_vert` addresses, and its edges as vertex pairs."""
     first = s.mesh_polyadr[mesh]
     pairs = []
+    # Edges of the polygons, without duplicates.
     for p in range(first, first + s.mesh_polynum[mesh]):
         outline = s.mesh_polyvert[s.mesh_polyvertadr[p] :][: s.mesh_polyvertnum[p]]
         pairs.append(np.stack([outline, np.roll(outline, -1)], axis=1))
@@ -202,8 +214,9 @@ def _hull_edges(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray]:
 def _surfaces(
     s: Structure, with_geom: np.ndarray, own: np.ndarray, moves: np.ndarray
 ) -> list[Grid]:
-    """Vertices that move with the surfaces of geoms, by the type of these."""
+    """Pair vertices that move with the surfaces of geoms, one grid per geom type."""
     grids = []
+    # Grids by geom type, because each has its own distance function.
     for kind in SURFACES:
         geom = np.flatnonzero(with_geom.any(axis=0) & (np.asarray(s.geom_type) == kind))
         meets = with_geom[own][:, geom] & moves[:, None]
@@ -220,24 +233,27 @@ def _corners(
     flex: np.ndarray,
     owner: np.ndarray,
 ) -> Grid:
-    """Vertices of shells and corners of geoms with triangles.
+    """Pair vertices of shells and corners of geoms with triangles of shells.
 
     Args:
       flex: of each point; -1: it is a corner.
       owner: the geom of each point; -1: it is a vertex.
     """
+    # Triangles of shells.
     table, of_flex = corners(s)
     of_shell = shells(s)[of_flex]
     triangle, of_flex = table[of_shell, :3], of_flex[of_shell]
     meets = _meet(with_geom, with_flex, flex, owner, of_flex)
     point = np.flatnonzero(meets.any(axis=1))
+    # Exclude a vertex's own triangles.
     meets = meets[point] & ~(point[:, None, None] == triangle[None]).any(axis=-1)
     room = _room("corner", meets, int(shells(s)[np.maximum(flex, 0)].sum()))
     return Grid("corner", point[:, None], triangle, meets, room)
 
 
 def _edges(s: Structure, with_geom: np.ndarray, with_flex: np.ndarray, fixed: Fixed) -> Grid:
-    """Edges of geoms and of shells with edges of shells, each pair once."""
+    """Pair edges of geoms and of shells with edges of shells, each pair once."""
+    # Edges of shells, then edges of fixed geoms.
     own = np.repeat(np.arange(s.nflex), s.flex_edgenum)
     of_shell = shells(s)[own]
     ends = (np.asarray(s.flex_vertadr)[own][:, None] + np.asarray(s.flex_edge))[of_shell]
@@ -246,6 +262,7 @@ def _edges(s: Structure, with_geom: np.ndarray, with_flex: np.ndarray, fixed: Fi
     flex = np.append(own, np.full(len(fixed.edges), -1))
     owner = np.append(np.full(len(own), -1), fixed.geom[fixed.edges[:, 0]])
     meets = _meet(with_geom, with_flex, flex, owner, own)
+    # Exclude duplicates and edges that share a vertex.
     once = np.arange(len(first))[:, None] < np.arange(len(ends))
     shared = (first[:, None, :, None] == ends[None, :, None]).any(axis=(2, 3))
     meets &= (once | (flex < 0)[:, None]) & ~shared
@@ -261,7 +278,8 @@ def _meet(
     owner: np.ndarray,
     of_flex: np.ndarray,
 ) -> np.ndarray:
-    """Which items of flexes, or else of geoms, meet items of the flexes `of_flex`, `[n, m]`."""
+    """Return which items of flexes or geoms meet items of the flexes `of_flex`, `[n, m]`."""
+    # Shell against shell, or geom against shell, by the owner of each item.
     soft = with_flex[np.maximum(flex, 0)][:, of_flex]
     hard = with_geom[of_flex][:, np.maximum(owner, 0)].T if with_geom.size else soft
     return np.where((owner >= 0)[:, None], hard, soft & (flex >= 0)[:, None])

@@ -1,16 +1,16 @@
-"""The multipliers of pairs, and when pairs come and go: an augmented Lagrangian.
+"""Multipliers of pairs, and the life cycle of pairs: an augmented Lagrangian method.
 
-A pair whose gap has a linear estimate c, less the gap at rest, costs
+A pair with linearized gap c (less the gap at rest) adds the cost
 
     1/2 mu fade^age min(0, c - lambda / mu)^2
 
-and pushes until the gap is that at rest: lambda -> lambda - mu c, where it pushes, else 0. What is
-quiet fades, and goes (M. Li et al., Barrier-free augmented Lagrangian contact, 2025,
-arXiv:2512.12151; MuJoCo's documentation, XML reference: option/flag/ipc). From step to step the
-multipliers stay with the vertices, as the largest of their pairs.
+Multiplier update: lambda <- lambda - mu c for an active pair, else 0, until the gap is that at
+rest. Inactive pairs lose stiffness and are removed (M. Li et al., *Barrier-free augmented
+Lagrangian contact*, 2025, arXiv:2512.12151; MuJoCo's documentation, XML reference:
+option/flag/ipc). From step to step multipliers are stored per vertex, as the largest of its pairs.
 
-Ages: what pushes becomes 0, or -1 if it was quiet for less than six times; what is quiet counts on
-from there, away from zero.
+Ages: an active pair gets age 0, or -1 if it was inactive for fewer than six iterations; an inactive
+pair counts from there, away from zero.
 """
 
 from typing import NamedTuple
@@ -24,21 +24,22 @@ from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.ipc.gap import sides
 from jaxsim.physics.ipc.plan import Grid
 
-FADES = 0.9  # stiffness each time that a pair is quiet
-LATE = 5  # times, after which what has pushed fades, and what was quiet pushes as if new
-NEVER = 25  # times that a pair is kept which has not pushed
-ONCE = 44  # and one that has
-NONE = 2**31 - 1  # a number that no pair has
+FADES = 0.9  # stiffness factor per iteration in which a pair is inactive
+# iterations: then a formerly active pair starts to fade, and an inactive one counts as new
+LATE = 5
+NEVER = 25  # iterations for which a pair that was never active is kept
+ONCE = 44  # iterations for which a formerly active pair is kept
+NONE = 2**31 - 1  # padding index that no pair has
 
 
 class Pushes(NamedTuple):
-    """Pairs of a grid that may push, `[room, *W]`.
+    """Pairs of a grid that may be active, `[capacity, *W]`.
 
     Attributes:
-      pair: numbers in the grid, ascending, int.
-      there: which places are taken, bool.
+      pair: indices in the grid, ascending, int.
+      there: mask of used slots, bool.
       force: multipliers [N].
-      age: int.
+      age: see the module, int.
     """
 
     pair: jax.Array
@@ -48,13 +49,14 @@ class Pushes(NamedTuple):
 
 
 class OfVertices(NamedTuple):
-    """What stays from step to step: multipliers and ages of vertices, `[nflexvert, *W]`."""
+    """State kept from step to step: multiplier and age of each vertex, `[nflexvert, *W]`."""
 
     force: jax.Array
     age: jax.Array
 
     def of(self, grid: Grid, pair: Array) -> tuple[Array, Array]:
-        """The largest multiplier of the vertices of pairs, and their least age."""
+        """Return the largest multiplier of the vertices of pairs, and their smallest age."""
+        # Maximum over the vertices that belong to flexes.
         number = len(self.force)
         force = jnp.zeros(pair.shape, self.force.dtype)
         age = jnp.full(pair.shape, NONE, jnp.int32)
@@ -66,30 +68,31 @@ class OfVertices(NamedTuple):
 
 
 def begun(vertices: OfVertices, grid: Grid, pair: Array, there: Array) -> Pushes:
-    """Pairs with what their vertices remember."""
+    """Return pairs with the multipliers and ages of their vertices."""
     return Pushes(pair, there, *vertices.of(grid, pair))
 
 
 def fade(age: Array) -> Array:
-    """How often a pair has faded, int."""
+    """Return the number of iterations for which a pair has faded, int."""
     return jnp.where(age >= 0, age, jnp.maximum(-age - 1 - LATE, 0))
 
 
 def pushed(of: Pushes, over: Array, stiffness: Array) -> Pushes:
-    """The pairs with new multipliers.
+    """Update the multipliers of the pairs.
 
     Args:
       of: the pairs.
-      over: c of each, `[room, *W]` [m].
-      stiffness: mu of each, `[room, *W]` [N/m].
+      over: c of each pair, `[capacity, *W]` [m].
+      stiffness: mu of each pair, `[capacity, *W]` [N/m].
     """
+    # An active pair has c - lambda / mu <= 0.
     quiet = over - of.force / stiffness > 0
     force = jnp.where(quiet, 0, of.force - over * stiffness)
     return of._replace(force=jnp.where(of.there, force, 0), age=_older(of.age, ~quiet))
 
 
 def remembered(vertices: OfVertices, grids: tuple[Grid, ...], all: list[Pushes]) -> OfVertices:
-    """The vertices with the largest multipliers of their pairs, one time older."""
+    """Return the vertices with the largest multipliers of their pairs, and their new ages."""
     force = jnp.zeros_like(vertices.force)
     for grid, of in zip(grids, all, strict=True):
         for point in sides(grid, of.pair).points:
@@ -98,19 +101,22 @@ def remembered(vertices: OfVertices, grids: tuple[Grid, ...], all: list[Pushes])
 
 
 def merged(of: Pushes, vertices: OfVertices, grid: Grid, pair: Array, comes: Array) -> Pushes:
-    """The pairs that stay and those that come.
+    """Merge the pairs that are kept with those that become candidates.
 
     Args:
-      of: pairs that were there.
-      vertices: what their vertices remember.
+      of: current pairs.
+      vertices: state of their vertices.
       grid: the grid.
-      pair: numbers of others, `[room, *W]`.
-      comes: which of these come, bool; those that are there already stay as they are.
+      pair: indices of other pairs, `[capacity, *W]`.
+      comes: mask of those to add, bool; pairs that are present already keep their state.
     """
+    # Drop pairs that were inactive for long.
     gone = ((of.force <= 0) & (of.age < -ONCE)) | (of.age > NEVER)
     stays = of.there & ~gone
+    # Add candidates that are not present, sort by index, and truncate to the capacity.
     known = jnp.any((pair[:, None] == of.pair[None]) & stays[None], axis=1)
     new = begun(vertices, grid, pair, comes & ~known)
+    # Indices of empty slots sort last.
     both = [jnp.concatenate(a) for a in zip(of._replace(there=stays), new, strict=True)]
     number = jnp.where(both[1], both[0], NONE)
     number, force, age = lax.sort((number, both[2], both[3]), dimension=0, num_keys=1)
@@ -121,11 +127,11 @@ def merged(of: Pushes, vertices: OfVertices, grid: Grid, pair: Array, comes: Arr
 
 
 def most_at(a: Array, index: Array, values: Array) -> Array:
-    """Entries raised to the largest of the values that are for them.
+    """Scatter-max: raise entries to the largest of the values scattered to them.
 
     Args:
       a: `[n, *W]`.
-      index: where each value belongs, int `[k, *W]`; beyond the last: nowhere.
+      index: target of each value, int `[k, *W]`; values past the last entry are dropped.
       values: `[k, *W]`.
     """
     if a.ndim == 1:
@@ -135,5 +141,6 @@ def most_at(a: Array, index: Array, values: Array) -> Array:
 
 
 def _older(age: Array, pushes: Array) -> Array:
+    # Age of an active pair: 0, or -1 after a short inactivity.
     young = jnp.where((age == 0) | (age > LATE), 0, -1)
     return jnp.where(pushes, young, age + jnp.where(age >= 0, 1, -1))

@@ -1,11 +1,11 @@
-"""The pairs that push as rows of the constraint solver.
+"""Active pairs as rows of the constraint solver.
 
-With the points at x0 + h J w, w = v + h a, and the gap linear from where the points were last free,
-wf, a row has the residual
+With points x0 + h J w, w = v + h a, and gaps linearized at the last velocity wf free of impacts, a
+row has the residual
 
     r(a) = (c - lambda / mu) / h^2 + J_n a + J_n (v - wf) / h
 
-and costs h^2 mu r^2 / 2 where it is below zero.
+and the cost h^2 mu r^2 / 2 where it is negative.
 """
 
 from typing import NamedTuple
@@ -32,16 +32,17 @@ from jaxsim.physics.ipc.push import FADES, Pushes, fade
 from jaxsim.physics.ipc.scene import Scene
 from jaxsim.physics.passive.contact import NO_MASS, OMEGA2
 
-LEAST = 1e-9  # of what has no mass [kg]
-TOGETHER = 32  # rows of one world: a turn of a loop over few would be all reading and writing H
+LEAST = 1e-9  # mass of points without one [kg]
+# rows per loop iteration in one world: fewer would spend the time on reading and writing H
+TOGETHER = 32
 
 
 class Linear(NamedTuple):
-    """The gaps of the pairs of a grid, linear about a configuration, `[room, *W]`.
+    """Gaps of the pairs of a grid, linearized at a configuration, `[capacity, *W]`.
 
     Attributes:
-      gap: what was measured there.
-      over: the gap less that at rest [m].
+      gap: the gaps there.
+      over: gap less the gap at rest [m].
       stiffness: mu [N/m].
     """
 
@@ -52,11 +53,11 @@ class Linear(NamedTuple):
 
 @node()
 class PairJacobian:
-    """Rows `[n, nv, *W]`, those that are there first.
+    """Jacobian rows `[n, nv, *W]`, active ones first.
 
     Attributes:
       matrix: the rows.
-      used: rows up to the last that is there in any world, int scalar; None: not known.
+      used: number of rows up to the last active one in any world, int scalar; None: not known.
     """
 
     matrix: jax.Array
@@ -64,30 +65,31 @@ class PairJacobian:
 
     @property
     def _together(self) -> int:
-        """Rows that are taken together."""
+        """Return the number of rows per loop iteration."""
         return TOGETHER if self.matrix.ndim == 2 else CHUNK
 
     def times(self, x: Array) -> Array:
-        """J x, `[nv, *W]` -> `[n, *W]`."""
+        """Compute J x, `[nv, *W]` -> `[n, *W]`."""
         return apply_basis(self.matrix[None], x, self.used, self._together)[0]
 
     def transposed(self, f: Array, nv: int) -> Array:
-        """J' f, `[n, *W]` -> `[nv, *W]`."""
+        """Compute J' f, `[n, *W]` -> `[nv, *W]`."""
         del nv
         return apply_basis_transpose(self.matrix[None], [f], self.used, self._together)
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
-        """H + J' W J."""
+        """Return H + J' W J."""
         return gram_basis(H, self.matrix[None], [[weight]], self.used, self._together)
 
     def dense(self, nv: int) -> Array:
-        """The matrix `[n, nv, *W]`."""
+        """Return the matrix `[n, nv, *W]`."""
         del nv
         return self.matrix
 
 
 def linear(scene: Scene, found: Gap) -> Linear:
-    """The gaps, and how stiff pairs are: by the least mass of a point that has one."""
+    """Linearize gaps; the stiffness follows from the smallest mass among a pair's points."""
+    # Stiffness mu = omega^2 m.
     least = jnp.full_like(found.dist, NO_MASS)
     for point in found.points:
         mass = pick(scene.mass, point)
@@ -97,7 +99,8 @@ def linear(scene: Scene, found: Gap) -> Linear:
 
 
 def ahead(of: Linear, way: Vec) -> Array:
-    """How far the gaps are over that at rest after a way of the points, `[room, *W]` [m]."""
+    """Predict the gaps less those at rest after a motion of the points, `[capacity, *W]` [m]."""
+    # Add the normal displacement of each point, by its weight.
     over = of.over
     for point, share in zip(of.gap.points, of.gap.shares, strict=True):
         over = over + share * of.gap.normal.dot(pick(way, point))
@@ -107,16 +110,17 @@ def ahead(of: Linear, way: Vec) -> Array:
 def rows(
     scene: Scene, all: list[Linear], pushes: list[Pushes], speed: Array, way: Vec
 ) -> tuple[Block, Array]:
-    """The rows of the pairs that are there; and which have one, bool `[n, *W]`.
+    """Build the constraint rows of the pairs, and the mask of pairs that have a row, `[n, *W]`.
 
-    Where there are more pairs than rows those have one that are the deepest, now or after a way.
+    If there are more pairs than rows, the deepest have one, at present or after the motion.
 
     Args:
-      scene: the state.
-      all, pushes: of each grid.
+      scene: the scene of the step.
+      all, pushes: gaps and multipliers of each grid.
       speed: v - wf, `[nv, *W]`.
-      way: of the points, if no pair pushes.
+      way: motion of the points without active pairs.
     """
+    # Select the deepest pairs up to the row capacity, and gather them from all grids.
     there = jnp.concatenate([p.there for p in pushes])
     size = min(scene.plan.rows, len(there))
     deep = [
@@ -133,8 +137,10 @@ def rows(
     points, shares, normal, over, stiff = pick(joined, place)
     count = jnp.sum(there, axis=0, keepdims=True, dtype=jnp.int32)
     filled = column(np.arange(size, dtype=np.int32), count) < count
+    # Jacobian of the gaps, and reference acceleration from the residual above.
     J = scene.along(points, shares, normal)
     J = jnp.where(filled[:, None], J, 0)
+    # Rows of one world, or of a batch, up to the last used one.
     whole = differentiated() or not platform().chunks
     used = None if whole else jnp.minimum(jnp.max(count), size)
     jacobian, h = PairJacobian(J, used), scene.h
@@ -150,7 +156,7 @@ def _stiff(of: Linear, p: Pushes) -> Array:
 
 
 def _four(of: Linear) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Four points and their shares; a pair of fewer has its first again, without a share."""
+    """Pad to four points and weights; missing ones repeat the first with weight 0."""
     spare = 4 - len(of.gap.points)
     none = jnp.zeros_like(of.over)
     return (

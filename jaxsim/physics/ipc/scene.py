@@ -1,7 +1,7 @@
-"""Where the points of the mode are, and how they move with the velocity at the end of a step.
+"""Points of the mode ipc, and their motion as a function of the velocity at the end of a step.
 
-What carries vertices moves by slides alone (model/switch/clashes.py), so that a point moves on a
-straight line, and its place is linear in the velocity: x = x0 + h J w.
+Bodies that carry vertices move by slides only (model/switch/clashes.py), so that points move on
+straight lines and depend linearly on the velocity w: x = x0 + h J w.
 """
 
 from typing import NamedTuple
@@ -22,22 +22,22 @@ from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.ipc.hull import Hulls, hulls
 from jaxsim.physics.ipc.plan import Fixed, Plan, plan
 
-ROUND = (GeomType.SPHERE, GeomType.CAPSULE)  # whose corners have a radius
+ROUND = (GeomType.SPHERE, GeomType.CAPSULE)  # geom types whose corners have a radius
 
 
 class Scene(NamedTuple):
-    """What stays the same in a step.
+    """Quantities that are constant during a step.
 
     Attributes:
-      plan: what meets what.
-      start: the points at its start, `[npoint, *W]` [m].
-      axis: how the dofs move what they move, `[nv, *W]`.
-      radius: of each point, `[npoint, *W]` [m]: half the thickness of a shell; of corners of
-        spheres and capsules theirs, of other corners 0.
-      mass: of each point, `[npoint, *W]` [kg]; 0: none of its own.
+      plan: static plan of the model.
+      start: points at the start of the step, `[npoint, *W]` [m].
+      axis: translation axis of each dof, zero for other than slides, `[nv, *W]`.
+      radius: radius of each point, `[npoint, *W]` [m]: half the thickness of a shell; for corners
+        of spheres and capsules that of the geom, for other corners 0.
+      mass: mass of each point, `[npoint, *W]` [kg]; 0: none of its own.
       geoms: all geoms, with their boxes.
-      hulls: of meshes that shells can meet; None: there are none.
-      h: the time step, `[1, *W]` [s].
+      hulls: hulls of meshes that shells can meet; None: there are none.
+      h: time step, `[1, *W]` [s].
     """
 
     plan: Plan
@@ -50,26 +50,27 @@ class Scene(NamedTuple):
     h: jax.Array
 
     def moved(self, w: Array) -> Vec:
-        """How far the points move in a step with the velocity w `[nv, *W]` at its end."""
+        """Compute the displacement of the points in a step with end velocity w `[nv, *W]`."""
         return weighted_sum(self.plan.moves, self.axis.scale(self.h * w))
 
     def fixed(self) -> "Scene":
-        """The same, without a derivative."""
+        """Return the scene without derivatives."""
         numbers = lax.stop_gradient({n: getattr(self, n) for n in self._fields[1:]})
         return self._replace(**numbers)
 
     def at(self, w: Array) -> Vec:
-        """The points at the end of a step with that velocity."""
+        """Return the points at the end of a step with velocity w."""
         return self.start + self.moved(w)
 
     def along(self, points: tuple[Array, ...], shares: tuple[Array, ...], normal: Vec) -> Array:
-        """The speed along a normal per unit speed of the dofs, `[n, nv, *W]`.
+        """Compute the Jacobian of gaps: normal speed per unit speed of the dofs, `[n, nv, *W]`.
 
         Args:
           points: int `[n, *W]` each.
-          shares: how much each of them counts, `[n, *W]`.
+          shares: weight of each point, `[n, *W]`.
           normal: unit vectors, `[n, *W]`.
         """
+        # Weight of each dof: weighted sum over the points that it moves.
         moves = column(self.plan.moves, self.axis)
         share = sum(
             w[:, None] * _rows(jnp.asarray(moves), p) for w, p in zip(shares, points, strict=True)
@@ -79,11 +80,13 @@ class Scene(NamedTuple):
 
 
 def scene(m: Model, d: Data) -> Scene:
-    """The points of a state, which has poses, vertices of flexes and the mass matrix."""
+    """Build the scene of a state that has poses, vertices of flexes and the mass matrix."""
     of = plan(m)
     start = concat([d.flexvert_xpos, _corners(m, d, of.fixed)])
+    # Only slides move points.
     slides = column(np.asarray(m.jnt_type)[m.dof_jntid] == JointType.SLIDE, d.qvel)
     axis = d.cdof.lin.map(lambda a: jnp.where(slides, a, 0))
+    # Radii: half thickness of shells; corners of spheres and capsules.
     own = take(m.flex_radius, np.repeat(np.arange(m.nflex), m.flex_vertnum))
     is_round = column(np.isin(np.asarray(m.geom_type)[of.fixed.geom], ROUND), own)
     corner = jnp.where(is_round, take(m.geom_size[:, 0], of.fixed.geom), 0)
@@ -100,13 +103,16 @@ def scene(m: Model, d: Data) -> Scene:
 
 
 def _corners(m: Model, d: Data, fixed: Fixed) -> Vec:
-    """Corners of fixed geoms in the world."""
+    """Return the corners of fixed geoms in the world."""
+    # Local positions of the corners, in units of half sizes.
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
     capsule = column(np.asarray(m.geom_type) == GeomType.CAPSULE, size)
-    size = Vec(size.x, size.y, jnp.where(capsule, size.y, size.z))  # half its axis, along z
+    # half length of the axis, along z
+    size = Vec(size.x, size.y, jnp.where(capsule, size.y, size.z))
     pos, rot, size = take((d.geom_xpos, d.geom_xmat, size), fixed.geom)
     sign = Vec(*(column(s, pos) for s in fixed.sign.T))
     place = Vec(*(a * s for a, s in zip(size.parts, sign.parts, strict=True)))
+    # Corners of meshes are vertices.
     if (fixed.vertex >= 0).any():
         of_mesh = column(fixed.vertex >= 0, pos)
         vertex = take(m.mesh_vert, np.maximum(fixed.vertex, 0))
@@ -116,27 +122,29 @@ def _corners(m: Model, d: Data, fixed: Fixed) -> Vec:
 
 
 def _mass(m: Model, d: Data, of: Plan) -> Array:
-    """Masses of the vertices, `[nflexvert, *W]`.
+    """Return the masses of the vertices, `[nflexvert, *W]`.
 
-    Of one that is carried it is that of the carrier with all on it, shared among those it carries.
+    A carried vertex has an equal share of the subtree mass of its carrier.
     """
+    # Free vertices: the inertia of their slide.
     inertia = diagonal(d.M)
     free = column(of.free >= 0, inertia)
     own = jnp.where(free, take(inertia, np.maximum(of.free, 0)), 0)
     if not of.carrier.any():
         return own
+    # Carried vertices: an equal share of the carrier's subtree mass.
     number = np.bincount(of.carrier, minlength=m.nbody)[of.carrier]
     share = take(m.body_subtreemass, of.carrier) / column(1.0 * number, inertia)
     return own + jnp.where(column(of.carrier > 0, inertia), share, 0)
 
 
 def _alike(arrays: list[Array]) -> list[Array]:
-    """Arrays with the worlds that one of them has."""
+    """Broadcast arrays to common worlds."""
     worlds = jnp.broadcast_shapes(*(a.shape[1:] for a in arrays))
     return [jnp.broadcast_to(a, (a.shape[0], *worlds)) for a in arrays]
 
 
 def _rows(table: Array, index: Array) -> Array:
-    """Rows of a table `[n, k, 1]` at an index `[j, *W]`: `[j, k, *W]`."""
+    """Gather rows of a table `[n, k, 1]` at indices `[j, *W]`: `[j, k, *W]`."""
     flat = table.reshape(table.shape[0], table.shape[1])
     return jnp.moveaxis(flat[index], -1, 1)

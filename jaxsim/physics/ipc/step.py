@@ -1,10 +1,18 @@
-"""The step of the mode: solve, see what the way passes through, go as far as it is free, again.
+"""Step of the mode ipc: solve, run CCD along the update, advance to the first impact, repeat.
 
-MuJoCo's documentation, XML reference: option/flag/ipc. A turn solves the step with the pairs that
-may push, linear about the configuration up to which nothing is passed through; then this
-configuration goes along the way to the solution, until a gap has nearly closed; and the pairs which
-stopped it push in the next turn. When the whole way is free the step is done: what it commits has
-been proved to pass through nothing.
+MuJoCo's `mj_ipc` (XML reference: option/flag/ipc); incremental potential contact (M. Li et al.,
+2020) with an augmented Lagrangian (push.py) instead of the barrier. An iteration
+
+1. solves the step with the pairs that may be active, their gaps linearized at the last
+   configuration that is free of impacts (rows.py, with the constraint solver),
+2. updates the multipliers of these pairs (push.py),
+3. runs a broad phase and CCD along the motion to the solution (near.py, advance.py),
+4. advances up to the first time of impact, and adds the pairs that caused it.
+
+The step ends when the whole motion is free of impacts; the committed configuration is therefore
+proven free of intersections. Configurations are represented by the velocity w at the end of the
+step, x = x0 + h J w (scene.py). `way` is a displacement of the points, `share` the free fraction of
+it, `free` the last w without impact, `pushes` the candidate pairs with their multipliers.
 """
 
 from collections.abc import Callable
@@ -25,30 +33,30 @@ from jaxsim.physics.ipc.push import OfVertices, Pushes, begun, merged, most_at, 
 from jaxsim.physics.ipc.rows import ahead, linear, rows
 from jaxsim.physics.ipc.scene import Scene
 
-MOST = 1024  # turns
-STUCK = 64  # turns one after another in which nothing moves
-FREE = 1e-6  # of the way, less than which is no move
-TIE = 1e-12
-# with the rows of pairs, if there are grids of them, and a first guess
+MOST = 1024  # maximum number of iterations
+STUCK = 64  # iterations in a row without progress, after which the step ends
+FREE = 1e-6  # fraction of the motion below which it counts as no progress
+TIE = 1e-12  # tolerance for equal times of impact
+# (rows of the pairs or None, warm start) -> (acceleration, force of the pairs, iterations).
 Answer = Callable[[Block | None, Array], tuple[Array, Array, Array]]
 
 
 class Turns(NamedTuple):
-    """Where the turns have come to.
+    """Loop state.
 
     Attributes:
-      free: velocity with which nothing is passed through, `[nv, *W]`.
-      last: the same before the last turn, about which its pairs were linear.
+      free: velocity up to which the motion is free of impacts, `[nv, *W]`.
+      last: `free` before the last iteration, at which its gaps were linearized.
       acc, force: the last solution, and the force of its pairs, `[nv, *W]`.
-      share: how much of the way from `last` was free in the last turn, `[1, *W]`.
-      done: how much of the whole motion is, `[1, *W]`.
-      stuck: turns in which nothing moved, int `[1, *W]`.
-      pushes: pairs that may push, of each grid; before the last turn.
-      next: of the next turn.
-      before, vertices: what vertices remember, before the last turn and after it.
-      lost: pairs that had no place, int `[1, *W]`.
-      niter: iterations of the solver, int `[1, *W]`.
-      turn: int `[1, *W]`.
+      share: free fraction of the motion from `last` in the last iteration, `[1, *W]`.
+      done: completed fraction of the whole motion, `[1, *W]`.
+      stuck: number of iterations in a row without progress, int `[1, *W]`.
+      pushes: candidate pairs of each grid, in the last iteration.
+      next: candidate pairs of the next iteration.
+      before, vertices: state of the vertices, before the last iteration and after it.
+      lost: number of pairs dropped for lack of capacity, int `[1, *W]`.
+      niter: iterations of the constraint solver, int `[1, *W]`.
+      turn: number of iterations done, int `[1, *W]`.
     """
 
     free: jax.Array
@@ -68,13 +76,13 @@ class Turns(NamedTuple):
 
     @property
     def busy(self) -> Array:
-        """Worlds whose step is not done, `[1, *W]` bool."""
+        """Return the worlds whose step is not complete, `[1, *W]` bool."""
         on = (self.done < 1 - FREE) & (self.stuck < STUCK) & (self.turn < MOST)
         return on | (self.turn == 0)
 
 
 class Solved(NamedTuple):
-    """A solution of the step with some pairs: acceleration, the force of these, iterations."""
+    """Solution of the step with given pairs: acceleration, force of the pairs, iterations."""
 
     acc: jax.Array
     force: jax.Array
@@ -84,15 +92,16 @@ class Solved(NamedTuple):
 
 
 def turns(scene: Scene, d: Data, answer: Answer) -> Turns:
-    """All turns of a step.
+    """Iterate until the step is complete in all worlds.
 
     Args:
-      scene: the state.
-      d: the same.
+      scene: the scene of the step.
+      d: the state.
       answer: `(block, warm) -> (acceleration, force of the block, iterations)`.
     """
     zero, none = jnp.zeros_like(d.qvel), jnp.zeros((1, *d.qvel.shape[1:]), jnp.int32)
     vertices = OfVertices(d.flexvert_lambda, d.flexvert_conage)
+    # Initial candidates: pairs near the unconstrained motion, with the multipliers of vertices.
     way = scene.moved(d.qvel + scene.h * d.qacc_smooth)
     found = [near(scene, grid, scene.start, way) for grid in scene.plan.grids]
     pushes = [
@@ -107,6 +116,7 @@ def turns(scene: Scene, d: Data, answer: Answer) -> Turns:
     )
 
     def turn(state: Turns) -> Turns:
+        # Advance the worlds that are not done; the others keep their state.
         new = _turn(scene, d, answer, state)
         return _chosen(state.busy, new, state)
 
@@ -117,16 +127,18 @@ def turns(scene: Scene, d: Data, answer: Answer) -> Turns:
 def solved(
     scene: Scene, d: Data, answer: Answer, last: Array, pushes: list[Pushes], warm: Array
 ) -> Solved:
-    """The solution with pairs that are linear about the velocity `last` `[nv, *W]`."""
+    """Solve with pairs whose gaps are linearized at the velocity `last` `[nv, *W]`."""
     if not pushes:
         acc, push, niter = answer(None, warm)
         return Solved(acc, push, niter, jnp.zeros_like(niter), [])
+    # Linearize the gaps, and build rows for the deepest.
     x = scene.at(last)
     grids = zip(scene.plan.grids, pushes, strict=True)
     all = [linear(scene, gap(scene, grid, p.pair, x)) for grid, p in grids]
     free = scene.moved(d.qvel + scene.h * d.qacc_smooth - last)
     block, has = rows(scene, all, pushes, d.qvel - last, free)
     acc, push, niter = answer(block, warm)
+    # Count pairs without a row that the solution violates.
     way = scene.moved(d.qvel + scene.h * acc - last)
     misses = [
         p.there & (ahead(of, way) < p.force / of.stiffness)
@@ -138,12 +150,16 @@ def solved(
 
 def _turn(scene: Scene, d: Data, answer: Answer, s: Turns) -> Turns:
     grids = scene.plan.grids
+    # Solve with the candidate pairs.
     found = solved(scene, d, answer, s.free, s.next, s.acc)
     w = d.qvel + scene.h * found.acc
+    # Update the multipliers with the gaps at the solution.
     x, way = scene.at(s.free), scene.moved(w - s.free)
     pushes, vertices = settled(scene, found, s.next, s.vertices, w - s.free)
+    # CCD along the motion to the solution.
     nears = [near(scene, grid, x, way) for grid in grids]
     closing = [advance(scene, g, f, x, way) for g, f in zip(grids, nears, strict=True)]
+    # Advance to the first impact; the pairs that cause it become candidates.
     share = _free_share(closing, s.share)
     comes = _earliest(scene, nears, closing)
     merging = zip(pushes, grids, nears, comes, strict=True)
@@ -169,12 +185,12 @@ def _turn(scene: Scene, d: Data, answer: Answer, s: Turns) -> Turns:
 def settled(
     scene: Scene, found: Solved, pushes: list[Pushes], vertices: OfVertices, change: Array
 ) -> tuple[list[Pushes], OfVertices]:
-    """The pairs and the vertices after a solution.
+    """Update the multipliers of pairs and vertices after a solution.
 
     Args:
-      scene, found: the state and the solution.
-      pushes, vertices: before it.
-      change: of the velocity, from that about which the pairs are linear, `[nv, *W]`.
+      scene, found: scene and solution.
+      pushes, vertices: state before the solution.
+      change: velocity relative to that of the linearization, `[nv, *W]`.
     """
     way = scene.moved(change)
     new = [
@@ -184,13 +200,14 @@ def settled(
 
 
 def part_of(scene: Scene, share: Array, like: Array) -> Array:
-    """The part of their way that dofs go, of which a share is free: all, if no shell is on them."""
+    """Return the fraction of its motion that each dof advances; 1 for dofs without shells."""
     goes = jnp.where(share > FREE, share, 0)
     return jnp.where(column(scene.plan.held, like), goes, 1)
 
 
 def _free_share(closing: list[Closing], like: Array) -> Array:
-    """How much of the way nothing closes on, `[1, *W]`."""
+    """Return the fraction of the motion before the first impact, `[1, *W]`."""
+    # Minimum over all pairs.
     share = jnp.ones_like(like)
     for c in closing:
         share = jnp.minimum(share, jnp.min(c.time, axis=0, keepdims=True, initial=1))
@@ -198,15 +215,16 @@ def _free_share(closing: list[Closing], like: Array) -> Array:
 
 
 def _earliest(scene: Scene, nears: list[Near], closing: list[Closing]) -> list[Array]:
-    """The pairs that come: what touches, and what closes first of all that a point of it does.
+    """Select new candidates: pairs in contact, and the first pair to close at each of its points.
 
-    So a point that goes through several layers meets the first of them.
+    A point that crosses several layers thus meets the first of them.
     """
-    # minus the time, of which the largest is sought
+    # Scatter-max of minus the time of impact.
     earliest = jnp.full_like(scene.start.x, -2.0)
     for f, c in zip(nears, closing, strict=True):
         for point in f.gap.points:
             earliest = most_at(earliest, point, jnp.where(c.closes, -c.time, -2.0))
+    # A pair is selected if it has the earliest time at any of its shell points.
     comes = []
     for f, c in zip(nears, closing, strict=True):
         first = jnp.zeros_like(c.closes)

@@ -1,7 +1,7 @@
-"""Signed distances of points from the surfaces of fixed geoms, with the normals there.
+"""Signed distances of points from the surfaces of fixed geoms, with normals.
 
-Outside it is the distance from the nearest point, and inside minus the shortest way out. MuJoCo's
-distance from cylinders is that of its search for contacts, which inside knows nothing.
+Positive outside; inside, minus the distance to the surface. MuJoCo takes cylinders from its convex
+collision algorithm, which has no signed distance inside.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,11 +14,11 @@ from jaxsim.math import Vec, safe_divide, safe_sqrt
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.shape import Placed
 
-TURNS = 24  # of Newton's method for ellipsoids, which comes to the root from one side
+TURNS = 24  # Newton iterations for ellipsoids, which converge monotonically
 
 
 def distance_and_normal(kind: GeomType, geom: Placed, x: Vec) -> tuple[Array, Vec]:
-    """Distances from geoms of one type, not meshes, and unit normals, `[n, *W]`.
+    """Compute distances from geoms of one type other than mesh, and unit normals, `[n, *W]`.
 
     Args:
       kind: type of the geoms.
@@ -44,13 +44,16 @@ def _capsule(x: Vec, size: Vec) -> tuple[Array, Vec]:
 
 
 def _box(x: Vec, size: Vec) -> tuple[Array, Vec]:
+    # Outside, distance to the box; inside, to the nearest face.
     over = [jnp.abs(c) - s for c, s in zip(x.parts, size.parts, strict=True)]
     outside = Vec(*(jnp.maximum(o, 0) for o in over))
+    # Nearest face inside: the largest coordinate excess.
     most = jnp.maximum(jnp.maximum(over[0], over[1]), over[2])
     first = over[0] == most
     second = ~first & (over[1] == most)
     face = (first, second, ~first & ~second)
     inside = most <= 0
+    # Normal: face normal inside, direction to the nearest point outside.
     unit = outside.normalize()
     signed = [
         jnp.where(inside, f.astype(o.dtype), u) * jnp.where(c < 0, -1, 1)
@@ -60,10 +63,12 @@ def _box(x: Vec, size: Vec) -> tuple[Array, Vec]:
 
 
 def _cylinder(x: Vec, size: Vec) -> tuple[Array, Vec]:
+    # Reduce to two dimensions: radial and axial distance.
     away = safe_sqrt(x.x * x.x + x.y * x.y)
     beside, above = away - size.x, jnp.abs(x.z) - size.y
     out = Vec(jnp.maximum(beside, 0), jnp.maximum(above, 0), jnp.zeros_like(away))
     inside = (beside <= 0) & (above <= 0)
+    # Inside, the nearer of mantle and caps.
     by_side = beside > above
     unit = out.normalize()
     side = jnp.where(inside, by_side.astype(away.dtype), unit.x)
@@ -77,14 +82,15 @@ def _cylinder(x: Vec, size: Vec) -> tuple[Array, Vec]:
 
 
 def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
-    """The nearest point is s^2 x / (s^2 + t), with the t for which it is on the surface.
+    """Compute the distance to the foot s^2 x / (s^2 + t), with the t that puts it on the surface.
 
-    D. Eberly, Distance from a point to an ellipse, an ellipsoid, or a hyperellipsoid.
+    D. Eberly, *Distance from a point to an ellipse, an ellipsoid, or a hyperellipsoid*.
     """
+    # Root of the level-set function of t.
     square = size.map(lambda a: a * a)
 
     def over(t: Array) -> tuple[Array, Array]:
-        """By how much the point is beyond the surface, and the slope of that."""
+        """Return the excess of the point over the surface, and its derivative."""
         terms = [
             (c * c * s / ((s + t) * (s + t)), s + t)
             for c, s in zip(x.parts, square.parts, strict=True)
@@ -95,11 +101,13 @@ def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
         value, slope = over(t)
         return t - safe_divide(value, slope)
 
+    # Start where the root is approached monotonically.
     axes = zip(x.parts, size.parts, strict=True)
     start = [s * jnp.abs(c) - s * s for c, s in axes]
     t = jnp.maximum(jnp.maximum(start[0], start[1]), start[2])
     t = lax.stop_gradient(lax.fori_loop(0, TURNS, turn, t))
-    t = turn(0, t)  # which has the derivative of the root
+    t = turn(0, t)  # one differentiable Newton step gives the derivative of the root
+    # Foot point and surface normal.
     foot = Vec(*(s * safe_divide(c, s + t) for c, s in zip(x.parts, square.parts, strict=True)))
     normal = Vec(*(f / s for f, s in zip(foot.parts, square.parts, strict=True))).normalize()
     return normal.dot(x - foot), normal

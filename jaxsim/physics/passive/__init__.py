@@ -1,1 +1,1 @@
-"""Passive forces: springs, dampers, gravity compensation, a medium; energies."""
+"""Passive forces: springs, dampers, gravity compensation, fluid, adhesion; and energies."""

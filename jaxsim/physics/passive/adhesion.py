@@ -1,7 +1,7 @@
-"""Attraction of adhesive contacts, a passive force.
+"""Adhesion of contacts, the attraction as a passive force.
 
-MuJoCo's documentation, Computation: Constraint model, Adhesion: the other half is the reference of
-the normal rows (constraint/contact/rows.py), which lets them push against this force and no more.
+MuJoCo's documentation, Computation: Constraint model, Adhesion. The other part is the reference of
+the normal rows (constraint/contact/rows.py), which lets them balance this force but not exceed it.
 """
 
 import jax.numpy as jnp
@@ -17,14 +17,15 @@ from jaxsim.physics.constraint.contact.basis import basis_jacobian
 
 
 def adhesion_force(m: Model, d: Data) -> Array:
-    """Generalized force that draws the surfaces of adhesive contacts together, `[nv, *W]`.
+    """Compute the generalized force of attraction of adhesive contacts, `[nv, *W]`.
 
     qfrc_adhesion = -sum over contacts of (normal Jacobian)' adhesion
     """
     c = contacts_of(m, d) if m.nv and has_adhesion(m) else None
     if c is None or c.adhesion is None:
         return jnp.zeros_like(d.qvel)
-    passive = passive_contacts(m, c)  # which do not stick
+    passive = passive_contacts(m, c)  # passive contacts do not adhere
     sticks = c.exists if passive is None else c.exists & ~passive
     (normal,) = basis_jacobian(m, d, c, 1)
+    # Adhesion acts along the negative normal.
     return -apply_transpose(normal, jnp.where(sticks, c.adhesion, 0))

@@ -1,4 +1,4 @@
-"""Dampers of dofs and tendons, with what actuators reflect into them.
+"""Dampers of dofs and tendons, including damping reflected by actuators.
 
 MuJoCo's documentation, Computation: Polynomial forces. At a velocity v
 
@@ -16,18 +16,19 @@ from jaxsim.physics.tendon.path import tendon_pattern
 
 
 def damper_force(m: Model, d: Data) -> Array:
-    """Generalized force of all dampers `[nv, *W]`."""
+    """Compute the generalized force of all dampers `[nv, *W]`."""
     if m.opt.disableflags & DisableBit.DAMPER:
         return jnp.zeros_like(d.qvel)
     force = -d.qvel * _slope(jnp.abs(d.qvel), dof_damping(m))
     if m.ntendon:
+        # Map tendon forces to the dofs through the tendon Jacobian.
         pattern = tendon_pattern(m)
         force = force + pattern.apply_transpose(pattern.entries(d.ten_J), tendon_damper(m, d))
     return force
 
 
 def tendon_damper(m: Model, d: Data) -> Array:
-    """Force of each tendon's damper along its length, `[ntendon, *W]` [N]."""
+    """Compute the damper force of each tendon along its length, `[ntendon, *W]` [N]."""
     if m.opt.disableflags & DisableBit.DAMPER:
         return jnp.zeros_like(d.ten_length)
     v = d.ten_velocity
@@ -35,20 +36,20 @@ def tendon_damper(m: Model, d: Data) -> Array:
 
 
 def dof_damping_rate(m: Model, d: Data) -> Array:
-    """Minus the derivative of the dofs' damper force by their velocity, `[nv, *W]`."""
+    """Return minus the derivative of the dofs' damper force by velocity, `[nv, *W]`."""
     a, b, c = dof_damping(m)
     v = jnp.abs(d.qvel)
     return a + v * (2 * b + v * 3 * c)
 
 
 def tendon_damping_rate(m: Model, d: Data) -> Array:
-    """Minus the derivative of the tendons' damper force by their velocity, `[ntendon, *W]`."""
+    """Return minus the derivative of the tendons' damper force by velocity, `[ntendon, *W]`."""
     a, b, c = tendon_damping(m)
     v = jnp.abs(d.ten_velocity)
     return a + v * (2 * b + v * 3 * c)
 
 
 def _slope(speed: Array, coef: tuple[Array, Array, Array]) -> Array:
-    """Force over velocity."""
+    """Return force over velocity."""
     a, b, c = coef
     return a + speed * (b + speed * c)

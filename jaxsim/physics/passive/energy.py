@@ -15,20 +15,23 @@ from jaxsim.physics.stage import stage
 
 @stage(reads="time qpos plastic xipos ten_length flexedge_length energy ", writes="energy")
 def energy_pos(m: Model, d: Data) -> Data:
-    """d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J]."""
+    """Compute d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J].
+
+    Corresponds to `mj_energyPos` in MuJoCo.
+    """
     kinetic = jnp.zeros_like(d.time) if d.energy is None else d.energy[1:]
     return d.replace(energy=jnp.concatenate([potential_energy(m, d), kinetic]))
 
 
 @stage(reads="qvel M energy ", writes="energy")
 def energy_vel(m: Model, d: Data) -> Data:
-    """d.energy[1] = qvel . M qvel / 2 [J]."""
+    """Compute d.energy[1] = qvel . M qvel / 2 [J]; corresponds to `mj_energyVel` in MuJoCo."""
     potential = jnp.zeros_like(d.time) if d.energy is None else d.energy[:1]
     return d.replace(energy=jnp.concatenate([potential, kinetic_energy(m, d)]))
 
 
 def potential_energy(m: Model, d: Data) -> Array:
-    """Energy of position in gravity and in springs, `[1, *W]`."""
+    """Compute the potential energy of gravity and springs, `[1, *W]`."""
     energy = spring_energy(m, d)
     if m.nflex and not m.opt.disableflags & DisableBit.SPRING:
         energy = energy + edge_energy(m, d)
@@ -38,9 +41,9 @@ def potential_energy(m: Model, d: Data) -> Array:
 
 
 def kinetic_energy(m: Model, d: Data) -> Array:
-    """qvel . M qvel / 2, `[1, *W]`.
+    """Compute qvel . M qvel / 2, `[1, *W]`.
 
-    Not the sum over bodies and tendons: M leaves out what tendons couple across branches.
+    This is not the sum over bodies and tendons: M omits what tendons couple across branches.
     """
     if not m.nv:
         return jnp.zeros_like(d.time)

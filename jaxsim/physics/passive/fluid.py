@@ -1,7 +1,7 @@
-"""Forces of a medium on moving bodies: MuJoCo's documentation, Computation: Fluid forces.
+"""Fluid forces on moving bodies: MuJoCo's documentation, Computation: Fluid forces.
 
-A body with geoms of fluid shape `ellipsoid` feels the medium through them; any other body is taken
-as the box of its inertia.
+A body that has geoms with fluid shape `ellipsoid` uses the ellipsoid model of these geoms; any
+other body is represented by its equivalent inertia box.
 """
 
 import jax.numpy as jnp
@@ -21,21 +21,23 @@ PI = float(np.pi)
 
 
 def fluid_force(m: Model, d: Data) -> Array:
-    """Generalized force of the medium `[nv, *W]`; zero in a model compiled without one."""
+    """Compute the generalized fluid force `[nv, *W]`; zero in a model compiled without a fluid."""
     if not m.flg_fluid:
         return jnp.zeros_like(d.qvel)
     return wrench_force(m, d, *fluid_wrench(m, d), d.xipos)
 
 
 def fluid_wrench(m: Model, d: Data, drag_only: bool = False) -> tuple[Vec, Vec]:
-    """Force and torque of the medium on each body at its center of mass, in the world.
+    """Compute the fluid force and torque on each body at its center of mass, in the world.
 
-    `drag_only` leaves out lift and added mass, which do not only slow a body down.
+    `drag_only` omits lift and added mass, whose derivatives are not dissipative.
     """
     force, torque = _box_forces(m, d)
+    # Add the forces of geoms with the ellipsoid model.
     geom, body = fluid_geoms(m)
     if len(geom):
         push, turn = _ellipsoid_forces(m, d, geom, drag_only)
+        # Transport each geom's force from its center to the body's center of mass.
         arm = take(d.geom_xpos, geom) - take(d.xipos, m.geom_bodyid[geom])
         force = force + weighted_sum(body, push)
         torque = torque + weighted_sum(body, turn + arm.cross(push))
@@ -54,9 +56,10 @@ def fluid_geoms(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _uses_box(m: Model) -> Array:
-    """Return which bodies feel the medium by the box of their inertia, bool `[nbody, *W]`."""
+    """Return the bodies that use the inertia box model, bool `[nbody, *W]`."""
     heavy = m.body_mass > MINVAL
     geom, member = fluid_geoms(m)
+    # A body with an active ellipsoid geom does not use its inertia box.
     if not len(geom):
         return heavy
     interaction = take(m.geom_fluid, geom)[:, 0]
@@ -65,17 +68,18 @@ def _uses_box(m: Model) -> Array:
 
 
 def _velocity(m: Model, d: Data, body: np.ndarray, point: Vec, R: Rot) -> tuple[Vec, Vec]:
-    """Angular velocity, and velocity of a point against the medium, in a local frame."""
+    """Return angular velocity, and velocity of a point relative to the fluid, in a local frame."""
     v = take(d.cvel, body)
     at = v.at(point - take(d.subtree_com, m.body_rootid[body]))
+    # Velocity relative to the wind.
     against = Vec(*(a - w for a, w in zip(at.parts, m.opt.wind.parts, strict=True)))
     return R.T @ v.rot, R.T @ against
 
 
 def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
-    """Force and torque on each body at its center of mass, in the world (Inertia model).
+    """Compute force and torque on each body at its center of mass, in the world (inertia model).
 
-    With half sizes r of the box of equal inertia, and r_eq their mean:
+    With half sizes r of the equivalent inertia box, and r_eq their mean:
 
         f_i = -2 rho r_j r_k |v_i| v_i                         - 6 beta pi r_eq v_i
         g_i = -rho / 2 r_i (r_j^4 + r_k^4) |omega_i| omega_i  - 8 beta pi r_eq^3 omega_i
@@ -83,35 +87,40 @@ def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
     rho, beta = m.opt.density, m.opt.viscosity
     omega, v = _velocity(m, d, np.arange(m.nbody), d.xipos, d.ximat)
     ix, iy, iz = m.body_inertia.parts
+    # Half sizes of the box with the same mass and inertia: x^2 = 3 (Iyy + Izz - Ixx) / (2 m).
     mass = jnp.maximum(m.body_mass, MINVAL)
     x, y, z = (
         safe_sqrt(1.5 * jnp.maximum(MINVAL, a) / mass)
         for a in (iy + iz - ix, iz + ix - iy, ix + iy - iz)
     )
     mean = (x + y + z) / 3
+    # Faces normal to each axis (quadratic drag) and swept areas about each axis.
     area = Vec(y * z, z * x, x * y)
     swept = Vec(x * (y**4 + z**4), y * (z**4 + x**4), z * (x**4 + y**4))
+    # Quadratic drag plus Stokes drag of a sphere with the mean radius.
     push = _opposed(v, area.scale(2 * rho), 6 * PI * beta * mean)
     turn = _opposed(omega, swept.scale(0.5 * rho), 8 * PI * beta * mean**3)
     zero = push.map(jnp.zeros_like)
+    # Only bodies without an active ellipsoid geom.
     box = _uses_box(m)
     return select(box, d.ximat @ push, zero), select(box, d.ximat @ turn, zero)
 
 
 def _opposed(v: Vec, quadratic: Vec, linear: Array) -> Vec:
-    """-(quadratic_i |v_i| + linear) v_i."""
+    """Compute -(quadratic_i |v_i| + linear) v_i."""
     pairs = zip(v.parts, quadratic.parts, strict=True)
     return Vec(*(-(q * jnp.abs(a) + linear) * a for a, q in pairs))
 
 
 def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> tuple[Vec, Vec]:
-    """Force and torque on each geom at its center, in the world (Ellipsoid model).
+    """Compute force and torque on each geom at its center, in the world (ellipsoid model).
 
-    The added mass is that of steady motion: its acceleration terms are left out, as in MuJoCo.
+    Added mass is that of steady motion: the acceleration terms are omitted, as in MuJoCo.
     """
     R = take(d.geom_xmat, geom)
     omega, v = _velocity(m, d, m.geom_bodyid[geom], take(d.geom_xpos, geom), R)
     rho, beta = m.opt.density, m.opt.viscosity
+    # `geom_fluid`: interaction, 3 drag and 2 lift coefficients, 3 virtual masses, 3 inertias.
     fluid = take(m.geom_fluid, geom)
     interaction, blunt, slender, angular, kutta, magnus = (fluid[:, k] for k in range(6))
     mass = Vec(*(rho * fluid[:, 6 + k] for k in range(3)))
@@ -119,16 +128,16 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     r = Vec(*semiaxes(m, geom))
     x, y, z = r.parts
 
-    # added mass
+    # Added mass.
     p, h = _times(mass, v), _times(inertia, omega)
     push = p.cross(omega)
     turn = p.cross(v) + h.cross(omega)
 
-    # lift: of the spinning body (Magnus), and of a sharp trailing edge (Kutta)
+    # Lift: Magnus force of a spinning body, and Kutta lift.
     push = push + omega.cross(v).scale(magnus * rho * (4 / 3) * PI * x * y * z)
     speed = v.norm()
     normal = Vec(y * z / x * v.x, z * x / y * v.y, x * y / z * v.z)
-    # projected area pi |(y z)^2 v_x, ..| / |y z v_x, ..|, and its normal's part along v
+    # Projected area pi |(y z)^2 v_x, ..| / |y z v_x, ..|, and its normal's component along v.
     sides = Vec(y * z, z * x, x * y)
     near = _times(sides, v)
     area = PI * safe_divide(_times(sides, near).norm(), near.norm())
@@ -139,14 +148,16 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     if drag_only:
         push, turn = (v.map(jnp.zeros_like) for v in (push, turn))
 
-    # drag: quadratic in the speed, and linear for a sphere of equal size
+    # Drag: quadratic in the velocity, and Stokes drag of a sphere of equal size.
     largest = jnp.maximum(jnp.maximum(x, y), z)
     smallest = jnp.minimum(jnp.minimum(x, y), z)
     middle = x + y + z - largest - smallest
+    # Drag coefficients interpolate between the blunt and the slender cross section.
     most = PI * largest * middle
     mean = (x + y + z) / 3
     blunted = blunt * area + slender * (most - area)
     push = push - v.scale(rho * blunted * speed + 6 * PI * beta * mean)
+    # Resistance of each axis to rotation, with the largest as reference for the slender part.
     turned = Vec(
         x * jnp.maximum(y, z) ** 4, y * jnp.maximum(z, x) ** 4, z * jnp.maximum(x, y) ** 4
     ).scale(8 / 15 * PI)
@@ -158,5 +169,5 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
 
 
 def _times(a: Vec, b: Vec) -> Vec:
-    """Products of equal components."""
+    """Return the componentwise product."""
     return Vec(*(p * q for p, q in zip(a.parts, b.parts, strict=True)))

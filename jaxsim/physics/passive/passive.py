@@ -1,6 +1,6 @@
-"""Passive forces: springs, dampers, gravity compensation, and the medium.
+"""Passive forces: springs, dampers, gravity compensation, fluid, adhesion and user forces.
 
-MuJoCo's documentation, Computation: Passive forces.
+MuJoCo's documentation, Computation: Passive forces; corresponds to `mj_passive`.
 """
 
 import jax.numpy as jnp
@@ -34,19 +34,21 @@ from jaxsim.physics.stage import stage
     writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive frames",
 )
 def passive(m: Model, d: Data) -> Data:
-    """qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + forces of users.
+    """Compute qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + user forces.
 
-    Gravity compensation of joints that get it through their actuators is left out of the sum. With
-    springs and dampers both disabled, all of it is zero, adhesion too.
+    Gravity compensation of joints that receive it through their actuators is excluded from the sum.
+    With springs and dampers both disabled all of it is zero, including adhesion. Corresponds to
+    `mj_passive` in MuJoCo.
     """
     zero = jnp.zeros_like(d.qvel)
     off = DisableBit.SPRING | DisableBit.DAMPER
-    if m.opt.disableflags & off == off:  # both together turn all of them off
+    if m.opt.disableflags & off == off:  # both flags together disable all passive forces
         whole, parts = (
             zero,
             dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero),
         )
     else:
+        # Evaluate every kind of passive force.
         flexes, contacts = flex_forces(m, d), contact_springs(m, d)
         d = d.replace(frames=flexes.frames)
         springs, dampers = spring_force(m, d), damper_force(m, d)
@@ -61,18 +63,20 @@ def passive(m: Model, d: Data) -> Data:
         if contacts is not None:
             push = contacts.force()
             parts["spring"], whole = parts["spring"] + push, whole + push
+    # Sum in MuJoCo's order.
     whole = whole + parts["fluid"]
     if has_adhesion(m):
         whole = whole + parts["adhesion"]
     if m.flg_gravcomp:
         through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
+    # Callbacks and plugins add their forces last.
     d = d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
     return d if m.opt.disableflags & off == off else _with_users(m, d)
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """What of the passive forces is not simulated, named."""
+    """Return the passive forces that are not supported."""
     found = [
         refuse(m, "body", b, what)
         for b in np.flatnonzero(m.body_plugin >= 0)
@@ -82,7 +86,7 @@ def refusals(m: Model) -> list[Refusal]:
 
 
 def _plugin_lack(m: Model, body: int, instance: int) -> str:
-    """What keeps a plugin from acting on a body, or ""."""
+    """Return the reason why a plugin cannot act on a body, or ""."""
     unknown = lack(m, instance, "passive")
     if unknown:
         return f"{unknown} is not supported"
@@ -92,10 +96,11 @@ def _plugin_lack(m: Model, body: int, instance: int) -> str:
 
 
 def _with_users(m: Model, d: Data) -> Data:
-    """Adds the forces of the user's callback, then those of plugins."""
+    """Add the forces of the user's callback, then those of plugins."""
     if has(m, "passive"):
         d = d.replace(qfrc_passive=d.qfrc_passive + passive_force(m, d))
     whole = d.qfrc_passive
+    # Each plugin instance computes the force of all its bodies together.
     for instance in instances(m.body_plugin):
         served = attached(m, instance, m.body_plugin)
         whole = whole + compute(m, d, instance, "passive", served, (m.nv,))
@@ -103,9 +108,10 @@ def _with_users(m: Model, d: Data) -> Data:
 
 
 def _gravcomp(m: Model, d: Data) -> Array:
-    """Upward force at each body's center of mass, a part of its weight; `[nv, *W]`."""
+    """Compute gravity compensation, an upward force at each center of mass; `[nv, *W]`."""
     if not m.flg_gravcomp or m.opt.disableflags & DisableBit.GRAVITY:
         return jnp.zeros_like(d.qvel)
+    # The compensating force at each center of mass is -gravcomp * mass * gravity.
     weight = -m.body_mass * m.body_gravcomp
     force = Vec(*(g * weight for g in m.opt.gravity.parts))
     return wrench_force(m, d, force, force.map(jnp.zeros_like), d.xipos)

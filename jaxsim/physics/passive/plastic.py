@@ -1,13 +1,13 @@
-"""Springs that yield: where they rest, and how a step moves that.
+"""Plastic springs: rest positions, and their update by a step.
 
 MuJoCo's documentation, XML reference: joint springyield, tendon springyield. A spring is displaced
-by x from its rest. Where a step ends with |x| beyond the threshold y, the rest follows (return
-mapping of ideal plasticity), so that the spring is displaced by y again:
+by x from its rest. Where a step ends with |x| above the threshold y, the rest follows, so that the
+displacement is y again (return mapping of ideal plasticity):
 
     rest += x - y x / |x|,   where |x| > y
 
 The rest is state, `d.plastic`: the position of a slide or hinge, the quaternion of a ball joint,
-the two lengths between which a tendon is slack. A force reads it as it was at the start of a step.
+the two lengths between which a tendon is slack. Forces use its value at the start of a step.
 """
 
 import jax.numpy as jnp
@@ -32,10 +32,11 @@ SCALAR = (JointType.SLIDE, JointType.HINGE)
 
 
 def rest_positions(m: Model, d: Data) -> Array:
-    """The configuration in which the springs of the joints rest, `[nq, *W]`."""
+    """Return the configuration in which the springs of the joints rest, `[nq, *W]`."""
     joints = np.flatnonzero(m.jnt_plasticadr >= 0)
     if not len(joints):
         return m.qpos_spring
+    # Read yielding joints from `d.plastic`, all others from the model.
     source = np.arange(m.nq)
     for joint in joints:
         place = np.arange(JointType(m.jnt_type[joint]).nq)
@@ -44,11 +45,12 @@ def rest_positions(m: Model, d: Data) -> Array:
 
 
 def rest_lengths(m: Model, d: Data) -> tuple[Array, Array]:
-    """The lengths between which the springs of the tendons rest, `[ntendon, *W]` each [m]."""
+    """Return the lengths between which the tendon springs rest, `[ntendon, *W]` each [m]."""
     yields = m.tendon_plasticadr >= 0
     given = [m.tendon_lengthspring[:, k] for k in range(2)]
     if not yields.any():
         return given[0], given[1]
+    # Elastic tendons keep their entry; yielding ones read their two lengths from `d.plastic`.
     place = m.ntendon + m.tendon_plasticadr
     lower, upper = (
         take(join([own, d.plastic]), np.where(yields, place + k, np.arange(m.ntendon)))
@@ -58,10 +60,10 @@ def rest_lengths(m: Model, d: Data) -> tuple[Array, Array]:
 
 
 def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
-    """The plastic state after a step, `[nplastic, *W]`.
+    """Update the plastic state over a step, `[nplastic, *W]`.
 
-    The length of a tendon at its end is that to first order in the step, ten_length + h ten_J qvel,
-    as MuJoCo has it. A spring that is disabled does not yield, nor a tendon that sleeps.
+    As in MuJoCo the length of a tendon at the end of the step is that to first order, ten_length +
+    h ten_J qvel. Disabled springs do not yield, nor do sleeping tendons.
 
     Args:
       m: model.
@@ -71,9 +73,11 @@ def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
     """
     if not m.nplastic:
         return d.plastic
+    # Rod frames advance even with springs disabled.
     plastic = next_frames(m, d)
     if m.opt.disableflags & DisableBit.SPRING:
         return plastic
+    # Collect the new numbers of every kind; `order` is the source of each number of `plastic`.
     pieces, order = [plastic], np.arange(m.nplastic)
     number = m.nplastic
     for adr, found in (
@@ -90,31 +94,34 @@ def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
 
 @derived
 def plastic_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Joints of one coordinate, and ball joints, whose springs yield."""
+    """Return the scalar joints, and the ball joints, whose springs yield."""
     yields = s.jnt_plasticadr >= 0
     scalar = np.isin(s.jnt_type, SCALAR)
     return np.flatnonzero(yields & scalar), np.flatnonzero(yields & ~scalar)
 
 
 def _scalar_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Array]]:
-    """Addresses in the plastic state, and the new numbers there."""
+    """Return addresses in the plastic state of scalar joints, and the new values."""
     joint, _ = plastic_joints(m)
     adr = m.jnt_plasticadr[joint]
     rest = take(d.plastic, adr)
     x = take(qpos, m.jnt_qposadr[joint]) - rest
     y = jnp.maximum(take(m.jnt_springyield, joint), 0)
+    # Return mapping: move the rest length so that |x| does not exceed y.
     return adr, [rest + jnp.maximum(x - y, 0) + jnp.minimum(x + y, 0)]
 
 
 def _ball_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Array]]:
-    """Likewise; the rest turns about the axis of the displacement."""
+    """Return addresses of ball joints and new values; the rest rotates about the displacement."""
     _, joint = plastic_joints(m)
     adr = m.jnt_plasticadr[joint]
     now = Quat(*(take(qpos, m.jnt_qposadr[joint] + k) for k in range(4)))
     before = Quat(*(take(d.plastic, adr + k) for k in range(4)))
     rest = before.normalize()
+    # Rotation from rest to the present orientation, as a vector.
     x = (rest.conj * now.normalize()).rotation_vector()
     angle = x.norm()
+    # Rotate the rest by the part of the angle that exceeds the threshold.
     beyond = angle - jnp.maximum(take(m.jnt_springyield, joint), 0)
     turn = Quat.from_rotation_vector(x.scale(safe_divide(beyond, angle)))
     new = select(beyond > 0, rest * turn, before)
@@ -122,24 +129,29 @@ def _ball_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Array
 
 
 def _tendons(m: Model, d: Data, qvel: Array) -> tuple[np.ndarray, list[Array]]:
-    """Likewise: beyond either end of the slack range both ends move.
+    """Return addresses of tendons and new values.
 
-    One that is slack from length zero on (`springlength="0 L"`) goes on to be so when it is pulled.
+    Beyond either end of the slack range both ends move. A tendon that is slack from length zero
+    (`springlength="0 L"`) keeps the lower bound 0 when it is stretched.
     """
     tendon = np.flatnonzero(m.tendon_plasticadr >= 0)
     adr = m.tendon_plasticadr[tendon]
     if not len(tendon):
         return adr, []
+    # First-order length at the end of the step.
     pattern = tendon_pattern(m)
     length = d.ten_length + m.opt.timestep * pattern.apply(pattern.entries(d.ten_J), qvel)
     length = take(length, tendon)
     lower, upper = take(d.plastic, adr), take(d.plastic, adr + 1)
     y = jnp.maximum(take(m.tendon_springyield, tendon), 0)
+    # How far the tendon is beyond the slack range by more than the threshold, at either end.
     pulled = jnp.maximum(length - upper - y, 0)
     pushed = jnp.where(pulled > 0, 0, jnp.minimum(length - lower + y, 0))
+    # A sleeping tendon does not yield.
     if sleeps(m):
         awake = take(paths(m).awake(tree_awake(d)), tendon)
         pulled, pushed = jnp.where(awake, pulled, 0), jnp.where(awake, pushed, 0)
+    # springlength="0 L": the lower end remains at zero.
     stays = (lower == 0) & (upper > 0)
     new = [lower + jnp.where(stays, 0, pulled) + pushed, upper + pulled + pushed]
     return np.concatenate([adr, adr + 1]), new

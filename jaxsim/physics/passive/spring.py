@@ -4,9 +4,9 @@ MuJoCo's documentation, Computation: Passive forces, Polynomial forces. At a dis
 
     force = -(k x + b x^2 + c x^3),   energy = k x^2 / 2 + b x^3 / 3 + c x^4 / 4
 
-A ball joint, and each half of a free joint, is displaced by a vector: force and energy follow from
-its length, along its direction. A spring that yields is displaced from its present rest
-(plastic.py).
+The displacement of a ball joint, and of each half of a free joint, is a vector: force and energy
+are functions of its norm, the force is along it. Plastic springs are displaced from their present
+rest (plastic.py).
 """
 
 from typing import NamedTuple
@@ -28,16 +28,18 @@ from jaxsim.physics.topology import joints_of
 
 
 def spring_force(m: Model, d: Data) -> Array:
-    """Generalized force of all springs `[nv, *W]`."""
+    """Compute the generalized force of all springs `[nv, *W]`."""
     if m.opt.disableflags & DisableBit.SPRING or not m.nv:
         return jnp.zeros_like(d.qvel)
     pieces = []
+    # Evaluate the spring law per group: scalar joints, translations, rotations.
     for motion, joint in spring_groups(m):
         x, coef = _displacement(m, d, motion, joint), _joint_coef(m, joint)
         if isinstance(x, Vec):
             pieces += [*(-x.scale(_slope(x.norm(), coef))).parts]
         else:
             pieces.append(-x * _slope(x, coef))
+    # Reorder from groups to dofs, then add the tendons.
     force = take(join(pieces), _dof_order(m))
     if m.ntendon:
         pattern = tendon_pattern(m)
@@ -46,7 +48,7 @@ def spring_force(m: Model, d: Data) -> Array:
 
 
 def tendon_spring(m: Model, d: Data) -> Array:
-    """Force of each tendon's spring along its length, `[ntendon, *W]` [N]."""
+    """Compute the spring force of each tendon along its length, `[ntendon, *W]` [N]."""
     if m.opt.disableflags & DisableBit.SPRING:
         return jnp.zeros_like(d.ten_length)
     x = _stretch(m, d)
@@ -54,10 +56,10 @@ def tendon_spring(m: Model, d: Data) -> Array:
 
 
 def dof_spring_rate(m: Model, d: Data) -> Array:
-    """Minus the derivative of the joints' spring force by displacement, on the dofs `[nv, *W]`.
+    """Return minus the derivative of the joints' spring force by displacement, `[nv, *W]`.
 
-    As MuJoCo's discrete integrator has it: where a vector is displaced, that along it counts for
-    all directions, and a spring that pushes away has none.
+    As in MuJoCo's discrete integrator the rate along a vector displacement applies to all its
+    directions, and a negative rate is replaced by zero.
     """
     if m.opt.disableflags & DisableBit.SPRING or not m.nv:
         return jnp.zeros_like(d.qvel)
@@ -65,12 +67,16 @@ def dof_spring_rate(m: Model, d: Data) -> Array:
     for motion, joint in spring_groups(m):
         x = _displacement(m, d, motion, joint)
         length = x.norm() if isinstance(x, Vec) else x
+        # A vector displacement has one rate for all its dofs.
         pieces += [_rate(length, _joint_coef(m, joint))] * motion.size
     return take(join(pieces), _dof_order(m))
 
 
 def tendon_spring_rate(m: Model, d: Data) -> Array:
-    """The same of the tendons by their length, `[ntendon, *W]`; zero where the spring rests."""
+    """Return minus the derivative of the tendons' spring force by length, `[ntendon, *W]`.
+
+    It is zero where the spring is at rest.
+    """
     if m.opt.disableflags & DisableBit.SPRING:
         return jnp.zeros_like(d.ten_length)
     x = _stretch(m, d)
@@ -78,7 +84,7 @@ def tendon_spring_rate(m: Model, d: Data) -> Array:
 
 
 def spring_energy(m: Model, d: Data) -> Array:
-    """Energy stored in all springs, `[1, *W]` [J]."""
+    """Compute the energy stored in all springs, `[1, *W]` [J]."""
     if m.opt.disableflags & DisableBit.SPRING or not m.nv:
         return jnp.zeros_like(d.time)
     energy = 0 * d.time
@@ -92,12 +98,12 @@ def spring_energy(m: Model, d: Data) -> Array:
 
 
 class Motion(NamedTuple):
-    """A part of a joint's motion that one spring law holds for.
+    """Part of a joint's motion to which one spring law applies.
 
     Attributes:
-      kinds: joints that have it.
-      qpos, dof: where it starts among the joint's coordinates and dofs, by kind.
-      size: its dofs.
+      kinds: joint types that have it.
+      qpos, dof: its offset among the joint's coordinates and dofs, by type.
+      size: number of its dofs.
     """
 
     kinds: tuple[JointType, ...]
@@ -113,14 +119,14 @@ TURN = Motion((JointType.BALL, JointType.FREE), {JointType.FREE: 3}, {JointType.
 
 @derived
 def spring_groups(s: Structure) -> list[tuple[Motion, np.ndarray]]:
-    """The joints of each motion the model has."""
+    """Return the joints of each kind of motion in the model."""
     groups = [(motion, joints_of(s, *motion.kinds)) for motion in (SCALAR, SHIFT, TURN)]
     return [(motion, joint) for motion, joint in groups if len(joint)]
 
 
 @derived
 def _dof_order(s: Structure) -> np.ndarray:
-    """[nv]: where each dof stands in the pieces of `spring_groups`."""
+    """Return the index of each dof in the concatenated parts of `spring_groups`, [nv]."""
     dofs = []
     for motion, joint in spring_groups(s):
         first = s.jnt_dofadr[joint] + _offset(s, motion.dof, joint)
@@ -133,18 +139,21 @@ def _offset(s: Model | Structure, table: dict[JointType, int], joint: np.ndarray
 
 
 def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray) -> Array | Vec:
-    """Joint positions beside those at rest: `[k, *W]`, or a Vec of them."""
+    """Return joint positions relative to their rest: `[k, *W]`, or a Vec of them."""
+    # Address of the first coordinate of each joint's spring.
     adr = m.jnt_qposadr[joint] + _offset(m, motion.qpos, joint)
     at_rest = rest_positions(m, d)
+    # Rotations: rotation vector from rest to the present orientation.
     if motion is TURN:
         now, rest = (Quat(*(take(q, adr + k) for k in range(4))) for q in (d.qpos, at_rest))
         return (rest.conj * now.normalize()).rotation_vector()
+    # Translations: difference of the coordinates.
     shift = [take(d.qpos, adr + k) - take(at_rest, adr + k) for k in range(motion.size)]
     return shift[0] if motion is SCALAR else Vec(*shift)
 
 
 def _stretch(m: Model, d: Data) -> Array:
-    """Tendon lengths beyond the range in which the spring rests, `[ntendon, *W]`."""
+    """Return tendon lengths beyond the range in which the spring is slack, `[ntendon, *W]`."""
     lower, upper = rest_lengths(m, d)
     return jnp.maximum(d.ten_length - upper, 0) + jnp.minimum(d.ten_length - lower, 0)
 
@@ -159,13 +168,13 @@ def _tendon_coef(m: Model) -> tuple[Array, Array, Array]:
 
 
 def _slope(x: Array, coef: tuple[Array, Array, Array]) -> Array:
-    """Force over displacement."""
+    """Return force over displacement."""
     k, b, c = coef
     return k + x * (b + x * c)
 
 
 def _rate(x: Array, coef: tuple[Array, Array, Array]) -> Array:
-    """Derivative of the force's size by displacement, where it is not below zero."""
+    """Return the derivative of the force's magnitude by displacement, at least 0."""
     k, b, c = coef
     return jnp.maximum(k + x * (2 * b + x * 3 * c), 0)
 

@@ -1,1 +1,1 @@
-"""What may be asked of a state beside the stages of a step."""
+"""Queries on a state, outside of the stages of a step."""

@@ -1,4 +1,4 @@
-"""How many contacts and near pairs a model has in given states, to make room for them."""
+"""Capacities for contacts and near pairs, measured on given states."""
 
 from typing import NamedTuple
 
@@ -26,11 +26,11 @@ from jaxsim.physics.flex.flex import flex
 
 
 class Capacities(NamedTuple):
-    """Room for a model: `load_model(path, **capacities._asdict())`.
+    """Capacities of a model: `load_model(path, **capacities._asdict())`.
 
     Attributes:
-      contacts: contacts a world.
-      pairs: near pairs of each group that one function collides.
+      contacts: contacts per world.
+      pairs: near pairs of each group that one collision function handles.
     """
 
     contacts: int
@@ -38,13 +38,13 @@ class Capacities(NamedTuple):
 
 
 def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capacities:
-    """The room that the contacts of some states need, measured with room for all.
+    """Measure the capacities that some states need, with capacity for all candidates.
 
     Args:
       m: the model.
       states: worlds with a leading axis, such as those of a rollout; only `qpos` and the mocap
-        poses are read. One after another is looked at, so there may be many.
-      spare: factor on what is found, for states that are not among these.
+        poses are read. They are processed one at a time, so there may be many.
+      spare: factor on the measured numbers, for states that are not among these.
 
     Returns:
       The largest number of contacts, and of near pairs of one group, each times `spare`.
@@ -56,26 +56,31 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
         raise ValueError(f"states: expected worlds with qpos (n, {m.nq}), got {states.qpos.shape}")
     if spare < 1:
         raise ValueError(f"spare: expected a factor of at least 1, got {spare}")
+    # A copy of the model in which no pair and no contact is dropped.
     plan = layout(m)
     most = max([1, *(len(g.pairs) for g in plan.groups), *(len(g.entries.pair) for g in plan.soft)])
     wide = m.replace(structure=m.structure.replace(nnear=most, ncontact=1))
     points = max(1, layout(wide).points)
     wide = wide.replace(structure=wide.structure.replace(ncontact=points))
 
+    # Run the collision stage alone, and count.
     def counts(d: Data) -> Array:
         native = unpack(wide, 0)
+        # Bring one state to the stage that collision needs.
         posed = kinematics(native, unpack(d, 0))
         if plan.soft or plan.ahead:
             posed = com_pos(native, posed)
         if plan.soft:
             posed = flex(native, posed)
         found = collision(native, posed.replace(contact=None))
+        # Count the near pairs of each group with the same broad phase.
         reach = contact_reach(native, posed, plan, contact_params(native, plan.pairs))
         flexes = (m.structure, placed_flexes(native, posed)) if plan.soft else None
         near = near_pairs(placed_geoms(native, posed, plan), reach, plan, flexes)
         largest = jnp.max(jnp.concatenate(near)) if near else jnp.int32(0)
         return jnp.stack([found.ncon[0], largest])
 
+    # One state after another, so that memory does not depend on their number.
     numbers = np.asarray(jax.jit(lambda d: lax.map(counts, d))(states)).max(axis=0)
     contacts, pairs = (max(1, int(np.ceil(spare * n))) for n in numbers)
     return Capacities(contacts, pairs)

@@ -1,7 +1,7 @@
-"""The constraint rows of a state, and products with their Jacobian.
+"""Constraint rows of a state, and products with their Jacobian.
 
-What is not active stays in its place, marked so; in `d.efc_J` and its kin, of a Data that keeps
-them, those that are active come first.
+Inactive rows keep their index and are marked; the fields `d.efc_J` and so on, of a Data that keeps
+them, list the active rows first.
 """
 
 import jax.numpy as jnp
@@ -33,14 +33,15 @@ from jaxsim.physics.stage import stage
     )
 )
 def constraint_rows(m: Model, d: Data) -> ConstraintRows:
-    """The constraint rows at the state of `d`, with the forces that belong to `d.qacc`.
+    """Return the constraint rows at the state of `d`, with the forces at `d.qacc`.
 
-    What PGS and no-slip iterations make of the forces does not follow from `d.qacc`: a model that
-    has them gets the forces that `forward` finds at the state and inputs of `d`.
+    Forces of PGS and no-slip iterations do not follow from `d.qacc`: a model that has them gets the
+    forces that `forward` computes at the state and inputs of `d`.
 
-    They are ordered by type, within a type by object, within an object as MuJoCo orders them, so
-    that `rows.efc_J[rows.active]` is the matrix that MuJoCo has.
+    Rows are ordered by type, within a type by object, within an object as in MuJoCo, so that
+    `rows.efc_J[rows.active]` is MuJoCo's matrix.
     """
+    # The forces of PGS and no-slip follow from the solver only: run the pipeline up to it.
     if m.solves_for_forces:
         d = in_places(m, d)
         for part in (control, fwd_actuation, smooth_force, fwd_constraint):
@@ -50,41 +51,40 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
 
 
 def state_rows(m: Model, d: Data) -> Data:
-    """The data with the rows of its state."""
+    """Return the data with the constraint rows of its state."""
     d = in_places(m, d)
     return d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone), forces=None)
 
 
 def in_places(m: Model, d: Data) -> Data:
-    """The data with what follows from position and velocity, rows in the places that we promise."""
+    """Return the data with position and velocity results, and contacts in the public order."""
     with in_place():
         return fwd_velocity(m, fwd_position(m, d))
 
 
 def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:
-    """The constraint Jacobian times a velocity or acceleration, (nv,).
+    """Multiply a velocity or acceleration (nv,) by the constraint Jacobian; `mj_mulJacVec`.
 
     Returns:
-      (n,): one number for each of the rows that `constraint_rows` has; 0 where one is not active.
+      (n,): one value per row of `constraint_rows`; 0 for inactive rows.
     """
     rows = _rows(m, d)
     return jnp.where(rows.active, apply(rows.efc_J, vec), 0)
 
 
 def mul_jac_t_vec(m: Model, d: Data, efc_vec: Array) -> Array:
-    """The transpose of the constraint Jacobian times numbers of its rows: a generalized force.
+    """Multiply values of the rows by the transposed constraint Jacobian; `mj_mulJacTVec`.
 
     Args:
       m: model.
-      d: data, of which the state counts.
-      efc_vec: a number for each of the rows that `constraint_rows` has, (n,); that of one that is
-        not active does not count.
+      d: data, of which the state is used.
+      efc_vec: a value per row of `constraint_rows`, (n,); those of inactive rows are ignored.
 
     Returns:
-      (nv,) [N or N m].
+      Generalized force, (nv,) [N or N m].
 
     Raises:
-      ValueError: there is not a number for each row.
+      ValueError: the number of values is not the number of rows.
     """
     rows = _rows(m, d)
     if efc_vec.shape[0] != rows.active.shape[0]:
@@ -96,5 +96,5 @@ def mul_jac_t_vec(m: Model, d: Data, efc_vec: Array) -> Array:
 
 
 def _rows(m: Model, d: Data) -> ConstraintRows:
-    """The rows at the state, whose Jacobian does not depend on the acceleration."""
+    """Return the rows at the state; their Jacobian does not depend on the acceleration."""
     return constraint_rows(m, d.replace(qacc=jnp.zeros_like(d.qvel)))

@@ -1,7 +1,7 @@
-"""The cost of the constraints and what follows from it, at residuals that a caller names.
+"""Cost of the constraints and its derivatives at given residuals, for writing solvers.
 
-MuJoCo's documentation, Computation: Constraint model, Primal problem. Solvers are built from this.
-Rows are those of `jaxsim.constraint_rows`, in their order.
+MuJoCo's documentation, Computation: Constraint model, Primal problem. Rows are those of
+`jaxsim.constraint_rows`, in their order.
 """
 
 from typing import NamedTuple
@@ -27,16 +27,16 @@ from jaxsim.physics.stage import stage
 
 
 class ConstraintUpdate(NamedTuple):
-    """What `constraint_update` finds.
+    """Result of `constraint_update`.
 
     Attributes:
-      efc_state: ConstraintState of each row, (n,); SATISFIED of one that is not active.
+      efc_state: ConstraintState of each row, (n,); SATISFIED for inactive rows.
       efc_force: minus the gradient of the cost, (n,).
-      qfrc_constraint: that on the dofs, (nv,) [N or N m].
+      qfrc_constraint: that force on the dofs, (nv,) [N or N m].
       cost: sum over the rows, ().
       cone_hessian: second derivative of the cost of each elliptic contact in the middle zone of its
         cone, else zero, (contacts, k, k) with k the largest dimension of a contact; in the order of
-        the rows. None for a model whose contacts are no elliptic cones.
+        the rows. None for a model without elliptic cones.
     """
 
     efc_state: jax.Array
@@ -48,24 +48,29 @@ class ConstraintUpdate(NamedTuple):
 
 @stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
 def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
-    """State, force and cost of the constraint rows at given residuals.
+    """Compute state, force and cost of the constraint rows at given residuals.
+
+    Corresponds to `mj_constraintUpdate` in MuJoCo.
 
     Args:
       m: model.
-      d: data, of which the state counts.
-      jar: residual J qacc - aref of each of the rows that `constraint_rows` has, (n,).
+      d: data, of which the state is used.
+      jar: residual J qacc - aref per row of `constraint_rows`, (n,).
 
     Raises:
-      ValueError: there is not a number for each row.
+      ValueError: the number of values is not the number of rows.
     """
+    # The rows do not depend on qacc; the residuals come from the caller.
     d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
     rows = listed(d)
     check_rows("constraint_update", "jar", jar, rows)
+    # Evaluate each row on its own, then the elliptic cones as units.
     state, force, cost = each(rows, jar)
     hessian = None
     contact = d.rows.contact
     if contact is not None and isinstance(contact.cost, Elliptic):
         state, force, cost, hessian = cones(contact.cost, rows, jar, state, force, cost)
+    # Inactive rows have no force and no cost.
     force = jnp.where(rows.active, force, 0)
     return ConstraintUpdate(
         jnp.where(rows.active, state, np.int32(ConstraintState.SATISFIED)),
@@ -78,22 +83,24 @@ def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
 
 @stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
 def project_constraint(m: Model, d: Data) -> Array:
-    """J M^-1 J' + diag(R) of the rows that `constraint_rows` has, (n, n).
+    """Compute J M^-1 J' + diag(R) of the rows of `constraint_rows`, (n, n).
 
     Under the discrete integrator M is the backbone of the step's inertia, see integrate/metric.py.
-    Rows and columns that are not active are zero.
+    Entries of inactive rows are zero. Corresponds to `mj_projectConstraint` in MuJoCo.
     """
     d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
     rows, inertia = listed(d), unforced_system(m, d).backbone
     active = rows.active.astype(rows.efc_D.dtype)
+    # J M^-1 J' for the active rows.
     A = inverse_parts(inertia, inertia_parts(m)).products(active[:, None] * rows.efc_J)
+    # R = 1 / D, zero for inactive rows.
     R = active / jnp.where(rows.active, rows.efc_D, 1)
     eye = np.eye(len(R)).reshape(len(R), len(R), *(1,) * (R.ndim - 1))
     return A + jnp.asarray(eye, R.dtype) * R[:, None]
 
 
 def check_rows(function: str, name: str, given: Array, rows: ConstraintRows) -> None:
-    """Raises ValueError if there is not a number for each row."""
+    """Raise ValueError if the number of values is not the number of rows."""
     count = rows.active.shape[0]
     if given.shape[0] != count:
         raise ValueError(

@@ -1,9 +1,9 @@
 """Forces of the contacts in the list of a Data, for inspection.
 
-They follow from what `d` carries: the contacts, the poses and velocities of the state they were
-found in, and `qacc`; where the model has PGS as solver, no-slip iterations, the flag diagexact, or
-RK4 or discrete as integrator, the list has them. So they belong to the same state as the list:
-after `forward` to that in `d`, after `step` to the one before it (with RK4 to its last stage).
+They follow from what `d` carries: contacts, poses and velocities of the state in which the contacts
+were detected, and `qacc`. With PGS, no-slip iterations, the flag diagexact, or the integrators RK4
+and discrete the list stores them. They belong to the same state as the list: after `forward` to
+that in `d`, after `step` to the one before it (with RK4 to its last stage).
 """
 
 import jax.numpy as jnp
@@ -24,14 +24,15 @@ from jaxsim.physics.stage import stage
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
 def contact_force(m: Model, d: Data, contact: Array) -> Array:
-    """Force and torque of one contact on its second geom, in the frame of the contact.
+    """Return force and torque of one contact on its second geom, in the contact frame.
 
-    Between the surfaces: where adhesion pulls, the normal force may be negative.
+    The force is that between the surfaces: with adhesion the normal force may be negative.
+    Corresponds to `mj_contactForce` in MuJoCo.
 
     Args:
       m: model.
       d: data after `forward` or `step`.
-      contact: its number in `d.contact`; without a contact there the result is zero.
+      contact: its index in `d.contact`; the result is zero if there is no such contact.
 
     Returns:
       (6,): along normal and tangents [N], about them [N m].
@@ -40,21 +41,23 @@ def contact_force(m: Model, d: Data, contact: Array) -> Array:
     there = (contact >= 0) & (contact < count)
     if not count:
         return jnp.zeros((6, *d.qacc.shape[1:]), d.qacc.dtype)
+    # An id out of range reads contact 0 and returns zero.
     at = jnp.broadcast_to(jnp.where(there, contact, 0), (1, *d.qacc.shape[1:]))
     return jnp.where(there, _forces(m, d, picked(d.contact, at))[0], 0)
 
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
 def contact_forces(m: Model, d: Data) -> Array:
-    """Forces and torques of all contacts in `d.contact`, (ncontact, 6), as `contact_force`.
+    """Return forces and torques of all contacts in `d.contact`, (ncontact, 6), see `contact_force`.
 
-    Where there is no contact they are zero.
+    Entries without a contact are zero.
     """
     return _forces(m, d, d.contact)
 
 
 def _forces(m: Model, d: Data, contact: Contact) -> Array:
-    """`[ncontact, 6, *W]`."""
+    """Compute the forces of contacts, `[ncontact, 6, *W]`."""
+    # The list stores the forces where they do not follow from qacc.
     if m.lists_contact_forces:
         if contact.force is None:
             raise ValueError(
@@ -62,6 +65,7 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
                 "follow from qacc; use make_data"
             )
         return contact.force
+    # Rebuild the rows of the listed contacts, and evaluate their cost at `qacc`.
     c = from_list(m, contact)
     if not m.nv or not len(layout(m).pairs.dim):
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
@@ -70,6 +74,7 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
     J = contact_jacobian(m, d, c, size)
     velocity = _velocity(m, d, c)[:size] if c.item is None else J.times(d.qvel)
     rows = rows_at(m, d, c, J, velocity)
+    # Force at the residual J qacc - aref.
     residual = rows.minus_reference(rows.J.times(d.qacc))
     force = surface_force(c, rows.cost.at(residual).force)
     zero = jnp.zeros_like(c.dist)
@@ -77,7 +82,7 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
 
 
 def _velocity(m: Model, d: Data, c: Contacts) -> list:
-    """Velocity of the second body over the first, along and about the axes of the contacts."""
+    """Return the velocity of the second body relative to the first, in the contact frames."""
     first, second = (chosen_velocity(m, d, c.each(body), c.pos) for body in c.body)
     apart = second - first
     return [*(c.frame @ apart.lin).parts, *(c.frame @ apart.rot).parts]

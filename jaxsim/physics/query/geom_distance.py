@@ -1,4 +1,4 @@
-"""The distance of two geoms, from the configuration alone; MuJoCo's `mj_geomDistance`."""
+"""Distance of two geoms from the configuration alone; MuJoCo's `mj_geomDistance`."""
 
 import jax
 import jax.numpy as jnp
@@ -23,13 +23,14 @@ from jaxsim.physics.collision.shape import Placed
 def geom_distance(
     m: Model, d: Data, geom1: Array, geom2: Array, distmax: Array
 ) -> tuple[Array, Array]:
-    """Distance `W` and segment `[6, *W]` of two geoms, ids and limit `[1, *W]`."""
+    """Compute distance `W` and segment `[6, *W]` of two geoms, ids and limit `[1, *W]`."""
     d = kinematics(m, d)
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
     a, b = (
         Placed(pick(d.geom_xpos, g), pick(d.geom_xmat, g), pick(size, g), g) for g in (geom1, geom2)
     )
     touch = separations(m, a, b, distmax, all_meetings(m))
+    # Beyond `distmax` the distance is the limit and the segment zero.
     near = touch.dist < distmax
     ends = (x for end in segment(touch) for x in end.parts)
     fromto = jnp.stack([jnp.where(near, x, 0)[0] for x in ends])
@@ -37,11 +38,11 @@ def geom_distance(
 
 
 def given_geoms(m: Model, *geoms: Array | int | str) -> list[Array | int]:
-    """Ids of geoms given by id or name, which have a distance.
+    """Return ids of geoms given by id or name, whose distance is supported.
 
     Raises:
-      ValueError: there is no such geom, or the distance is not supported. Of ids that are known
-        only when the program runs every geom of the model has to be supported.
+      ValueError: no such geom exists, or the distance is not supported. For ids that are traced
+        every geom of the model must be supported.
     """
     ids = [object_id("geom_distance", m, f"geom{k}", geom) for k, geom in enumerate(geoms, start=1)]
     known = [None if isinstance(g, jax.core.Tracer) else g for g in ids]

@@ -1,7 +1,7 @@
-"""Signed distance of points from a geom, and its slope; `mjc_distance` and `mjc_gradient`.
+"""Signed distance of points from a geom, and its gradient; `mjc_distance` and `mjc_gradient`.
 
-These are the fields on which the search for contacts of `sdf` geoms goes down: those of shapes of
-plugins, of meshes by their octrees, and of primitives.
+These are the fields that the contact search of `sdf` geoms descends: shapes of plugins, octrees of
+meshes, and primitives.
 """
 
 from collections.abc import Callable
@@ -32,11 +32,11 @@ from jaxsim.physics.refusal import named
 
 
 class GeomSdf(NamedTuple):
-    """The signed distance of a point from a geom, or of each of several.
+    """Signed distance of a point from a geom, or of each of several.
 
     Attributes:
       distance: [m], negative inside.
-      gradient: direction in which it grows, in the world; see `geom_sdf`.
+      gradient: direction of increase, in the world; see `geom_sdf`.
     """
 
     distance: jax.Array
@@ -44,27 +44,27 @@ class GeomSdf(NamedTuple):
 
 
 def geom_sdf(m: Model, d: Data, geom: int | str, point: Array) -> GeomSdf:
-    """Signed distance of points from a geom, and its slope.
+    """Compute the signed distance of points from a geom, and its gradient.
 
-    Of an `sdf` geom: the distance of its plugin's shape, or of its mesh by the octree; of a plane,
+    An `sdf` geom uses the distance of its plugin's shape, or of its mesh by the octree; a plane,
     sphere, capsule, ellipsoid, cylinder or box that of the primitive. It is exact for some shapes
-    and near the surface for others: MuJoCo's `mjc_distance`. The gradient is `mjc_gradient`, which
-    the search for contacts follows. It is the derivative of the distance but for two shapes: of an
-    ellipsoid it has unit length, inside a box it turns from the direction of the center to the
-    normals of the faces. The derivative itself is `jax.grad` of the distance.
+    and near the surface for others, as MuJoCo's `mjc_distance`. The gradient is `mjc_gradient`,
+    which the contact search follows. It is the derivative of the distance except for two shapes:
+    for an ellipsoid it has unit length; inside a box it blends from the direction of the center to
+    the face normals. The exact derivative is `jax.grad` of the distance.
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      geom: number or name of the geom. Known when traced.
+      d: data, of which qpos and the poses of mocap bodies are used.
+      geom: id or name of the geom; static.
       point: (3,), or several (n, 3), in the world [m].
 
     Returns:
       A GeomSdf: distance () or (n,) [m], gradient (3,) or (n, 3), in the world.
 
     Raises:
-      ValueError: there is no such geom, it has no signed distance (a height field, a mesh that is
-        not of type "sdf", a plugin that is not known), or a shape or precision is wrong.
+      ValueError: no such geom exists, it has no signed distance (a height field, a mesh that is not
+        of type "sdf", an unknown plugin), or a shape or precision is wrong.
     """
     check_model("geom_sdf", m)
     check_data("geom_sdf", m, d)
@@ -89,17 +89,20 @@ def _reason(s: Structure, geom: int) -> str:
 
 @bounded(64)
 def _asked(geom: int) -> Callable[..., GeomSdf]:
-    """The signed distance of one geom, of points `[n, 3, *W]`."""
+    """Return a compiled function for the signed distance of one geom, of points `[n, 3, *W]`."""
 
     def sdf(m: Model, d: Data, point: Array) -> GeomSdf:
         s, d = m.structure, kinematics(m, d)
         kind, one = kind_of(s, geom), np.array([geom])
+        # The points in the frame of the geom.
         turn = take(d.geom_xmat, one)
         at = turn.T @ (in_parts(point) - take(d.geom_xpos, one))
+        # Only this geom has a signed distance; all others are NONE.
         names = [kind if k == geom else NONE for k in range(s.ngeom)]
         size = Vec(*(m.geom_size[:, k][geom : geom + 1] for k in range(3)))
         ids = jnp.broadcast_to(jnp.int32(geom), (1, *at.x.shape[1:]))
         solid = fields_of(m, names, (kind,)).solid_of(ids, size, (kind,))
+        # Value and gradient, rotated back to the world.
         value, slope = distance_and_slope(at.map(lambda x: x[:, None]), solid)
         gradient = turn @ slope.map(lambda x: x[:, 0])
         return GeomSdf(value[:, 0], jnp.stack(gradient.parts, axis=1))

@@ -1,6 +1,7 @@
-"""Values of the past, from the history of a world; and a history of one's own.
+"""Access to history buffers: past values of controls and sensors, and their initialization.
 
-MuJoCo's documentation, Modeling: Delays; API reference: mj_readCtrl and its kin.
+MuJoCo's documentation, Modeling: Delays; API reference: `mj_readCtrl`, `mj_readSensor`,
+`mj_initCtrlHistory`, `mj_initSensorHistory`.
 """
 
 import operator
@@ -17,13 +18,13 @@ from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.history.buffers import Buffers, Past, ctrl_buffers, cursor, past, sensor_buffers
 from jaxsim.physics.history.read import read
 
-OWN = -1  # the interpolation that the model has
+OWN = -1  # the interpolation of the element in the model
 
 
 def read_ctrl(
     m: Model, d: Data, actuator: int | str, time: jax.Array | float, interp: int = OWN
 ) -> jax.Array:
-    """The control that an actuator sees at a time: that of `time` less its delay.
+    """Return the control that an actuator sees at a time: that of `time` minus its delay.
 
     Args:
       m: the model.
@@ -56,7 +57,7 @@ def read_ctrl(
 def read_sensor(
     m: Model, d: Data, sensor: int | str, time: jax.Array | float, interp: int = OWN
 ) -> jax.Array:
-    """What a sensor reports at a time: its reading of `time` less its delay.
+    """Return the reading that a sensor reports at a time: that of `time` minus its delay.
 
     Args:
       m: the model.
@@ -91,14 +92,14 @@ def init_ctrl_history(
     times: jax.Array | None,
     values: jax.Array,
 ) -> Data:
-    """The world with controls of one's own before it begins.
+    """Set the controls in an actuator's history buffer, before the simulation starts.
 
     Args:
       m: the model.
       d: one world.
       actuator: id or name.
-      times: of the samples, (nsample,) [s], increasing; None: those that there are.
-      values: the controls, (nsample, ctrlnum) or in one row, the oldest first.
+      times: sample times, (nsample,) [s], increasing; None: keep the current ones.
+      values: the controls, (nsample, ctrlnum) or flattened, oldest first.
 
     Raises:
       ValueError: the actuator has no history; a shape is wrong; times do not increase.
@@ -115,15 +116,15 @@ def init_sensor_history(
     values: jax.Array,
     phase: jax.Array | float,
 ) -> Data:
-    """The world with readings of one's own before it begins.
+    """Set the readings in a sensor's history buffer, before the simulation starts.
 
     Args:
       m: the model.
       d: one world.
       sensor: id or name.
-      times: of the samples, (nsample,) [s], increasing; None: those that there are.
-      values: the readings, (nsample, dim) or in one row, the oldest first.
-      phase: when the sensor was sampled last, if it has an interval [s].
+      times: sample times, (nsample,) [s], increasing; None: keep the current ones.
+      values: the readings, (nsample, dim) or flattened, oldest first.
+      phase: time of the sensor's last sample, if it has an interval [s].
 
     Raises:
       ValueError: the sensor has no history; a shape is wrong; times do not increase.
@@ -131,6 +132,7 @@ def init_sensor_history(
     i = _id("init_sensor_history", m, d, "sensor", sensor)
     b = sensor_buffers(m).of(i)
     written = _written("init_sensor_history", m, d, b, times, values)
+    # Set the time of the last sample; its low part in single precision is zero.
     history = written["history"].at[b.user[0]].set(jnp.asarray(phase, d.history.dtype))
     if d.history_low is not None:
         written["history_low"] = written["history_low"].at[b.low[0] - m.nhistory].set(0)
@@ -138,7 +140,7 @@ def init_sensor_history(
 
 
 def _id(function: str, m: Model, d: Data, kind: str, which: int | str) -> int:
-    """The id of an actuator or sensor of a checked model and world."""
+    """Check model and world, and return the id of an actuator or sensor."""
     check_model(function, m)
     check_data(function, m, d)
     number = m.nactuator if kind == "actuator" else m.nsensor
@@ -162,11 +164,13 @@ def _read(
         raise ValueError(f"{function}: interp: expected one of {[*map(int, known)]}, got {interp}")
     if not len(b.owner):
         return now
+    # Override the model's interpolation.
     if interp != OWN:
         b = b._replace(interp=np.full_like(b.interp, interp))
     numbers, own, low = past(d)
     history = Past(numbers, own[None], None if low is None else low[None])
     time = jnp.asarray(time, delay.dtype)
+    # In single precision, times are relative to now.
     at = time if history.time_low is None else time - d.time
     return read(b, history, (at - delay)[None])
 
@@ -174,7 +178,7 @@ def _read(
 def _written(
     function: str, m: Model, d: Data, b: Buffers, times: jax.Array | None, values: jax.Array
 ) -> dict[str, jax.Array]:
-    """`d.history` with the samples of one buffer, and `d.history_low`."""
+    """Return `d.history` with the samples of one buffer replaced, and `d.history_low`."""
     history, low = d.history, {}
     if not len(b.owner):
         raise ValueError(f"{function}: there is no history; give the element nsample")
@@ -184,10 +188,12 @@ def _written(
         raise ValueError(
             f"{function}: values: expected shape {shapes[0]} or {shapes[1]}, got {np.shape(values)}"
         )
+    # Slots of the ring buffer, in temporal order: existing times start behind the cursor.
     slots = jnp.arange(size, dtype=jnp.int32)
     if times is None:
         slots = (cursor(b, history) + 1 + slots) % size
     else:
+        # With new times the samples begin at slot 0 and the cursor is at the last.
         _check_times(function, times, size)
         history = history.at[b.time[0] + slots].set(jnp.asarray(times, history.dtype))
         history = history.at[b.user[0] + 1].set(size - 1)
@@ -196,12 +202,13 @@ def _written(
         none = d.history_low.at[first : first + size].set(0)
         low = {"history_low": d.history_low if times is None else none}
     samples = jnp.asarray(values, history.dtype).reshape(size, number)
+    # Address of each sample's numbers.
     places = b.value[None, :] + slots[:, None] * b.stride[None, :]
     return {"history": history.at[places].set(samples), **low}
 
 
 def _check_times(function: str, times: jax.Array, size: int) -> None:
-    """Raises ValueError if times are not as many as samples, or are known not to increase."""
+    """Raise ValueError if times do not match the samples, or are known not to increase."""
     if np.shape(times) != (size,):
         raise ValueError(f"{function}: times: expected shape ({size},), got {np.shape(times)}")
     if not isinstance(times, jax.core.Tracer) and not (np.diff(np.asarray(times)) > 0).all():

@@ -1,4 +1,4 @@
-"""Whether points are inside a site, from the configuration alone; MuJoCo's `mj_insideSite`."""
+"""Containment of points in a site, from the configuration alone; MuJoCo's `mj_insideSite`."""
 
 import jax
 import jax.numpy as jnp
@@ -19,19 +19,19 @@ from jaxsim.physics.query.ray import in_parts
 
 
 def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax.Array:
-    """Whether points are inside a site, or inside the convex hull of one that is a mesh.
+    """Return True where points are inside a site, or inside the convex hull of a mesh site.
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      site: number () or name of the site.
+      d: data, of which qpos and the poses of mocap bodies are used.
+      site: id () or name of the site.
       point: (3,), or several (n, 3), in the world [m].
 
     Returns:
       bool, () or (n,).
 
     Raises:
-      ValueError: there is no such site, or a shape or precision is wrong.
+      ValueError: no such site exists, or a shape or precision is wrong.
     """
     check_model("inside_site", m)
     check_data("inside_site", m, d)
@@ -46,12 +46,14 @@ def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax
 
 def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:
     d = kinematics(m, d)
+    # The points in the frame of the site.
     p = pick(d.site_xmat, site).T @ (in_parts(point) - pick(d.site_xpos, site))
     size = [pick(m.site_size[:, k], site) for k in range(3)]
     type_ = jnp.asarray(column(m.site_type.astype(np.int32), d.site_xpos))
     here = pick(type_, site)
     mesh = pick(jnp.asarray(column(m.site_dataid.astype(np.int32), d.site_xpos)), site)
     inside = jnp.zeros(p.x.shape, bool)
+    # Evaluate every type that occurs and select the site's own.
     for kind in sorted(set(m.site_type.tolist())):
         of_kind = in_hull(m, mesh, p) if kind == GeomType.MESH else INSIDE[kind](*size, p)
         inside = jnp.where(here == kind, of_kind, inside)

@@ -1,4 +1,4 @@
-"""The islands of a state, whether trees may sleep or not."""
+"""Constraint islands of a state, independent of sleeping."""
 
 from typing import NamedTuple
 
@@ -17,13 +17,13 @@ from jaxsim.physics.stage import stage
 
 
 class Island(NamedTuple):
-    """Groups of trees that share constraints, in MuJoCo's numbers.
+    """Constraint islands, with MuJoCo's numbering.
 
     Attributes:
-      nisland: how many there are, ().
+      nisland: number of islands, ().
       tree_island: island of each tree, (ntree,); -1: no constraint.
       dof_island: island of each dof, (nv,); -1: no constraint.
-      efc_island: island of each row, in the places of `constraint_rows`, (n,); -1: not active.
+      efc_island: island of each row of `constraint_rows`, (n,); -1: not active.
     """
 
     nisland: jax.Array
@@ -34,7 +34,10 @@ class Island(NamedTuple):
 
 @stage(reads="qpos qvel plastic eq_active mocap_pos mocap_quat")
 def island(m: Model, d: Data) -> Island:
-    """The constraint islands at the state of `d`; without the flag `island` there are none."""
+    """Find the constraint islands at the state of `d`; none without the flag `island`.
+
+    Corresponds to `mj_island` in MuJoCo.
+    """
     if d.tree_asleep is None:
         awake = jnp.full((m.ntree, *d.qpos.shape[1:]), AWAKE, jnp.int32)
         d = d.replace(tree_asleep=awake)
@@ -44,14 +47,17 @@ def island(m: Model, d: Data) -> Island:
 
 
 def _of_rows(m: Model, d: Data) -> Array:
-    """Row after row in MuJoCo's order, that of their trees."""
+    """Return the island of each row in MuJoCo's order, by the trees that it touches."""
+    # Trees without constraints get a label above all islands.
     none = np.int32(m.ntree)
     label = jnp.where(d.tree_island < 0, none, d.tree_island)
+    # Label of each row: the island of the first tree that it acts on.
     *rows, last = [label[:0], *(first_of(trees, label) for trees in touched_trees(m, d))]
     if d.rows.contact is None:
         out = take(jnp.concatenate([*rows, last]), d.rows.order)
     else:
         cost = d.rows.contact.cost
+        # Rows of contacts are active where their D is positive.
         D = [edge.D for edge in cost.rows] if isinstance(cost, Pyramid) else cost.D
         of_contacts = jnp.where(jnp.stack(D, axis=1) > 0, last[:, None], none)
         single = take(jnp.concatenate(rows), d.rows.order)

@@ -1,8 +1,8 @@
 """Jacobians of points fixed in bodies, and of the momentum of subtrees, from the state alone.
 
-A Jacobian is (nv, 3): a row is what one dof at unit speed does, in world axes. MuJoCo's is (3, nv).
-The body or object may differ from world to world. Of points whose bodies are known when the model
-is compiled, `body/point_motion.py` takes care.
+A Jacobian is (nv, 3): a row is the velocity caused by unit velocity of one dof, in world axes.
+MuJoCo's is (3, nv). Body or object ids may be traced and differ between worlds; for points whose
+bodies are static see `body/point_motion.py`.
 """
 
 import jax.numpy as jnp
@@ -23,17 +23,17 @@ from jaxsim.physics.topology import ancestors, descendants, dofs_carrying
 
 
 def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
-    """Jacobian of a point that moves with a body.
+    """Compute the Jacobian of a point that moves with a body; corresponds to `mj_jac`.
 
     Args:
       m: model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos and the poses of mocap bodies are used.
       point: position in the world, (3,) [m].
       body: id or name of the body.
 
     Returns:
       jacp (nv, 3), jacr (nv, 3): velocity of the point and angular velocity of the body in world
-      axes, per unit speed of each dof.
+      axes, per unit velocity of each dof.
     """
     d = com_pos(m, kinematics(m, d))
     return _columns(m, d, _vec(point), body)
@@ -41,44 +41,44 @@ def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
 
 @stage(reads="xmat xanchor xaxis subtree_com")
 def jac_of_poses(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
-    """`jac` of the poses that `d` has, not of its qpos: after a step those of the state before."""
+    """Compute `jac` at the poses stored in `d`, not at its qpos (after a step: before it)."""
     axes = motion_axes(m, d, take(d.subtree_com, m.body_rootid))
     return _columns(m, d.replace(cdof=axes), _vec(point), body)
 
 
 def jac_body(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
-    """Jacobian of the origin of a body's frame; returns as `jac`."""
+    """Compute the Jacobian of the origin of a body's frame; returns as `jac`."""
     return _of_object(m, d, "xpos", np.arange(m.nbody), body)
 
 
 def jac_body_com(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
-    """Jacobian of a body's center of mass; returns as `jac`."""
+    """Compute the Jacobian of a body's center of mass; returns as `jac`."""
     return _of_object(m, d, "xipos", np.arange(m.nbody), body)
 
 
 def jac_geom(m: Model, d: Data, geom: Array) -> tuple[Array, Array]:
-    """Jacobian of a geom's center; returns as `jac`."""
+    """Compute the Jacobian of a geom's center; returns as `jac`."""
     return _of_object(m, d, "geom_xpos", m.geom_bodyid, geom)
 
 
 def jac_site(m: Model, d: Data, site: Array) -> tuple[Array, Array]:
-    """Jacobian of a site; returns as `jac`."""
+    """Compute the Jacobian of a site; returns as `jac`."""
     return _of_object(m, d, "site_xpos", m.site_bodyid, site)
 
 
 def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) -> tuple:
-    """Jacobians of a point and of an axis that move with a body.
+    """Compute the Jacobians of a point and of an axis that move with a body; `mj_jacPointAxis`.
 
     Args:
       m: model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos and the poses of mocap bodies are used.
       point: position in the world, (3,) [m].
       axis: vector in world axes, (3,), of any length.
       body: id or name of the body.
 
     Returns:
       jac_point (nv, 3), jac_axis (nv, 3): velocity of the point, and rate of change of the axis,
-      per unit speed of each dof.
+      per unit velocity of each dof.
     """
     d = com_pos(m, kinematics(m, d))
     linear, angular = _twists(m, d, _vec(point), body)
@@ -86,29 +86,31 @@ def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) ->
 
 
 def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
-    """Time derivative of `jac`, of a point that moves with the body, at `d.qpos` and `d.qvel`.
+    """Compute the time derivative of `jac` at `d.qpos` and `d.qvel`; corresponds to `mj_jacDot`.
 
-    With the spatial axis S of a dof, carried by the velocity v, and the velocity p' of the point
-    at p from the reference point of S:
+    With the spatial axis S of a dof, carried by the velocity v, and the velocity p' of the point at
+    p relative to the reference point of S:
 
         S' = v x S,   jacp' = S'_lin + S'_rot x p + S_rot x p',   jacr' = S'_rot
 
-    So the acceleration of the point is `jacp.T @ qacc + jacp_dot.T @ qvel`.
+    The acceleration of the point is `jacp.T @ qacc + jacp_dot.T @ qvel`.
 
     Args:
       m: model.
-      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
+      d: data, of which qpos, qvel and the poses of mocap bodies are used.
       point: position in the world, (3,) [m].
       body: id or name of the body.
 
     Returns:
-      jacp (nv, 3), jacr (nv, 3) [1/s of those of `jac`].
+      jacp (nv, 3), jacr (nv, 3), in the units of `jac` per second.
     """
     d = com_vel(m, com_pos(m, kinematics(m, d)))
     p = _vec(point)
+    # Velocity of the body that each dof axis is carried by.
     carrier = weighted_sum(dofs_carrying(m), d.cdof.scale(d.qvel))
     rate = carrier.cross_motion(d.cdof)
     velocity = chosen_velocity(m, d, body, p).lin
+    # Product rule, for the dofs that move the body.
     arm, moves = _arm(m, d, p), _moves(m, body, p)
     linear = rate.at(arm) + d.cdof.rot.cross(velocity)
     return linear.scale(moves).to_array(), rate.rot.scale(moves).to_array()
@@ -117,16 +119,16 @@ def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]
 def apply_ft(
     m: Model, d: Data, force: Array, torque: Array, point: Array, body: Array, qfrc_target: Array
 ) -> Array:
-    """Adds what a force and a torque on a body are as a generalized force.
+    """Add the generalized force of a force and a torque on a body; corresponds to `mj_applyFT`.
 
         qfrc_target + jacp force + jacr torque
 
     Args:
       m: model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos and the poses of mocap bodies are used.
       force: in world axes, (3,) [N].
       torque: in world axes, (3,) [N m].
-      point: where the force acts, in the world, (3,) [m].
+      point: point of application, in the world, (3,) [m].
       body: id or name of the body.
       qfrc_target: generalized force to which it is added, (nv,), such as `d.qfrc_applied`.
 
@@ -139,51 +141,57 @@ def apply_ft(
 
 
 def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
-    """Jacobian of the center of mass of a body and all its descendants.
+    """Compute the Jacobian of the center of mass of a body's subtree; `mj_jacSubtreeCom`.
 
     Args:
       m: model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos and the poses of mocap bodies are used.
       body: id of the body; 0 is the whole model.
 
     Returns:
-      (nv, 3): velocity of `subtree_com` in world axes, per unit speed of each dof. A subtree
-      without mass has the center of the body itself, as `subtree_com` does (MuJoCo: NaN).
+      (nv, 3): velocity of `subtree_com` in world axes, per unit velocity of each dof. For a
+      massless subtree it is that of the body's own center, as in `subtree_com` (MuJoCo: NaN).
     """
     d, momentum, mass = _momentum(m, d, body)
     heavy = mass > MINVAL
+    # A massless subtree follows the body's own center.
     own, _ = _twists(m, d, pick(d.xipos, body), body)
     center = momentum.lin.scale(1 / jnp.where(heavy, mass, 1.0))
     return select(heavy, center, own).to_array()
 
 
 def angmom_mat(m: Model, d: Data, body: Array) -> Array:
-    """Angular momentum of a body and all its descendants, about their center of mass.
+    """Compute the angular momentum matrix of a body's subtree, about its center of mass.
+
+    Corresponds to `mj_angmomMat` in MuJoCo.
 
     Args:
       m: model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos and the poses of mocap bodies are used.
       body: id of the body; 0 is the whole model.
 
     Returns:
-      (nv, 3) [kg m^2/s]: in world axes, per unit speed of each dof; `angmom_mat(...).T @ qvel` is
-      the `subtree_angmom` of the body.
+      (nv, 3) [kg m^2/s]: in world axes, per unit velocity of each dof; `angmom_mat(...).T @ qvel`
+      is the `subtree_angmom` of the body.
     """
     d, momentum, _ = _momentum(m, d, body)
+    # Shift the reference point from the tree's to the subtree's center of mass.
     offset = pick(d.subtree_com, body) - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     return (momentum.rot - offset.cross(momentum.lin)).to_array()
 
 
 def _momentum(m: Model, d: Data, body: Array) -> tuple[Data, Spatial, Array]:
-    """Momentum of a body's subtree per unit speed of each dof, `[nv, *W]`, and the subtree's mass.
+    """Compute a subtree's momentum per unit velocity of each dof, `[nv, *W]`, and its mass.
 
-    Angular momentum is about the center of mass of the tree of each dof. A dof in the subtree moves
-    what is below it, a dof above the subtree all of it.
+    Angular momentum is about the center of mass of each dof's tree. A dof in the subtree moves the
+    bodies below it, a dof above the subtree all of it.
     """
     d = com_pos(m, kinematics(m, d))
+    # Composite inertia of every subtree, and that of the requested one.
     composite = weighted_sum(descendants(m), d.cinert)
     whole = pick(composite, body)
     here = _one_hot(m, body, d.qpos)
+    # Dofs within the subtree move what is below them; dofs above move the whole subtree.
     inside = weighted_sum(descendants(m).T[m.dof_bodyid], here) > 0
     above = weighted_sum(ancestors(m).T, here)
     below = take(composite, m.dof_bodyid)
@@ -201,32 +209,32 @@ def _of_object(
 
 
 def _columns(m: Model, d: Data, point: Vec, body: Array) -> tuple[Array, Array]:
-    """jacp and jacr `[nv, 3, *W]` of a point `[1, *W]` of a body, int `[1, *W]`."""
+    """Compute jacp and jacr `[nv, 3, *W]` of a point `[1, *W]` of a body, int `[1, *W]`."""
     linear, angular = _twists(m, d, point, body)
     return linear.to_array(), angular.to_array()
 
 
 def _twists(m: Model, d: Data, point: Vec, body: Array) -> tuple[Vec, Vec]:
-    """Velocity of the point and angular velocity of the body for each dof, `[nv, *W]`."""
+    """Compute velocity of the point and angular velocity of the body per dof, `[nv, *W]`."""
     moves = _moves(m, body, point)
     return d.cdof.at(_arm(m, d, point)).scale(moves), d.cdof.rot.scale(moves)
 
 
 def _arm(m: Model, d: Data, point: Vec) -> Vec:
-    """From the reference point of each dof to a point, `[nv, *W]`."""
+    """Return the vectors from each dof's reference point to a point, `[nv, *W]`."""
     return point - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
 
 
 def _moves(m: Model, body: Array, like: Vec) -> Array:
-    """1 for the dofs that move the body, `[nv, *W]`."""
+    """Return 1 for the dofs that move the body, `[nv, *W]`."""
     return weighted_sum(ancestors(m).T, _one_hot(m, body, like.x))
 
 
 def _one_hot(m: Model, body: Array, like: Array) -> Array:
-    """1 for a body that each world chooses, `[nbody, *W]`."""
+    """Return the one-hot vector of each world's body, `[nbody, *W]`."""
     return (column(np.arange(m.nbody, dtype=np.int32), body) == body).astype(like.dtype)
 
 
 def _vec(x: Array) -> Vec:
-    """A vector `[3, *W]` as one item of components `[1, *W]`."""
+    """Return a vector `[3, *W]` as one item of components `[1, *W]`."""
     return Vec(*(x[k : k + 1] for k in range(3)))

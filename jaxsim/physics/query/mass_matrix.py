@@ -1,6 +1,6 @@
-"""The mass matrix M, its factor L' D L and products with them, from the configuration alone.
+"""Mass matrix M, its factors L' D L and products, from the configuration alone.
 
-M has tendons' and actuators' inertia in it, as a step sees it.
+M includes the armature of tendons and actuators, as in a step.
 """
 
 from typing import NamedTuple
@@ -21,11 +21,11 @@ from jaxsim.physics.tendon.tendon import tendon
 
 
 class MassFactor(NamedTuple):
-    """M = L' D L, which keeps the zeros of M: an entry is there only for a dof and its ancestors.
+    """Factors of M = L' D L, with the sparsity of M: nonzero only for a dof and its ancestors.
 
     Attributes:
       L: unit lower triangular, (nv, nv).
-      D: the diagonal, (nv,) [kg or kg m^2].
+      D: diagonal, (nv,) [kg or kg m^2].
     """
 
     L: jax.Array
@@ -33,32 +33,32 @@ class MassFactor(NamedTuple):
 
 
 def full_m(m: Model, d: Data) -> Array:
-    """The joint-space inertia M at `d.qpos`, (nv, nv) [kg, kg m, kg m^2]."""
+    """Compute the joint-space inertia M at `d.qpos`, (nv, nv) [kg, kg m, kg m^2]; `mj_fullM`."""
     return _with_inertia(m, d).M
 
 
 def add_m(m: Model, d: Data, dst: Array) -> Array:
-    """M plus another matrix, (nv, nv); both triangles, where MuJoCo adds to the lower one only."""
+    """Add M to another matrix, (nv, nv); both triangles, where MuJoCo adds the lower one only."""
     return dst + full_m(m, d)
 
 
 def mul_m(m: Model, d: Data, vec: Array) -> Array:
-    """M times an acceleration, (nv,): a generalized force."""
+    """Multiply an acceleration (nv,) by M, which gives a generalized force; `mj_mulM`."""
     d = _with_inertia(m, d)
     return apply(d.M, vec) if d.inertia is None else d.inertia.times(vec)
 
 
 def mul_m2(m: Model, d: Data, vec: Array) -> Array:
-    """A square root of M times a velocity, (nv,): sqrt(D) L vec, with M = L' D L.
+    """Multiply a velocity (nv,) by a square root of M: sqrt(D) L vec, with M = L' D L; `mj_mulM2`.
 
-    Half of the square of its length is the kinetic energy of the velocity.
+    Half of its squared norm is the kinetic energy of the velocity.
     """
     factor = factor_m(m, d)
     return jnp.sqrt(factor.D) * apply(factor.L, vec)
 
 
 def solve_m(m: Model, d: Data, force: Array) -> Array:
-    """M^-1 times a generalized force, (nv,): an acceleration."""
+    """Multiply a generalized force (nv,) by M^-1, which gives an acceleration; `mj_solveM`."""
     d = _with_inertia(m, d)
     if d.inertia is not None:
         return d.inertia.solve(force)
@@ -66,22 +66,23 @@ def solve_m(m: Model, d: Data, force: Array) -> Array:
 
 
 def solve_m2(m: Model, d: Data, force: Array) -> Array:
-    """Half of `solve_m`, (nv,): D^-1/2 L'^-1 force, with M = L' D L.
+    """Multiply a force (nv,) by a square root of M^-1: D^-1/2 L'^-1 force; `mj_solveM2`.
 
-    The square of its length is force' M^-1 force.
+    Its squared norm is force' M^-1 force.
     """
     factor = factor_m(m, d)
     return solve_transposed(factor.L, force) / jnp.sqrt(factor.D)
 
 
 def factor_m(m: Model, d: Data) -> MassFactor:
-    """The factors of M = L' D L (Featherstone, Rigid Body Dynamics Algorithms, section 6.5).
+    """Factorize M = L' D L (Featherstone, *Rigid Body Dynamics Algorithms*, section 6.5).
 
-    Dense: MuJoCo's `qLD` are the entries of L below the diagonal, and D on it.
+    The result is dense: MuJoCo's `qLD` has the entries of L below the diagonal, and D on it.
+    Corresponds to `mj_factorM` in MuJoCo.
 
     Args:
       m: model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos and the poses of mocap bodies are used.
 
     Returns:
       A MassFactor.

@@ -1,7 +1,7 @@
 """Velocity and acceleration of bodies, geoms, sites and cameras, from the state alone.
 
-MuJoCo's `mj_objectVelocity` and `mj_objectAcceleration`. The objects of a kind are found together
-(`body/object_frame.py`), and one of them picked.
+MuJoCo's `mj_objectVelocity` and `mj_objectAcceleration`. All objects of a type are computed
+together (`body/object_frame.py`), and one of them is selected; its id may be traced.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from jaxsim.physics.body.rne import com_vel
 from jaxsim.physics.public import public
 from jaxsim.physics.sensor.body_force import body_acceleration
 
-# how many there are, and under which word `name2id` knows them
+# Size in the model, and kind for `name2id`, of each object type.
 KINDS: dict[ObjType, tuple[str, str]] = {
     ObjType.BODY: ("nbody", "body"),
     ObjType.XBODY: ("nbody", "body"),
@@ -43,21 +43,21 @@ def object_velocity(
     objid: Array | int | str,
     flg_local: bool = False,
 ) -> jax.Array:
-    """Velocity of an object: of its frame's origin, and of its rotation.
+    """Compute the velocity of an object's frame; corresponds to `mj_objectVelocity`.
 
     Args:
       m: the model.
-      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
+      d: data, of which qpos, qvel and the poses of mocap bodies are used.
       objtype: "body" (the inertial frame), "xbody" (the body's own frame), "geom", "site" or
-        "camera", or a number of `ObjType`. Known when traced.
-      objid: number () or name of the object.
-      flg_local: in the axes of the object instead of the world's. Known when traced.
+        "camera", or an `ObjType`; static.
+      objid: id () or name of the object.
+      flg_local: in the axes of the object instead of the world's; static.
 
     Returns:
-      (6,): angular velocity [rad/s], linear velocity [m/s].
+      (6,): angular velocity [rad/s], linear velocity of the origin [m/s].
 
     Raises:
-      ValueError: there is no such kind of object, or no such object.
+      ValueError: no such type, or no such object exists.
     """
     kind, objid = _given("object_velocity", m, objtype, objid)
     return _asked("object_velocity", kind, bool(flg_local))(m, d, objid)
@@ -70,20 +70,20 @@ def object_acceleration(
     objid: Array | int | str,
     flg_local: bool = False,
 ) -> jax.Array:
-    """Acceleration of an object at `d.qacc`: of its frame's origin, and of its rotation.
+    """Compute the acceleration of an object's frame at `d.qacc`; `mj_objectAcceleration`.
 
-    As an accelerometer feels it: an object at rest is accelerated upwards, against gravity.
+    As for an accelerometer, gravity is included: an object at rest has an upward acceleration.
 
     Args:
       m: the model.
-      d: data, of which qpos, qvel and qacc (and the poses of mocap bodies) count.
-      objtype, objid, flg_local: as for `object_velocity`.
+      d: data, of which qpos, qvel, qacc and the poses of mocap bodies are used.
+      objtype, objid, flg_local: see `object_velocity`.
 
     Returns:
-      (6,): angular acceleration [rad/s^2], linear acceleration [m/s^2].
+      (6,): angular acceleration [rad/s^2], linear acceleration of the origin [m/s^2].
 
     Raises:
-      ValueError: there is no such kind of object, or no such object.
+      ValueError: no such type, or no such object exists.
     """
     kind, objid = _given("object_acceleration", m, objtype, objid)
     return _asked("object_acceleration", kind, bool(flg_local))(m, d, objid)
@@ -92,7 +92,7 @@ def object_acceleration(
 def _given(
     function: str, m: Model, objtype: ObjType | int | str, objid: Array | int | str
 ) -> tuple[ObjType, Array | int]:
-    """Kind and number of an object, which exists as far as that is known when it is traced."""
+    """Return type and id of an object; its existence is checked unless the id is traced."""
     names = {kind.name.lower(): kind for kind in KINDS}
     kind = names.get(objtype) if isinstance(objtype, str) else objtype
     if kind not in KINDS:
@@ -105,11 +105,12 @@ def _given(
 
 @bounded(256)
 def _asked(function: str, kind: ObjType, local: bool) -> Callable[..., jax.Array]:
-    """The public function for one kind of object."""
+    """Return the public function for one type of object."""
 
     def core(m: Model, d: Data, objid: Array) -> Array:
         ids = np.arange(getattr(m, KINDS[kind][0]))
         d, motions = MOTIONS[function](m, d, kind, ids)
+        # Evaluate all objects of the kind and select the requested one.
         motion = pick(motions, objid)
         if local:
             R = pick(frames.object_mat(d, kind, ids), objid)
@@ -140,18 +141,18 @@ MOTIONS = {"object_velocity": _velocities, "object_acceleration": _accelerations
 
 
 def in_frame(R: Rot, v: Spatial) -> Spatial:
-    """A spatial vector in world axes, seen in the axes of a frame."""
+    """Rotate a spatial vector from world axes to the axes of a frame."""
     return Spatial.of(R.T @ v.rot, R.T @ v.lin)
 
 
 def local_to_global(m: Model, d: Data, pos: Array, quat: Array, body: Array) -> tuple:
-    """Pose in the world of a frame that is given in a body.
+    """Compute the pose in the world of a frame given in a body; `mj_local2Global`.
 
-    MuJoCo's `sameframe`, which saves work where the frame is the body's own, is not needed.
+    MuJoCo's argument `sameframe`, a shortcut for frames equal to the body's own, does not exist.
 
     Args:
       m: model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos and the poses of mocap bodies are used.
       pos: position in the body's frame, (3,) [m].
       quat: orientation in the body's frame, (4,), norm 1.
       body: id or name of the body.

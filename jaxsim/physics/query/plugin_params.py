@@ -1,4 +1,4 @@
-"""Parameters and states of the instances of plugins, by name."""
+"""Parameters and states of plugin instances, by name."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from jaxsim.physics.plugin import instance_params
 
 
 def get_plugin_params(m: Model, instance: int | str) -> Any:
-    """The parameters of an instance of a plugin, as its `params` made them.
+    """Return the parameters of a plugin instance, as created by its `params`.
 
     Args:
       m: the model; leading axes of a batch of it come first.
@@ -35,20 +35,21 @@ def get_plugin_params(m: Model, instance: int | str) -> Any:
 
 
 def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
-    """The model with other parameters of an instance of a plugin.
+    """Return the model with other parameters of a plugin instance.
 
     Args:
       m: the model.
-      instance: its name, or its number.
-      params: of the same form as `get_plugin_params` gives them.
+      instance: its name or id.
+      params: tree with the structure and shapes of `get_plugin_params`.
 
     Raises:
-      ValueError: there is no such instance, or the form or a shape is another.
+      ValueError: no such instance exists, or structure or shapes differ.
     """
     check_model("set_plugin_params", m)
     number = _number(m, "set_plugin_params", instance)
     start, size = m.plugin_paramadr[number], m.plugin_paramnum[number]
     old = instance_params(m, number)
+    # Compare the tree structures, then the shapes of the leaves.
     expected, got = str(jax.tree.structure(old)), str(jax.tree.structure(params))
     if expected != got:
         raise ValueError(f"set_plugin_params: params: expected {expected}, got {got}")
@@ -58,6 +59,7 @@ def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
                 f"set_plugin_params: params: expected an array of shape {np.shape(before)}, got "
                 f"{np.shape(after)}"
             )
+    # Flatten and write to the instance's part of `plugin_params`.
     dtype = m.plugin_params.dtype
     flat = [jnp.ravel(jnp.asarray(leaf, dtype)) for leaf in jax.tree.leaves(params)]
     new = jnp.concatenate([jnp.zeros(0, dtype), *flat])
@@ -65,14 +67,14 @@ def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
 
 
 def plugin_state_index(m: Model, instance: int | str) -> slice:
-    """Where the state of an instance of a plugin is in `d.plugin_state`.
+    """Return the slice of a plugin instance's state in `d.plugin_state`.
 
     Args:
       m: the model.
-      instance: its name, or its number.
+      instance: its name or id.
 
     Raises:
-      ValueError: there is no such instance.
+      ValueError: no such instance exists.
     """
     number = _number(m, "plugin_state_index", instance)
     start = int(m.plugin_stateadr[number])

@@ -1,4 +1,4 @@
-"""Rays from the configuration alone; MuJoCo's `mj_ray` and `mj_multiRay`."""
+"""Ray casts from the configuration alone; MuJoCo's `mj_ray` and `mj_multiRay`."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -30,12 +30,12 @@ from jaxsim.physics.refusal import named
 
 
 class RayHit(NamedTuple):
-    """What a ray meets first, or each of several.
+    """First intersection of a ray, or of each of several.
 
     Attributes:
-      dist: how far it goes, in lengths of its vector; -1: it meets nothing.
-      geomid: the geom that it meets; -1: none.
-      normal: of the surface there, outwards, in the world; zero if it meets nothing.
+      dist: distance, in lengths of the ray's vector; -1: no hit.
+      geomid: the geom hit; -1: none.
+      normal: outward normal of the surface, in the world; zero without a hit.
     """
 
     dist: jax.Array
@@ -52,32 +52,32 @@ def ray(
     flg_static: bool = True,
     bodyexclude: Array | Sequence[int | str] | int | str = -1,
 ) -> RayHit:
-    """Where rays pnt + x vec, x >= 0, first meet a geom that is drawn.
+    """Find the first visible geom on rays pnt + x vec, x >= 0; corresponds to `mj_ray`.
 
-    MuJoCo's `mj_ray`. It depends on the configuration alone, and is differentiable: the geom that
-    is met, and which part of it, are held fixed. A geom that a ray begins in is met from inside; a
-    plane is met from its front side only, within the rectangle that is drawn. Geoms whose color, or
-    that of whose material, has no opacity are not met. For many worlds use jax.vmap.
+    The result depends on the configuration alone. It is differentiable with the geom that is hit,
+    and the part of it, held fixed. Geoms that contain the origin are hit from inside; planes are
+    hit from the front only, within their rendered rectangle. Geoms whose color (or material color)
+    has alpha 0 are invisible. For many worlds use jax.vmap.
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      pnt: where a ray begins, (3,), or where each of several does, (n, 3), in the world [m].
+      d: data, of which qpos and the poses of mocap bodies are used.
+      pnt: origin of a ray, (3,), or of each of several, (n, 3), in the world [m].
       vec: its direction, (3,), or their directions, (n, 3), in the world, of any length; a zero
-        vector meets nothing. One point serves all directions, one direction all points.
-      geomgroup: six numbers, whether geoms of each group are met; None: all are. Known when traced.
-      flg_static: whether geoms that are fixed to the world are met. Known when traced.
-      bodyexclude: number () or name of a body whose geoms are not met, or those of several (k,),
-        such as all of a robot that carries the sensor; -1: none.
+        vector hits nothing. A single point or direction is broadcast.
+      geomgroup: six booleans, the geom groups to include; None: all; static.
+      flg_static: include geoms that are fixed to the world; static.
+      bodyexclude: id () or name of a body whose geoms are excluded, or several (k,), such as all of
+        a robot that carries the sensor; -1: none.
 
     Returns:
-      A RayHit: dist () or (n,), in lengths of `vec` ([m] if this is a unit vector), -1 if nothing
-      is met; geomid () or (n,), or -1; normal (3,) or (n, 3), the outward unit normal of the
-      surface in the world, or zero.
+      A RayHit: dist () or (n,), in lengths of `vec` ([m] for a unit vector), or -1; geomid () or
+        (n,),
+      or -1; normal (3,) or (n, 3), the outward unit normal of the surface in the world, or zero.
 
     Raises:
-      ValueError: a shape or precision is wrong, `pnt` and `vec` are not equally many, `geomgroup`
-        is not six known numbers, or a geom has a signed distance that is not known.
+      ValueError: a shape or precision is wrong, `pnt` and `vec` differ in length, `geomgroup` is
+        not six static values, or a geom has an unknown signed distance.
     """
     return _cast("ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude)
 
@@ -92,25 +92,25 @@ def multi_ray(
     bodyexclude: Array | Sequence[int | str] | int | str = -1,
     cutoff: Array | float | None = None,
 ) -> RayHit:
-    """Where rays from one point, in many directions, first meet a geom that is drawn.
+    """Find the first visible geom on rays from one point; corresponds to `mj_multiRay`.
 
-    MuJoCo's `mj_multiRay`: `ray`, with a cutoff. As there, the cutoff is about geoms, not about
-    where rays end: a geom whose bounding sphere (`geom_rbound` about its origin) is farther away
-    than that is not met, but what is met of a nearer one may be farther. It counts neither for
-    planes nor for the geoms of a body of which none can collide.
+    This is `ray` with a cutoff. As in MuJoCo the cutoff applies to geoms, not to the end of rays: a
+    geom whose bounding sphere (`geom_rbound` about its origin) is farther away is not hit, but the
+    hit point on a nearer one may be farther. It does not apply to planes, nor to bodies without
+    colliding geoms.
 
     Args:
-      m, d: as for `ray`.
-      pnt: where the rays begin, (3,), in the world [m].
+      m, d: see `ray`.
+      pnt: origin of the rays, (3,), in the world [m].
       vec: their directions, (n, 3), in the world, of any length.
-      geomgroup, flg_static, bodyexclude: as for `ray`.
-      cutoff: how far from `pnt` geoms may be [m], whatever the lengths of `vec`; None: anywhere.
+      geomgroup, flg_static, bodyexclude: see `ray`.
+      cutoff: largest distance of geoms from `pnt` [m], for any lengths of `vec`; None: no limit.
 
     Returns:
       A RayHit: dist (n,), in lengths of `vec`; geomid (n,); normal (n, 3).
 
     Raises:
-      ValueError: as for `ray`.
+      ValueError: see `ray`.
     """
     for name, value, rank in (("pnt", pnt, 1), ("vec", vec, 2)):
         if np.ndim(value) != rank:
@@ -133,10 +133,10 @@ def _cast(
     bodyexclude: Array | Sequence[int | str] | int | str,
     cutoff: Array | float | None = None,
 ) -> RayHit:
-    """What rays meet, one or many, of arguments that are to be checked."""
+    """Check the arguments and cast one or many rays."""
     pnt, vec, single = given_rays(name, m, d, pnt, vec)
     bodyexclude = jnp.asarray(_ids(m, bodyexclude))
-    if bodyexclude.ndim != 1:  # there may be several
+    if bodyexclude.ndim != 1:  # several bodies
         check_array(name, m, "bodyexclude", bodyexclude)
     elif not jnp.issubdtype(bodyexclude.dtype, np.integer):
         raise ValueError(f"{name}: bodyexclude: expected integers, got {bodyexclude.dtype}")
@@ -147,6 +147,7 @@ def _cast(
         check_array(name, m, "cutoff", cutoff)
         others.append(jnp.asarray(cutoff, m.qpos0.dtype))
     others = [items(x, m.qpos0.dtype) for x in others]
+    # One compiled program per set of static arguments.
     hits = _hits(groups, bool(flg_static))(m, d, pnt, vec, *others)
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
@@ -160,17 +161,17 @@ def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[...,
         hits = cast(m, d, beams, geoms_seen(m.structure, geomgroup, flg_static))
         return RayHit(hits.dist, hits.geom, jnp.stack(hits.normal.parts, axis=1))
 
-    # the search has loops and branches, which JAX would compile in each call of a bare function
+    # Compiled, because JAX recompiles loops and branches in each call of a bare function.
     return Programs(worlds(rays), inline=True)
 
 
 def in_parts(vectors: Array) -> Vec:
-    """Vectors `[n, 3, *W]` by components."""
+    """Return vectors `[n, 3, *W]` by components."""
     return Vec(*(vectors[:, k] for k in range(3)))
 
 
 def given_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Array, Array, bool]:
-    """Points and directions (n, 3) of rays, and whether there is one that was given alone.
+    """Return points and directions (n, 3) of rays, and True if a single ray was given.
 
     Args:
       name: the caller, for messages.
@@ -183,13 +184,14 @@ def given_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Ar
         check_points(name, m, argument, value)
     check_as_many(name, pnt=pnt, vec=vec)
     pnt, vec = (jnp.asarray(x).astype(m.qpos0.dtype) for x in (pnt, vec))
+    # Broadcast one point to all directions, and one direction to all points.
     shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
     pnt, vec = (jnp.broadcast_to(x, shape).reshape(-1, 3) for x in (pnt, vec))
     return pnt, vec, len(shape) == 1
 
 
 def check_seen(name: str, m: Model, geoms: np.ndarray) -> None:
-    """Raises ValueError if rays cannot be asked about one of some geoms."""
+    """Raise ValueError if one of some geoms does not support rays."""
     for geom in np.intersect1d(geoms, unknown(m.structure)):
         raise ValueError(
             f"{name}: {named(m, 'geom', geom)}: the signed distance of its plugin is not known; "
@@ -200,7 +202,7 @@ def check_seen(name: str, m: Model, geoms: np.ndarray) -> None:
 def given_groups(
     name: str, groups: Sequence[bool] | Array | None, argument: str = "geomgroup"
 ) -> tuple[bool, ...] | None:
-    """Which groups are seen, as bools; ValueError if these are not six that are known."""
+    """Return the included groups as bools; raise ValueError if they are not six static values."""
     if groups is None:
         return None
     if isinstance(groups, jax.core.Tracer) or np.shape(groups) != (GROUPS,):
@@ -212,7 +214,7 @@ def given_groups(
 
 
 def _ids(m: Model, bodies: Array | Sequence[int | str] | int | str) -> Array | Sequence[int] | int:
-    """Numbers of bodies given by number or name."""
+    """Return ids of bodies given by id or name."""
     if isinstance(bodies, str):
         return name2id(m, "body", bodies)
     if isinstance(bodies, Sequence):

@@ -1,6 +1,6 @@
-"""Rays and one thing of a model; MuJoCo's `mj_rayMesh`, `mj_rayHfield` and `mj_rayFlex`.
+"""Ray casts against one object; MuJoCo's `mj_rayMesh`, `mj_rayHfield` and `mj_rayFlex`.
 
-The same for a shape without a model is `jaxsim.functions.ray_geom`.
+For a shape without a model see `jaxsim.functions.ray_geom`.
 """
 
 import operator
@@ -32,11 +32,11 @@ from jaxsim.physics.refusal import named
 
 
 class SurfaceHit(NamedTuple):
-    """Where a ray meets a surface, or each of several.
+    """First intersection of a ray with a surface, or of each of several.
 
     Attributes:
-      dist: how far it goes, in lengths of its vector; -1: it misses the surface.
-      normal: of the surface there, outwards, in the world; zero if the ray misses it.
+      dist: distance, in lengths of the ray's vector; -1: no hit.
+      normal: outward normal of the surface, in the world; zero without a hit.
     """
 
     dist: jax.Array
@@ -44,13 +44,13 @@ class SurfaceHit(NamedTuple):
 
 
 class FlexHit(NamedTuple):
-    """Where a ray meets a flex, or each of several.
+    """First intersection of a ray with a flex, or of each of several.
 
     Attributes:
-      dist: how far it goes, in lengths of its vector; -1: it misses the flex.
-      vertid: number of the nearest vertex, counted from the first of the flex; -1: none.
-      normal: of the surface there, in the world; of a face by the order of its vertices; zero if
-        the ray misses it.
+      dist: distance, in lengths of the ray's vector; -1: no hit.
+      vertid: index of the nearest vertex, relative to the first of the flex; -1: none.
+      normal: normal of the surface, in the world; for a face by its vertex order; zero without a
+        hit.
     """
 
     dist: jax.Array
@@ -59,38 +59,39 @@ class FlexHit(NamedTuple):
 
 
 def ray_mesh(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array) -> SurfaceHit:
-    """Where rays pnt + x vec, x >= 0, first meet a mesh.
+    """Find the first intersection of rays pnt + x vec, x >= 0, with a mesh; `mj_rayMesh`.
 
-    Its faces are met from both sides, whether it is drawn or not.
+    Faces are hit from both sides, whether the geom is visible or not.
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      geom: number () or name of the geom. Of a number that is known only when the program runs, and
-        is no mesh, nothing is met.
-      pnt: where a ray begins, (3,), or where each of several does, (n, 3), in the world [m].
-      vec: its direction, (3,) or (n, 3), in the world, of any length; zero meets nothing.
+      d: data, of which qpos and the poses of mocap bodies are used.
+      geom: id () or name of the geom. A traced id that is not a mesh is not hit.
+      pnt: origin of a ray, (3,), or of each of several, (n, 3), in the world [m].
+      vec: its direction, (3,) or (n, 3), in the world, of any length; zero hits nothing.
 
     Returns:
       A SurfaceHit: dist () or (n,), in lengths of `vec`, -1 for none; normal (3,) or (n, 3).
 
     Raises:
-      ValueError: there is no such geom, or it is no mesh; a shape or precision is wrong.
+      ValueError: no such geom exists, or it is not a mesh; a shape or precision is wrong.
     """
     return _ask("ray_mesh", GeomType.MESH, m, d, geom, pnt, vec)
 
 
 def ray_hfield(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array) -> SurfaceHit:
-    """Where rays pnt + x vec, x >= 0, first meet a height field: surface, walls or base.
+    """Find the first intersection of rays with a height field: surface, walls or base.
+
+    Corresponds to `mj_rayHfield` in MuJoCo.
 
     Args:
-      m, d, geom, pnt, vec: as for `ray_mesh`.
+      m, d, geom, pnt, vec: see `ray_mesh`.
 
     Returns:
-      A SurfaceHit, likewise.
+      A SurfaceHit, see `ray_mesh`.
 
     Raises:
-      ValueError: there is no such geom, or it is no height field; a shape or precision is wrong.
+      ValueError: no such geom exists, or it is not a height field; a shape or precision is wrong.
     """
     return _ask("ray_hfield", GeomType.HFIELD, m, d, geom, pnt, vec)
 
@@ -107,31 +108,32 @@ def ray_flex(
     flg_face: bool = False,
     flg_skin: bool = True,
 ) -> FlexHit:
-    """Where rays pnt + x vec, x >= 0, first meet a flex, as it is drawn.
+    """Find the first intersection of rays pnt + x vec, x >= 0, with a flex as it is rendered.
 
-    MuJoCo's `mj_rayFlex`. Balls of the flex's radius are met at vertices, rods of that radius along
-    edges, and faces without a thickness; the flags say which of them are drawn, as MuJoCo's
-    viewers have them (these are its defaults). The skin is edges and faces, of solids the outer
-    ones. Where edges are met vertices are not looked at. `jaxsim.ray` and rangefinders do not meet
-    flexes, as in MuJoCo. Differentiable: what is met, and which part of it, is held fixed.
+    Corresponds to `mj_rayFlex` in MuJoCo. Vertices are spheres of the flex's radius, edges capsules
+    of that radius, faces have no thickness; the flags select which of them exist, as in MuJoCo's
+    viewers (whose defaults these are). The skin consists of edges and faces, for solids the outer
+    ones. With edges, vertices are not tested separately. As in MuJoCo `jaxsim.ray` and rangefinders
+    ignore flexes. The result is differentiable with the element that is hit held fixed.
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      flex: number or name of the flex. Known when traced, as are the layer and the flags.
-      pnt: where a ray begins, (3,), or where each of several does, (n, 3), in the world [m].
-      vec: its direction, (3,) or (n, 3), in the world, of any length; zero meets nothing.
-      flex_layer: of a flex of solids, which layer of elements, counted from outside, has its faces
-        drawn; without a skin.
-      flg_vert, flg_edge, flg_face, flg_skin: what is drawn.
+      d: data, of which qpos and the poses of mocap bodies are used.
+      flex: id or name of the flex; static, as are the layer and the flags.
+      pnt: origin of a ray, (3,), or of each of several, (n, 3), in the world [m].
+      vec: its direction, (3,) or (n, 3), in the world, of any length; zero hits nothing.
+      flex_layer: for solids without a skin, the layer of elements, from outside, whose faces exist.
+      flg_vert, flg_edge, flg_face, flg_skin: existing elements.
 
     Returns:
       A FlexHit: dist () or (n,), in lengths of `vec`, -1 for none; vertid () or (n,); normal (3,)
-      or (n, 3).
+        or
+      (n, 3).
 
     Raises:
-      ValueError: there is no such flex; a shape or precision is wrong.
+      ValueError: no such flex exists; a shape or precision is wrong.
     """
+    # Check the arguments and resolve names.
     pnt, vec, single = given_rays("ray_flex", m, d, pnt, vec)
     if isinstance(flex, str):
         flex = name2id(m, "flex", flex)
@@ -139,6 +141,7 @@ def ray_flex(
     if not 0 <= flex < m.nflex:
         raise ValueError(f"ray_flex: flex: there is no flex {flex}; the model has {m.nflex}")
     shown = Shown(int(flex_layer), *map(bool, (flg_vert, flg_edge, flg_face, flg_skin)))
+    # One compiled program per flex and set of flags.
     hits = _flex_hits(flex, shown)(m, d, pnt, vec)
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
@@ -153,7 +156,7 @@ def _flex_hits(flex: int, shown: Shown) -> Callable[..., FlexHit]:
 
 
 def soft_hits(m: Model, d: Data, flex: int, shown: Shown, pnt: Array, vec: Array) -> SoftHits:
-    """What rays `[n, 3, *W]` meet of a flex, of data with its vertices."""
+    """Cast rays `[n, 3, *W]` against a flex, for data with its vertices."""
     first = int(m.flex_vertadr[flex])
     points = take(d.flexvert_xpos, np.arange(first, first + int(m.flex_vertnum[flex])))
     rays = Rays(in_parts(pnt), in_parts(vec), unseen=())
@@ -192,10 +195,10 @@ def _hits(type_: GeomType) -> Callable[..., SurfaceHit]:
 
 
 def given_geom(name: str, m: Model, geom: Array | int | str) -> Array | int:
-    """The id of a geom given by id or name, an int if it is known when traced.
+    """Return the id of a geom given by id or name, an int unless it is traced.
 
     Raises:
-      ValueError: there is no such geom.
+      ValueError: no such geom exists.
     """
     number: Array | int = object_id(name, m, "geom", geom)
     check_array(name, m, "geom", number)

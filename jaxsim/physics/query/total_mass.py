@@ -1,4 +1,4 @@
-"""The mass of a whole model."""
+"""Total mass of a model."""
 
 import jax
 import jax.numpy as jnp
@@ -10,20 +10,20 @@ from jaxsim.physics.arrays.array import Array
 
 
 def get_total_mass(m: Model) -> jax.Array:
-    """Sum of the masses of all bodies, () [kg]."""
+    """Return the sum of the masses of all bodies, () [kg]."""
     check_model("get_total_mass", m)
     return jnp.sum(m.body_mass)
 
 
 def set_total_mass(m: Model, newmass: Array | float) -> Model:
-    """The model with all masses and inertias scaled, so that it has a given mass.
+    """Return the model with all masses and inertias scaled to a given total mass.
 
-    What follows from the masses (`body_subtreemass`, inverse weights, ...) stays: call
-    `jaxsim.set_const` afterwards, as in MuJoCo.
+    Derived fields (`body_subtreemass`, inverse weights, ...) are unchanged: call `jaxsim.set_const`
+    afterwards, as in MuJoCo.
 
     Args:
       m: the model.
-      newmass: the mass of all bodies together, () [kg].
+      newmass: total mass of all bodies, () [kg].
     """
     check_model("set_total_mass", m)
     mass = jnp.asarray(newmass, m.body_mass.dtype)

@@ -1,1 +1,1 @@
-"""Rays: where they first meet a geom."""
+"""Ray casting: first intersections of rays with geoms."""

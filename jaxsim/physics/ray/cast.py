@@ -1,9 +1,9 @@
-"""Rays and all geoms of a model: which one each ray meets first, where, and the normal there.
+"""Ray casting against all geoms of a model; MuJoCo's `mj_ray`.
 
-MuJoCo's `mj_ray`. The search goes through the types of geoms, and of each type through some geoms
-at a time for some rays at a time, so that memory is bounded: it finds the geom and the part of it,
-which are decided, without derivative. What is met is then computed once more for each ray, by the
-formula of its geom, as a function of ray, pose and size.
+The search iterates over the types of geoms, and over blocks of geoms and rays, so that memory is
+bounded. It finds geom and part (face, cell, ...) of the first intersection, without derivatives.
+The distance is then recomputed for each ray by the formula of its geom, as a differentiable
+function of ray, pose and size.
 """
 
 from collections.abc import Callable
@@ -27,20 +27,20 @@ from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.ray.local import NEVER, Local
 from jaxsim.physics.ray.surfaces import SURFACES, Surfaces, surfaces
 
-TURN = 256  # times as many rays and geoms are looked at together as lanes are searched together
-NOTHING = -1  # geom and distance of a ray that meets nothing
+TURN = 256  # block size of rays times geoms, in units of the lanes that are traversed together
+NOTHING = -1  # geom and distance of a ray without a hit
 
 
 class Rays(NamedTuple):
     """Rays in the world, `[n, *W]`.
 
     Attributes:
-      pos: where they begin [m].
-      vec: direction; distances are counted in its length.
-      unseen: bodies whose geoms a ray does not see, one of each array; -1: none.
-      sees: bool `[n, ngeom, *W]`, which geoms each ray may meet; None: all.
-      cutoff: how far from where it begins the bounding sphere of a geom that it sees may be [m];
-        None: anywhere. As in MuJoCo it does not count for bodies without geoms that can collide.
+      pos: origin [m].
+      vec: direction; distances are in its length.
+      unseen: bodies whose geoms are excluded, one per array; -1: none.
+      sees: bool `[n, ngeom, *W]`, geoms included for each ray; None: all.
+      cutoff: largest distance of the bounding spheres of geoms from the origin [m]; None: no limit.
+        As in MuJoCo it does not apply to bodies without colliding geoms.
     """
 
     pos: Vec
@@ -51,13 +51,13 @@ class Rays(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """What rays meet first, `[n, *W]`.
+    """First intersections of rays, `[n, *W]`.
 
     Attributes:
-      dist: how far they go, in lengths of the ray's vector; -1 for those that meet nothing.
-      geom: which geom they meet, or -1.
-      normal: of the surface there, outwards, in the world; or zero.
-      part: which part of the geom they meet: of a mesh the face, among those of all meshes.
+      dist: distance, in lengths of the ray's vector; -1 for no hit.
+      geom: geom hit, or -1.
+      normal: outward normal of the surface, in the world; or zero.
+      part: part of the geom: for a mesh the face, among those of all meshes.
     """
 
     dist: jax.Array
@@ -67,7 +67,7 @@ class Hits(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """How far rays go [m], the geom that they meet, and the part of its surface."""
+    """Search result: distance [m], geom, and part of its surface."""
 
     dist: jax.Array
     geom: jax.Array
@@ -75,14 +75,14 @@ class _Found(NamedTuple):
 
 
 class _Scene(NamedTuple):
-    """What may be met.
+    """Geoms for the search.
 
     Attributes:
-      geoms: all geoms where they are, `[ngeom, *W]`.
-      visible: whether they are drawn.
-      body: what they are fixed to.
-      reach: radius of their bounding spheres; infinite where a cutoff does not count [m].
-      surfaces: what their types need.
+      geoms: poses and sizes of all geoms, `[ngeom, *W]`.
+      visible: True if the geom is rendered.
+      body: body of each geom.
+      reach: radius of the bounding sphere; infinite where a cutoff does not apply [m].
+      surfaces: tables that the geom types need.
     """
 
     geoms: Placed
@@ -93,22 +93,22 @@ class _Scene(NamedTuple):
 
 
 def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray, made: Surfaces | None = None) -> Hits:
-    """What rays meet first.
+    """Find the first intersection of each ray.
 
     Args:
       m: the model.
       d: data with the poses of the geoms.
-      rays: the rays; one without direction meets nothing.
-      geoms: those that may be met, rising. Geoms that are drawn invisible are not, unless the
-        rays say what they see.
-      made: surfaces of these geoms; None: they are made here. Who casts rays in several places of a
-        program makes them once.
+      rays: the rays; one with a zero direction hits nothing.
+      geoms: candidate geoms, ascending. Invisible geoms are excluded, unless `rays.sees` is given.
+      made: surfaces of these geoms; None: build them here. Programs with several casts share them.
     """
+    # Broadcast all per-ray arrays to the same shape.
     like = jnp.zeros_like(d.qpos, shape=(len(rays.pos.x), *d.qpos.shape[1:]))
     sees, rays = rays.sees, rays._replace(sees=None)
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)._replace(sees=sees)
     if not (len(geoms) and len(like)):
         return _nothing(like)
+    # Search without derivatives, then evaluate the hits differentiably.
     rays, length = of_unit_length(rays)
     scene = _scene(m, d, geoms, like, made)
     if rays.sees is not None:
@@ -119,13 +119,13 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray, made: Surfaces | None
 
 
 def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
-    """What rays meet of one geom, whether it is drawn or not.
+    """Find the first intersection of each ray with one geom, visible or not.
 
     Args:
       m: the model.
       d: data with the poses of the geoms.
-      rays: the rays; one without direction meets nothing.
-      geom: number of the geom, `[1, *W]`; of one that is not of this type nothing is met.
+      rays: the rays; one with a zero direction hits nothing.
+      geom: id of the geom, `[1, *W]`; a geom of another type is not hit.
       type_: type of the geom.
     """
     like = jnp.zeros_like(d.qpos, shape=(len(rays.pos.x), *d.qpos.shape[1:]))
@@ -133,12 +133,14 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
     geoms = np.flatnonzero(m.geom_type == type_).astype(np.int32)
     if not (len(geoms) and len(like)):
         return _nothing(like)
+    # Search the surface of the one geom; a geom of another type is masked.
     rays, length = of_unit_length(rays)
     scene = _scene(m, d, geoms, like)
     geom = jnp.broadcast_to(geom, like.shape)
     of_type = jnp.asarray(m.geom_type == type_)[geom]
     some = jnp.where(of_type, geom, geoms[0])
     limit = jnp.where(of_type, NEVER, NOTHING).astype(like.dtype)[None]
+    # The search has no derivative.
     here, way = lax.stop_gradient((scene, rays))
     ray = once(_local, pick(here.geoms, some), way, _worlds(like))
     ray = jax.tree.map(lambda x: x[None], ray)
@@ -150,17 +152,18 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
 def cast_again(
     m: Model, d: Data, rays: Rays, geoms: np.ndarray, hits: Hits, made: Surfaces | None = None
 ) -> Hits:
-    """What rays were found to meet, as a differentiable function of rays, poses and sizes.
+    """Re-evaluate known hits as a differentiable function of rays, poses and sizes.
 
     Args:
-      m, d, rays, geoms, made: as for `cast`.
-      hits: its result, of the same rays.
+      m, d, rays, geoms, made: see `cast`.
+      hits: its result, for the same rays.
     """
     like = hits.dist
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
     if not (len(geoms) and len(like)):
         return hits
     rays, length = of_unit_length(rays)
+    # Reconstruct the search result from the stored hits.
     far = lax.stop_gradient(jnp.where(hits.geom >= 0, hits.dist * length, NEVER))
     found = _Found(far, jnp.maximum(hits.geom, 0), hits.part)
     scene, types = _scene(m, d, geoms, like, made), np.unique(m.geom_type[geoms])
@@ -168,7 +171,8 @@ def cast_again(
 
 
 def of_unit_length(rays: Rays) -> tuple[Rays, Array]:
-    """Rays whose distances are in meters, and how long their vectors were; 0: no direction."""
+    """Normalize the rays; return them with the lengths of their vectors (0: no direction)."""
+    # Normalize the direction; a zero vector becomes z with length 0.
     x, y, z = rays.vec.map(jnp.abs).parts
     moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
     zero = jnp.zeros_like(x)
@@ -181,6 +185,7 @@ def _scene(
     m: Model, d: Data, geoms: np.ndarray, like: Array, made: Surfaces | None = None
 ) -> _Scene:
     body = jnp.asarray(column(m.geom_bodyid.astype(np.int32), like))
+    # As in MuJoCo, the cutoff applies to geoms with a bounding sphere, in bodies that collide.
     bounded = column(_in_bounded_body(m.structure), like) & (m.geom_rbound > 0)
     reach = jnp.where(bounded, m.geom_rbound, jnp.inf)
     made = surfaces(m, geoms) if made is None else made
@@ -188,7 +193,7 @@ def _scene(
 
 
 def _in_bounded_body(s: Structure) -> np.ndarray:
-    """Geoms of bodies that have bounding volumes in MuJoCo: those with a geom that can collide."""
+    """Return geoms of bodies with bounding volumes in MuJoCo: those with a colliding geom."""
     collides = (s.geom_contype != 0) | (s.geom_conaffinity != 0)
     return np.isin(s.geom_bodyid, s.geom_bodyid[collides])
 
@@ -196,7 +201,7 @@ def _in_bounded_body(s: Structure) -> np.ndarray:
 def _hits(
     m: Model, scene: _Scene, rays: Rays, length: Array, types: np.ndarray, found: _Found
 ) -> Hits:
-    """What was found, with distances in lengths of the vectors of the rays."""
+    """Convert a search result to hits, with distances in lengths of the rays' vectors."""
     moves = length > 0
     met = moves & (found.dist < NEVER)
     dist, normal = _at(m, scene, rays, types, found)
@@ -214,7 +219,8 @@ def _nothing(like: Array) -> Hits:
 
 
 def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -> tuple[Array, Vec]:
-    """Distance [m] and normal of what was found, of geoms of some types; differentiable."""
+    """Compute distance [m] and normal of a search result; differentiable."""
+    # Gather the geom of each ray and transform the ray to its frame.
     geoms = pick(scene.geoms, found.geom)
     ray = once(_local, geoms, rays, _worlds(found.dist))
     ray = jax.tree.map(lambda x: x[None], ray)
@@ -222,9 +228,10 @@ def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -
     near = jnp.where(found.dist < NEVER, found.dist, 0)
     dist, normal = found.dist, jax.tree.map(jnp.zeros_like, rays.vec)
     one = jnp.ones_like(ray.size.x)
+    # Evaluate the formula of each type and select by the type of the geom found.
     for type_ in types:
         here = kind == type_
-        # the formula of a type has no derivative where sizes that others do not have are zero
+        # Guard the derivative of the formula against zero sizes of other geom types.
         of_type = ray._replace(size=select(here[None], ray.size, Vec(one, one, one)))
         hit = once(SURFACES[type_].hit, scene.surfaces, of_type, near[None], found.part[None])
         dist = jnp.where(here & (hit.dist[0] < NEVER), hit.dist[0], dist)
@@ -233,9 +240,11 @@ def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -
 
 
 def _search(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray]) -> _Found:
-    """The first geom of each ray, of geoms that are grouped by type."""
+    """Search the first geom of each ray, among geoms grouped by type."""
+    # The search has no derivative.
     scene, rays = lax.stop_gradient((scene, rays))
     worlds = int(np.prod(rays.pos.x.shape[1:], dtype=int))
+    # Limit rays times geoms per iteration, so that memory is bounded.
     together = TURN * platform().lanes // worlds
 
     def of_rays(rays: Rays) -> _Found:
@@ -253,11 +262,12 @@ def _search(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray]) -> _
 def _of_type(
     best: _Found, scene: _Scene, rays: Rays, ids: np.ndarray, size: int, nearest: Callable
 ) -> _Found:
-    """What is nearer than the best so far, of geoms of one type, `size` at a time."""
+    """Update the nearest hits with geoms of one type, `size` at a time."""
 
     def turn(best: _Found, some: tuple[Placed, Array, Array, Array]) -> tuple[_Found, None]:
         return _of_some(best, _Scene(*some, scene.surfaces), rays, nearest), None
 
+    # Divide the geoms into blocks of equal size; the last geom fills up the last block.
     size = min(size, len(ids))
     blocks = -(-len(ids) // size)
     ids = ids[np.minimum(np.arange(blocks * size), len(ids) - 1)]
@@ -269,10 +279,12 @@ def _of_type(
 
 
 def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Found:
-    """The same, all of these geoms together."""
+    """Update the nearest hits with one block of geoms."""
+    # Every geom of the block against every ray.
     geoms, visible, body = jax.tree.map(lambda x: x[:, None], (some.geoms, some.visible, some.body))
     every = jax.tree.map(lambda x: x[None], rays._replace(sees=None))
     ray = once(_local, geoms, every, _worlds(best.dist)[None])
+    # Visibility, excluded bodies, per-ray masks and cutoff.
     sees = visible
     for unseen in every.unseen:
         sees &= body != unseen
@@ -281,15 +293,17 @@ def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Foun
         sees &= jnp.moveaxis(jnp.take(rays.sees, ids, axis=1), 1, 0)
     if rays.cutoff is not None:
         sees &= (geoms.pos - every.pos).norm() - some.reach[:, None] <= every.cutoff
+    # Only hits nearer than the best so far count.
     limit = jnp.where(sees, best.dist[None], NOTHING)
     dist, part = once(nearest, some.surfaces, ray, limit)
     here = _Found(jnp.where(sees, dist, NEVER), jnp.broadcast_to(ray.geom, dist.shape), part)
+    # Reduce over the block and the previous best.
     every = jax.tree.map(lambda one, many: jnp.concatenate([one[None], many]), best, here)
     return jax.tree.map(lambda x: x[0], _least(every))
 
 
 def _least(found: _Found) -> _Found:
-    """The nearest along the first axis; of equally near ones the geom of the lowest number."""
+    """Reduce to the nearest along the first axis; ties are won by the smallest geom id."""
     number = len(found.dist)
     if number == 1:
         return found
@@ -298,6 +312,7 @@ def _least(found: _Found) -> _Found:
         jax.tree.map(lambda x: x[first:last], found)  # noqa: B023
         for first, last in ((0, half), (half, 2 * half), (2 * half, number))
     )
+    # Tournament: compare halves, then recurse.
     nearer = other.dist < one.dist
     nearer |= (other.dist == one.dist) & (other.geom < one.geom)
     least = select(nearer, other, one)
@@ -305,20 +320,20 @@ def _least(found: _Found) -> _Found:
 
 
 def _local(geoms: Placed, rays: Rays, world: Array) -> Local:
-    """Rays in the frames of geoms."""
+    """Transform rays to the frames of geoms."""
     turn = geoms.rot.T
     return Local(turn @ (rays.pos - geoms.pos), turn @ rays.vec, geoms.size, geoms.id, world)
 
 
 def _worlds(like: Array) -> Array:
-    """The number of the world of each ray, `[1, *W]`."""
+    """Return the index of each ray's world, `[1, *W]`."""
     if like.ndim == 1:
         return jnp.zeros(1, jnp.int32)
     return jnp.arange(like.shape[-1], dtype=jnp.int32)[None]
 
 
 def _visible(m: Model) -> Array:
-    """Geoms that are drawn, by their own color or that of their material, `[ngeom, *W]`."""
+    """Return the visible geoms, by their own alpha or that of their material, `[ngeom, *W]`."""
     own = m.geom_rgba[:, 3] != 0
     material = m.geom_matid
     if not (material >= 0).any():
@@ -328,10 +343,11 @@ def _visible(m: Model) -> Array:
 
 
 def by_parts(function: Callable[[Rays], Tree], rays: Rays, most: int) -> Tree:
-    """`function` of the rays, of some at a time."""
+    """Apply `function` to the rays in blocks of at most `most`."""
     number = len(rays.pos.x)
     if number <= most:
         return function(rays)
+    # Divide into parts of equal size; the last ray fills up the last part.
     parts = -(-number // most)
     size = -(-number // parts)
     index = np.minimum(np.arange(parts * size), number - 1)

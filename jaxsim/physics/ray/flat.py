@@ -1,4 +1,4 @@
-"""Rays and planes and boxes."""
+"""Ray intersections with planes and boxes."""
 
 import jax.numpy as jnp
 
@@ -9,10 +9,12 @@ from jaxsim.physics.ray.local import NEVER, Hit, Local
 
 
 def plane(ray: Local) -> Hit:
-    """A plane from its front side, within the rectangle that is drawn; a size of 0 has no end."""
+    """Intersect with a plane from its front, within its rectangle; a size of 0 is unbounded."""
+    # Only a ray toward the front side meets the plane.
     falls = ray.way.z <= -MINVAL
     t = -ray.pos.z / jnp.where(falls, ray.way.z, -1)
     within = falls & (t >= 0)
+    # Inside the drawn rectangle.
     for p, u, half in zip(ray.pos.parts[:2], ray.way.parts[:2], ray.size.parts[:2], strict=True):
         within &= (half <= 0) | (jnp.abs(p + t * u) <= half)
     zero = jnp.zeros_like(t)
@@ -20,36 +22,40 @@ def plane(ray: Local) -> Hit:
 
 
 def box(ray: Local) -> Hit:
-    """A box with the half sides `size`."""
+    """Intersect with a box of half sides `size`."""
     near, far = crossing(ray.pos, ray.way, ray.size)
+    # A ray that begins inside meets the exit face.
     enters = near[0] >= 0
     t = jnp.where(enters, near[0], far[0])
     axis = jnp.where(enters, near[1], far[1])
     out = jnp.where(enters, -1, 1).astype(t.dtype)
     met = (near[0] <= far[0]) & (far[0] >= 0)
+    # The normal points against the ray on entry, along it on exit.
     normal = Vec(*(jnp.where(axis == k, out * jnp.sign(u), 0) for k, u in enumerate(ray.way.parts)))
     return Hit(jnp.where(met, t, NEVER), normal)
 
 
 def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Where lines p + t u enter and leave a box about the origin.
+    """Intersect lines p + t u with a box about the origin (slab method).
 
     Returns:
-      t and the axis that is normal to the face, for both; a line that misses the box leaves it
+      Entry and exit, each as t and the axis normal to the face; a line that misses the box exits
       before it enters.
     """
     near, far = None, None
     for k, (x, v, h) in enumerate(zip(p.parts, u.parts, half.parts, strict=True)):
+        # Parameters at both faces of the slab; a parallel line is inside always or never.
         moves = jnp.abs(v) > MINVAL
         per = 1 / jnp.where(moves, v, 1)
         one, other = (-h - x) * per, (h - x) * per
-        always = jnp.abs(x) <= h  # between two faces that it is parallel to
+        always = jnp.abs(x) <= h  # parallel to the slab and inside of it
         low = jnp.where(moves, jnp.minimum(one, other), jnp.where(always, -NEVER, NEVER))
         high = jnp.where(moves, jnp.maximum(one, other), jnp.where(always, NEVER, -NEVER))
         axis = jnp.full_like(low, k, jnp.int32)
         if near is None or far is None:
             near, far = (low, axis), (high, axis)
             continue
+        # Intersect the slabs: latest entry, earliest exit.
         near = _either(low > near[0], (low, axis), near)
         far = _either(high < far[0], (high, axis), far)
     assert near is not None

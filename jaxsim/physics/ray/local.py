@@ -1,4 +1,4 @@
-"""Rays as the geoms see them, and where they meet these."""
+"""Rays in the frames of geoms, and intersection results."""
 
 from typing import NamedTuple
 
@@ -8,19 +8,20 @@ import jax.numpy as jnp
 from jaxsim.math import Vec
 from jaxsim.physics.arrays.array import Array, Tree
 
-NEVER = jnp.inf  # how far a ray goes that meets nothing
+NEVER = jnp.inf  # distance of a ray without a hit
 
 
 class Local(NamedTuple):
-    """Rays p + t u in the frames of geoms, `[geoms, rays, *W]`; or each with a geom of its own,
-    `[1, rays, *W]`.
+    """Rays p + t u in the frames of geoms.
+
+    Shape `[geoms, rays, *W]`, or `[1, rays, *W]` if each has a geom of its own.
 
     Attributes:
-      pos: where a ray begins [m].
-      way: its direction, of unit length.
+      pos: origin [m].
+      way: unit direction.
       size: MuJoCo's `geom_size` of the geom [m].
-      geom: number of the geom.
-      world: number of the world, for tables that each world has for itself.
+      geom: id of the geom.
+      world: index of the world, for tables with a batch axis.
     """
 
     pos: Vec
@@ -30,17 +31,16 @@ class Local(NamedTuple):
     world: jax.Array
 
     def at(self, t: Array) -> Vec:
-        """Points of the rays."""
+        """Return points on the rays."""
         return self.pos + self.way.scale(t)
 
 
 class Hit(NamedTuple):
-    """Where rays meet surfaces.
+    """Intersections of rays with surfaces.
 
     Attributes:
-      dist: how far they go [m]; NEVER: they meet nothing.
-      normal: of the surface there, outwards, in the frame of the geom; what it is where nothing is
-        met does not count.
+      dist: distance [m]; NEVER: no hit.
+      normal: outward normal of the surface, in the geom's frame; arbitrary without a hit.
     """
 
     dist: jax.Array
@@ -48,7 +48,7 @@ class Hit(NamedTuple):
 
 
 def first(*ways: Array) -> Array:
-    """The nearest of several distances that is not behind the beginning, else NEVER."""
+    """Return the smallest nonnegative distance, else NEVER."""
     nearest = jnp.full_like(ways[0], NEVER)
     for t in ways:
         nearest = jnp.where((t >= 0) & (t < nearest), t, nearest)
@@ -56,14 +56,14 @@ def first(*ways: Array) -> Array:
 
 
 def worlds_of(like: Array) -> Array:
-    """The number of the world of each ray, `[1, *W]`."""
+    """Return the index of each ray's world, `[1, *W]`."""
     if like.ndim == 1:
         return jnp.zeros(1, jnp.int32)
     return jnp.arange(like.shape[-1], dtype=jnp.int32)[None]
 
 
 def look(table: Tree, index: Array, world: Array) -> Tree:
-    """Items of tables `[n]`, `[n, 1]`, or of `[n, worlds]`, each world's for itself."""
+    """Gather items of tables `[n]`, `[n, 1]`, or of `[n, worlds]` by each world's column."""
 
     def one(a: Array) -> Array:
         if a.ndim == 2 and a.shape[1] > 1:

@@ -1,7 +1,7 @@
-"""Rays and meshes: their faces, from both sides, found by a tree of boxes.
+"""Ray intersections with meshes: two-sided faces, by a bounding volume hierarchy (tree.py).
 
-How many boxes a ray visits depends on where it goes. So the rays that meet the box around a mesh
-are gathered, some at a time, and walk together until the last of them is through.
+The number of boxes that a ray visits depends on its path. Therefore the rays that hit the root box
+are compacted into lanes, and a block of lanes traverses the tree until the last one has finished.
 """
 
 from typing import NamedTuple
@@ -20,18 +20,18 @@ from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.local import NEVER, Hit, Local, look
 from jaxsim.physics.ray.tree import END, Trees
 
-ROUNDINGS = 8  # by which a ray may miss a box that it meets, in the precision of the numbers
+ROUNDINGS = 8  # tolerance of box tests, in units of eps
 
 
 class _Lane(NamedTuple):
-    """Rays on their way through trees, `[n]`.
+    """Rays traversing trees, `[n]`.
 
     Attributes:
-      node: the first.
-      pos, way: the ray in the frame of the mesh.
+      node: root node.
+      pos, way: ray in the frame of the mesh.
       world: column of the tables.
-      limit: how far a ray is of interest [m].
-      blur: how well its points are known [m].
+      limit: largest distance of interest [m].
+      blur: rounding error of its points [m].
     """
 
     node: jax.Array
@@ -43,22 +43,24 @@ class _Lane(NamedTuple):
 
 
 def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array, Array]:
-    """How far rays go to meshes, and which face they meet, both of the shape of `limit`.
+    """Compute distances to meshes and the faces hit, both of the shape of `limit`.
 
     Args:
-      mesh: of each geom.
-      trees: of all meshes.
+      mesh: mesh of each geom.
+      trees: trees of all meshes.
       ray: the rays.
-      limit: how far they are of interest [m]; below 0: not at all.
+      limit: largest distance of interest [m]; below 0: none.
     """
     node = trees.root[mesh[ray.geom]]
+    # Roundoff of the coordinates at the ray's origin.
     x, y, z = ray.pos.map(jnp.abs).parts
     blur = _slack(limit) * jnp.maximum(jnp.maximum(x, y), z)
     lane = _Lane(node, ray.pos, ray.way, ray.world, limit, blur)
     lane = jax.tree.map(lambda x: jnp.broadcast_to(x, limit.shape).reshape(-1), lane)
+    # Test the root boxes.
     start = _entry(trees.low, trees.high, lane, lane.node, lane.limit)
     needed = (lane.node != END) & (start < NEVER)
-    # from there, lest digits be spent on the way to the mesh
+    # Start at the mesh, to avoid cancellation over the distance to it.
     start = jnp.where(needed, start, 0)
     lane = lane._replace(
         pos=lane.pos + lane.way.scale(start), limit=jnp.where(needed, lane.limit - start, 0)
@@ -75,12 +77,12 @@ def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array,
 
 
 def hit(trees: Trees, ray: Local, face: Array, corners: tuple[Array, ...]) -> Hit:
-    """Where rays meet the planes of faces.
+    """Compute the intersections with the planes of known faces.
 
     Args:
-      trees: of all meshes.
+      trees: trees of all meshes.
       ray: the rays.
-      face: number of the face.
+      face: id of the face.
       corners: vertices of all faces.
     """
     abc = (look(trees.vertex, c, ray.world) - ray.pos for c in look(corners, face, ray.world))
@@ -88,18 +90,21 @@ def hit(trees: Trees, ray: Local, face: Array, corners: tuple[Array, ...]) -> Hi
 
 
 def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
-    """The nearest face of each ray, and how far it is; `start` is how far the rays have come."""
+    """Traverse the tree; return distance and nearest face. `start` is the offset of the rays."""
 
     def step(state: tuple) -> tuple:
         node, best, face = state
+        # Test the box of the node; at a leaf test its face.
         here = jnp.maximum(node, 0)
         met = (node != END) & (once(_entry, trees.low, trees.high, lane, here, best) < NEVER)
+        # At a leaf, test the triangle.
         leaf = met & (here < len(trees.face))
         of_leaf = jnp.where(leaf, here, 0)
         abc = (look(trees.vertex, c[of_leaf], lane.world) - lane.pos for c in trees.corner)
         t = once(triangle.meets, lane.way, *abc)
         nearer = leaf & (t + start >= 0) & (t < best)
         best, face = jnp.where(nearer, t, best), jnp.where(nearer, trees.face[of_leaf], face)
+        # Descend into the node if its box is hit, else skip its subtree.
         after = jnp.where(met, trees.into[here], trees.past[here])
         return jnp.where(node == END, END, after), best, face
 
@@ -108,19 +113,21 @@ def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
 
     state = lane.node, lane.limit, jnp.full_like(lane.node, END)
     _, best, face = lax.while_loop(going, step, state)
+    # Distances are relative to the start point on the root box.
     found = face != END
     return jnp.where(found, jnp.maximum(best + start, 0), NEVER), jnp.maximum(face, 0)
 
 
 def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array:
-    """Where rays enter boxes, 0 for rays inside; NEVER for those that miss them or are too far.
+    """Return the entry of rays into boxes, 0 inside; NEVER if they miss them or are too far.
 
-    Boxes are wider by what is not known of the ray: faces lie in their sides.
+    Boxes are enlarged by the rounding error of the ray, since faces may lie in their sides.
     """
+    # Slab test with boxes enlarged by the roundoff.
     low, high = look((low, high), node, lane.world)
     enter, leave = jnp.zeros_like(limit), limit
     for x, u, a, b in zip(lane.pos.parts, lane.way.parts, low.parts, high.parts, strict=True):
-        # a direction without a part along an axis gets a little one
+        # A zero direction component is replaced by a small one.
         per = 1 / jnp.where(jnp.abs(u) > MINVAL, u, MINVAL)
         one, other = (a - lane.blur - x) * per, (b + lane.blur - x) * per
         enter = jnp.maximum(enter, jnp.minimum(one, other))

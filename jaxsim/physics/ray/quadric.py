@@ -1,11 +1,11 @@
-"""Rays and surfaces of second order: spheres, ellipsoids, capsules, cylinders.
+"""Ray intersections with quadrics: spheres, ellipsoids, capsules, cylinders.
 
-The points of a line p + t u that have the distance r from a center are
+The points of a line p + t u at distance r from a center are
 
     t = t0 +- sqrt((r r - q q) / (u u)),   t0 = -(p u) / (u u),   q = p + t0 u
 
-with the point q of the line that is nearest to the center: the difference of r and |q| is known as
-well as the radius, however far away the ray begins.
+with q the point of the line nearest to the center. The difference of r and |q| is as precise as the
+radius, however far away the ray's origin is.
 """
 
 import jax.numpy as jnp
@@ -17,13 +17,13 @@ from jaxsim.physics.ray.local import NEVER, Hit, Local, first
 
 
 def sphere(ray: Local) -> Hit:
-    """A sphere of radius `size.x`."""
+    """Intersect with a sphere of radius `size.x`."""
     t = first(*crossings(ray.pos, ray.way, ray.size.x))
     return Hit(t, _reached(ray, t).normalize())
 
 
 def ellipsoid(ray: Local) -> Hit:
-    """An ellipsoid with the semi-axes `size`: a unit sphere in stretched coordinates."""
+    """Intersect with an ellipsoid of semi-axes `size`: a unit sphere in scaled coordinates."""
     a, b, c = ray.size.parts
 
     def stretched(v: Vec) -> Vec:
@@ -34,28 +34,33 @@ def ellipsoid(ray: Local) -> Hit:
 
 
 def capsule(ray: Local) -> Hit:
-    """A capsule of radius `size.x` and half length `size.y`."""
+    """Intersect with a capsule of radius `size.x` and half length `size.y`."""
     radius, half = ray.size.x, ray.size.y
+    # The cylindrical side, then both end spheres.
     ways = [_on_side(ray)]
     for end in (1.0, -1.0):
         z = ray.pos.z - end * half
         for t in crossings(Vec(ray.pos.x, ray.pos.y, z), ray.way, radius):
+            # A sphere counts only beyond its end of the cylinder.
             beyond = end * (z + jnp.where(jnp.isfinite(t), t, 0) * ray.way.z) >= 0
             ways.append(jnp.where(beyond, t, NEVER))
     t = first(*ways)
     at = _reached(ray, t)
+    # The normal points away from the nearest point of the axis.
     return Hit(t, Vec(at.x, at.y, at.z - jnp.clip(at.z, -half, half)).normalize())
 
 
 def cylinder(ray: Local) -> Hit:
-    """A cylinder of radius `size.x` and half length `size.y`."""
+    """Intersect with a cylinder of radius `size.x` and half length `size.y`."""
     radius, half = ray.size.x, ray.size.y
     moves = jnp.abs(ray.way.z) > MINVAL
+    # Both end disks.
     ends = []
     for sign in (-1.0, 1.0):
         t = (sign * half - ray.pos.z) / jnp.where(moves, ray.way.z, 1)
         x, y = ray.pos.x + t * ray.way.x, ray.pos.y + t * ray.way.y
         ends.append(jnp.where(moves & (x * x + y * y <= radius * radius), t, NEVER))
+    # The nearer of disk and side decides the normal.
     on_end, on_side = first(*ends), _on_side(ray)
     t = first(on_end, on_side)
     at, flat = _reached(ray, t), on_end <= on_side
@@ -67,7 +72,7 @@ def cylinder(ray: Local) -> Hit:
 
 
 def _on_side(ray: Local) -> Array:
-    """Where a ray first meets the round side about the z axis, between the ends."""
+    """Return the first intersection with the lateral surface about the z axis."""
     zero = jnp.zeros_like(ray.pos.z)
     across, way = Vec(ray.pos.x, ray.pos.y, zero), Vec(ray.way.x, ray.way.y, zero)
     t = first(*crossings(across, way, ray.size.x))
@@ -76,11 +81,12 @@ def _on_side(ray: Local) -> Array:
 
 
 def crossings(p: Vec, u: Vec, radius: Array) -> tuple[Array, Array]:
-    """Where lines p + t u enter and leave a sphere about the origin; both NEVER if they miss it."""
+    """Return entry and exit of lines p + t u in a sphere about the origin; NEVER for a miss."""
     a = u.dot(u)
     moves = a >= MINVAL
     a = jnp.where(moves, a, 1)
     middle = -p.dot(u) / a
+    # Point of the line nearest to the center; half the chord from Pythagoras.
     nearest = p + u.scale(middle)
     square = (radius * radius - nearest.dot(nearest)) / a
     meets = moves & (square >= 0)
@@ -89,5 +95,5 @@ def crossings(p: Vec, u: Vec, radius: Array) -> tuple[Array, Array]:
 
 
 def _reached(ray: Local, t: Array) -> Vec:
-    """Points that are met; of rays that meet nothing, where they begin."""
+    """Return the hit points; for rays without a hit their origins."""
     return ray.at(jnp.where(jnp.isfinite(t), t, 0))

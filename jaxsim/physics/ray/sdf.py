@@ -1,8 +1,8 @@
-"""Rays and geoms that are known by their signed distance: sphere tracing, as MuJoCo does it.
+"""Ray intersections with signed distance fields, by MuJoCo's sphere tracing.
 
-A ray that is |d| from a surface goes on by |d|, until that is nothing; one that does not come to
-that in some turns, along a surface for instance, meets nothing. What it meets is where the signed
-distance f vanishes, and how that moves follows from it:  df + (grad f . u) dt = 0.
+A ray at distance |d| from a surface advances by |d| until |d| vanishes; one that does not converge
+within the iteration limit, for instance along a surface, hits nothing. The hit is a root of the
+signed distance f, whose derivative follows implicitly: df + (grad f . u) dt = 0.
 """
 
 import jax.numpy as jnp
@@ -18,19 +18,19 @@ from jaxsim.physics.collision.field.kinds import NONE
 from jaxsim.physics.ray.flat import crossing
 from jaxsim.physics.ray.local import NEVER, Hit, Local
 
-TURNS = 40  # MuJoCo's, and how near a ray has to come [m]
+TURNS = 40  # MuJoCo's iteration limit and tolerance [m]
 NEAR = 1e-7
-ROUNDINGS = 8  # to which distances are known, in the precision of the numbers
-GRAZING = 1e-6  # cosine: a ray along the surface has no derivative
+ROUNDINGS = 8  # rounding error of distances, in units of eps
+GRAZING = 1e-6  # cosine below which a ray along the surface has no derivative
 
 
 @node("names")
 class Distances:
-    """The signed distances of a model's `sdf` geoms.
+    """Signed distances of a model's `sdf` geoms.
 
     Attributes:
-      names: of their functions (static).
-      fields: of the model.
+      names: names of their functions (static).
+      fields: fields of the model.
     """
 
     names: tuple[str, ...]
@@ -38,27 +38,29 @@ class Distances:
 
 
 def distances(m: Model, kinds: list[str]) -> Distances:
-    """The signed distances of geoms by the names of their functions, NONE for other geoms."""
+    """Build the signed distances of geoms from their function names, NONE for other geoms."""
     names = tuple(sorted({*kinds} - {NONE}))
     return Distances(names, fields_of(m, kinds, names))
 
 
 def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
-    """How far rays go to geoms, of the shape of `limit`, and zeros.
+    """Compute distances to geoms, of the shape of `limit`, and part 0.
 
     Args:
-      field: of the model.
+      field: signed distances of the model.
       ray: the rays.
-      limit: how far they are of interest [m]; below 0: not at all.
+      limit: largest distance of interest [m]; below 0: none.
     """
-    # points of a ray are known to the digits of where it begins
+    # The points of a ray have the rounding error of its origin.
     x, y, z = ray.pos.map(jnp.abs).parts
     reach = jnp.maximum(jnp.maximum(x, y), jnp.maximum(z, 1))
     near = jnp.maximum(NEAR, ROUNDINGS * float(jnp.finfo(limit.dtype).eps) * reach)
+    # Start at the entry into the bounding box.
     enters, leaves = crossing(ray.pos, ray.way, ray.size)
     begin = jnp.maximum(enters[0], 0)
     wanted = (begin <= leaves[0]) & (begin <= limit)
 
+    # Sphere tracing: advance by the absolute distance.
     def step(state: tuple) -> tuple:
         k, t, going, met = state
         away = jnp.abs(_distance(field, ray, t))
@@ -76,7 +78,8 @@ def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
 
 
 def hit(field: Distances, ray: Local, dist: Array) -> Hit:
-    """Where rays meet the surface that was found at a distance; differentiable."""
+    """Differentiate a known hit by the implicit function theorem."""
+    # One Newton step with the slope held constant carries the derivative; its value is zero.
     t = lax.stop_gradient(dist)
     value, slope = _slope(field, ray, t)
     along = lax.stop_gradient(slope.dot(ray.way))
@@ -98,7 +101,7 @@ def _slope(field: Distances, ray: Local, t: Array) -> tuple[Array, Vec]:
 
 
 def _asked(field: Distances, ray: Local, t: Array) -> tuple[Vec, Solid]:
-    """Points of rays, `[1, geoms * rays, *W]`, and their geoms."""
+    """Return points of rays, `[1, geoms * rays, *W]`, and their geoms."""
 
     def flat(x: Array) -> Array:
         return jnp.broadcast_to(x, t.shape).reshape(-1, *t.shape[2:])

@@ -1,8 +1,8 @@
-"""Rays and soft surfaces: balls, rods and triangles between points; MuJoCo's `mj_rayFlex`.
+"""Ray intersections with flexes: spheres, capsules and triangles between points; `mj_rayFlex`.
 
-A flex is met as it is drawn: balls of its radius at its vertices, rods of that radius along its
-edges, and its faces, which have no thickness. The search finds which of these a ray meets first,
-without derivative; that one is computed once more, as a function of ray, points and radius.
+A flex is intersected as it is rendered: spheres of its radius at vertices, capsules of that radius
+along edges, and faces without thickness. The search finds the first element of each ray without
+derivatives; its intersection is then recomputed as a function of ray, points and radius.
 """
 
 from collections.abc import Callable
@@ -23,11 +23,11 @@ from jaxsim.physics.ray.cast import TURN, Rays, by_parts, of_unit_length
 from jaxsim.physics.ray.local import NEVER, Hit, first
 from jaxsim.physics.ray.quadric import crossings
 
-SIDES = ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))  # corners of the sides of a tetrahedron
+SIDES = ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))  # corners of the faces of a tetrahedron
 
 
 class Shown(NamedTuple):
-    """What of a flex is drawn: MuJoCo's flags, and of one of solids the layer of its elements."""
+    """Rendered elements of a flex: MuJoCo's flags, and for solids the layer of elements."""
 
     layer: int
     vert: bool
@@ -37,12 +37,12 @@ class Shown(NamedTuple):
 
 
 class SoftHits(NamedTuple):
-    """What rays meet first, `[n, *W]`.
+    """First intersections of rays, `[n, *W]`.
 
     Attributes:
-      dist: how far they go, in lengths of the ray's vector; -1 for those that meet nothing.
-      normal: of the surface there; or zero.
-      vert: number of the nearest point of what they meet; or -1.
+      dist: distance, in lengths of the ray's vector; -1 for no hit.
+      normal: normal of the surface; or zero.
+      vert: index of the nearest point of the element; or -1.
     """
 
     dist: jax.Array
@@ -51,10 +51,13 @@ class SoftHits(NamedTuple):
 
 
 def drawn(s: Structure, flex: int, shown: Shown) -> list[np.ndarray]:
-    """What of a flex rays meet: tables of its vertices, of balls `[k, 1]`, rods `[k, 2]` and
-    triangles `[k, 3]`, in the order in which MuJoCo looks at them."""
+    """Return the elements of a flex that rays can hit, in the order of MuJoCo's tests.
+
+    They are vertex tables: spheres `[k, 1]`, capsules `[k, 2]` and triangles `[k, 3]`.
+    """
     dim, tables = int(s.flex_dim[flex]), []
     skin = dim > 1 and shown.skin
+    # Vertices are drawn only where edges are not, as in MuJoCo.
     if shown.edge or skin:
         first = s.flex_edgeadr[flex]
         tables.append(np.reshape(s.flex_edge, (-1, 2))[first : first + s.flex_edgenum[flex]])
@@ -66,10 +69,11 @@ def drawn(s: Structure, flex: int, shown: Shown) -> list[np.ndarray]:
 
 
 def _faces(s: Structure, flex: int, layer: int) -> np.ndarray:
-    """Triangles of a flex; of solids those of the elements of a layer."""
+    """Return the triangles of a flex; for solids the faces of the elements of a layer."""
     dim = int(s.flex_dim[flex])
     begin, number = s.flex_elemdataadr[flex], s.flex_elemnum[flex]
     elements = np.ravel(s.flex_elem)[begin : begin + number * (dim + 1)].reshape(number, dim + 1)
+    # 2D elements are triangles themselves; solids show the sides of a layer.
     if dim == 2:
         return elements
     first = s.flex_elemadr[flex]
@@ -78,24 +82,29 @@ def _faces(s: Structure, flex: int, layer: int) -> np.ndarray:
 
 
 def cast_soft(points: Vec, radius: Array, tables: list, rays: Rays) -> SoftHits:
-    """What rays meet of balls, rods and triangles.
+    """Find the first intersection of rays with spheres, capsules and triangles.
 
     Args:
       points: `[npoint, *W]`.
-      radius: of the balls at the points, and of the rods that begin there, `[npoint, *W]` [m].
-      tables: numbers of points, as `drawn` gives them.
-      rays: the rays; one without direction meets nothing.
+      radius: radius of the spheres at the points, and of the capsules that start there, `[npoint,
+        *W]` [m].
+      tables: indices of points, see `drawn`.
+      rays: the rays; one with a zero direction hits nothing.
     """
     rays, length = of_unit_length(rays)
     if not tables:
         return _nothing(length)
+    # Search in blocks without derivatives, then evaluate each kind of element.
+    # Limit rays times primitives per iteration, so that memory is bounded.
     worlds = int(np.prod(length.shape[1:], dtype=int))
     most = max(1, TURN * platform().lanes // (worlds * max(len(t) for t in tables)))
+    # The search has no derivative.
     still = lax.stop_gradient((points, radius))
     found = by_parts(lambda some: _search(*still, tables, some), lax.stop_gradient(rays), most)
     best, part = found[0], found[1]
     hits = _nothing(length)
     met = (best < NEVER) & (length > 0)
+    # Evaluate the hit of each kind of primitive differentiably.
     for number, table in enumerate(tables):
         here = met & (part == number)
         ids = list(jnp.moveaxis(jnp.asarray(table)[jnp.where(here, found[2], 0)], -1, 0))
@@ -115,15 +124,17 @@ def _nothing(like: Array) -> SoftHits:
 
 
 def _search(points: Vec, radius: Array, tables: list, rays: Rays) -> tuple[Array, Array, Array]:
-    """How far each ray goes [m], the table that has what it meets, and the row there."""
+    """Search the nearest element of each ray: distance [m], table, and row."""
     best = jnp.full_like(rays.pos.x, NEVER)
     part = row = jnp.zeros(best.shape, jnp.int32)
     begin, way = (v.map(lambda x: x[None]) for v in (rays.pos, rays.vec))
     for number, table in enumerate(tables):
+        # Corners relative to the rays' origins.
         corners = [take(points, c).map(lambda x: x[:, None]) - begin for c in table.T]
         thick = take(radius, table[:, 0])[:, None]
         far = FAR_TO[table.shape[1]](way, thick, *corners)
         far = jnp.where(far >= 0, far, NEVER)
+        # The nearest primitive of this table, compared with those before.
         index = jnp.argmin(far, axis=0).astype(jnp.int32)
         least = jnp.min(far, axis=0)
         nearer = least < best
@@ -133,7 +144,7 @@ def _search(points: Vec, radius: Array, tables: list, rays: Rays) -> tuple[Array
 
 
 def _hit(points: Vec, radius: Array, rays: Rays, ids: list) -> Hit:
-    """Where rays meet a ball, a rod or a triangle, each its own; differentiable."""
+    """Compute the intersections with each ray's own element; differentiable."""
     corners = [pick(points, i) - rays.pos for i in ids]
     if len(ids) == 3:
         return triangle.hit(rays.vec, *corners)
@@ -144,7 +155,7 @@ def _hit(points: Vec, radius: Array, rays: Rays, ids: list) -> Hit:
 
 
 def _nearest(points: Vec, rays: Rays, hit: Hit, ids: list) -> Array:
-    """Which of the points is nearest to where the ray ends."""
+    """Return the element's point nearest to the hit."""
     at = rays.pos + rays.vec.scale(hit.dist)
     away = [(pick(points, i) - at) for i in ids]
     square = jnp.stack([lax.stop_gradient(v.dot(v)) for v in away])
@@ -153,24 +164,28 @@ def _nearest(points: Vec, rays: Rays, hit: Hit, ids: list) -> Array:
 
 
 def _to_ball(way: Vec, radius: Array, a: Vec) -> Array:
-    """How far rays go to balls whose centers are seen from where they begin; else NEVER."""
+    """Compute distances to spheres with centers relative to the origins; else NEVER."""
     return first(*crossings(-a, way, radius))
 
 
 def _to_rod(way: Vec, radius: Array, a: Vec, b: Vec) -> Array:
-    """How far rays go to rods with round ends, from a to b as seen from where they begin.
+    """Compute distances to capsules from a to b, relative to the origins; else NEVER.
 
-    Across the axis the side is a circle; it counts between the ends, and the balls beyond them.
+    The lateral surface is a circle across the axis, valid between the ends; the end spheres beyond
+    them.
     """
     span = b - a
     length = span.norm()
     axis = span.scale(safe_divide(jnp.ones_like(length), length))
+    # Height along the axis and its rate along the ray.
     height, rise = -axis.dot(a), axis.dot(way)
     ways = []
+    # Round side: a circle across the axis, between the ends.
     across = -a - axis.scale(height)
     for t in crossings(across, way - axis.scale(rise), radius):
         at = height + _finite(t) * rise
         ways.append(jnp.where((at >= 0) & (at <= length), t, NEVER))
+    # End balls, beyond the ends.
     for end, sign, level in ((a, -1, 0.0), (b, 1, length)):
         for t in crossings(-end, way, radius):
             beyond = sign * (height + _finite(t) * rise - level) >= 0
@@ -187,7 +202,7 @@ FAR_TO: dict[int, Callable] = {1: _to_ball, 2: _to_rod, 3: _to_triangle}  # by n
 
 
 def _axis_point(at: Vec, a: Vec, b: Vec | None = None) -> Vec:
-    """The point of the axis of a rod that is nearest to one of its surface; a ball's center."""
+    """Return the nearest axis point of a capsule to a surface point; the center of a sphere."""
     if b is None:
         return a
     span = b - a

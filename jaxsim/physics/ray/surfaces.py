@@ -1,4 +1,4 @@
-"""The surfaces that rays can meet: one table of functions by the type of the geom."""
+"""Table of intersection functions by geom type."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,19 +19,19 @@ from jaxsim.physics.ray.local import Hit, Local
 from jaxsim.physics.ray.sdf import Distances
 from jaxsim.physics.ray.tree import Trees, trees
 
-GROUPS = 6  # of geoms, that rays may see or not
+GROUPS = 6  # geom groups, which rays may exclude
 
 
 @node()
 class Surfaces:
-    """What rays need of a model besides poses and sizes; None where no geom has such a surface.
+    """Tables for ray casts besides poses and sizes; None where no geom needs them.
 
     Attributes:
-      mesh: of each geom that is one, else 0, `[ngeom]`.
+      mesh: mesh of each geom, 0 for others, `[ngeom]`.
       corner: vertices of the faces of all meshes, three arrays `[nmeshface]`.
-      trees: of meshes.
-      grids: of height fields.
-      distances: of `sdf` geoms.
+      trees: bounding volume hierarchies of meshes.
+      grids: height fields.
+      distances: signed distances of `sdf` geoms.
     """
 
     mesh: jax.Array
@@ -42,13 +42,12 @@ class Surfaces:
 
 
 class Surface(NamedTuple):
-    """How rays meet a type of geom.
+    """Intersection functions of a geom type.
 
     Attributes:
-      nearest: of the surfaces, rays, and limits `[geoms, rays, *W]` up to which they count: how far
-        each goes, NEVER if it meets nothing up to there, and a number for the part that it meets.
-      hit: of the surfaces, rays, and the distance and part found: the same distance and the normal,
-        differentiable.
+      nearest: `(surfaces, rays, limits [geoms, rays, *W])` -> distance up to the limit, else NEVER,
+        and the id of the part that is hit.
+      hit: `(surfaces, rays, distance, part)` -> the same distance and the normal, differentiable.
     """
 
     nearest: Callable[[Surfaces, Local, Array], tuple[Array, Array]]
@@ -56,10 +55,11 @@ class Surface(NamedTuple):
 
 
 def surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
-    """What rays that may meet some geoms need of a model in the form of the physics."""
+    """Build the tables for rays that may hit some geoms, from a model in the physics layout."""
     s = m.structure
     types = set(s.geom_type[geoms].tolist())
     has_mesh, has_field = GeomType.MESH in types, GeomType.HFIELD in types
+    # Signed distances of `sdf` geoms; all others are NONE.
     kinds = [_kind(s, g) if g in geoms else NONE for g in range(s.ngeom)]
 
     def data(type_: GeomType) -> jax.Array:
@@ -76,7 +76,7 @@ def surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
 
 
 def seen(s: Structure) -> np.ndarray:
-    """Geoms that rays can meet: all but meshes without faces."""
+    """Return geoms that rays can hit: all except meshes without faces."""
     mesh = np.where(s.geom_type == GeomType.MESH, s.geom_dataid, -1)
     return np.flatnonzero((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0))
 
@@ -84,19 +84,20 @@ def seen(s: Structure) -> np.ndarray:
 def geoms_seen(
     s: Structure, geomgroup: tuple[bool, ...] | None = None, flg_static: bool = True
 ) -> np.ndarray:
-    """Geoms that rays can meet, of some groups, with those that are fixed to the world or without.
+    """Return geoms that rays can hit, in some groups, with or without static ones.
 
-    A group beyond the last counts as that.
+    A group beyond the last counts as the last.
     """
     ids = seen(s)
     if geomgroup is not None:
+        # Groups outside the range count as the nearest.
         group = np.clip(s.geom_group, 0, GROUPS - 1)
         ids = ids[np.array(geomgroup)[group[ids]]]
     return ids if flg_static else ids[s.body_weldid[s.geom_bodyid[ids]] != 0]
 
 
 def unknown(s: Structure) -> np.ndarray:
-    """Geoms whose signed distance is not known: rays cannot be asked about them."""
+    """Return geoms with an unknown signed distance, which do not support rays."""
     fields = np.flatnonzero(s.geom_type == GeomType.SDF)
     return np.array([g for g in fields if kind_of(s, g) == NONE], int)
 
@@ -106,13 +107,13 @@ def _kind(s: Structure, geom: int) -> str:
 
 
 def _corners(s: Structure) -> np.ndarray:
-    """Vertices of the faces of all meshes, `[3, nmeshface]`."""
+    """Return the vertices of the faces of all meshes, `[3, nmeshface]`."""
     start = np.repeat(s.mesh_vertadr, s.mesh_facenum)
     return (np.asarray(s.mesh_face).reshape(-1, 3) + start[:, None]).T.astype(np.int32)
 
 
 def _simple(function: Callable[[Local], Hit]) -> Surface:
-    """A surface without parts, whose formula is differentiable as it stands."""
+    """Return a surface without parts, whose formula is itself differentiable."""
 
     def nearest(_: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
         dist = jnp.broadcast_to(function(ray).dist, limit.shape)

@@ -1,11 +1,11 @@
-"""Trees of boxes around the faces of meshes, for the walk of rays through them.
+"""Bounding volume hierarchies (boxes) over the faces of meshes, for ray traversal.
 
-MuJoCo's order of the faces (`mesh_faceorder`) comes of halving a mesh again and again, so that the
-same halves are a binary tree, whose leaves are the faces. What belongs to what follows from the
-number of faces alone and is constant; the boxes are made of the vertices, which may change.
+MuJoCo's order of the faces (`mesh_faceorder`) results from repeated bisection of a mesh; the same
+bisections define a binary tree whose leaves are the faces. The topology follows from the number of
+faces and is constant; the boxes are computed from the vertices, which may change.
 
-A ray goes through a tree without a stack: each node knows the node that follows where the ray meets
-its box, and the one that follows where it does not.
+Traversal is stackless: each node stores the node that follows if its box is hit (`into`), and the
+one that follows if it is missed (`past`).
 """
 
 from collections.abc import Callable
@@ -22,21 +22,21 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 
-END = -1  # after the last node of a tree
+END = -1  # successor of the last node of a tree
 CORNERS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The trees of the meshes that geoms have. Nodes of equal height stand together, leaves first.
+    """Trees of the meshes that geoms use. Nodes of equal height are consecutive, leaves first.
 
     Attributes:
-      pairs: of each height above, how many nodes it has: each holds two that follow each other
-        among the first of the height below.
-      root: first node of the tree of each mesh, END for a mesh that has none, `[nmesh]`.
-      into, past: nodes that follow where a box is met and where it is not, `[nodes]`.
-      face: of each leaf, among those of all meshes, `[leaves]`. There are as many leaves as a power
-        of two: some have the face of the one before.
+      pairs: number of nodes at each height above the leaves; each has two consecutive children
+        among the first nodes of the height below.
+      root: root node of each mesh, END for a mesh without a tree, `[nmesh]`.
+      into, past: successors where a box is hit and where it is missed, `[nodes]`.
+      face: face of each leaf, among those of all meshes, `[leaves]`. The number of leaves is a
+        power of two per tree: some repeat the face before.
       corner: vertices of the faces among those of all meshes, `[CORNERS, leaves]`.
     """
 
@@ -50,12 +50,12 @@ class Plan:
 
 @node()
 class Trees:
-    """The same with boxes.
+    """Trees with bounding boxes.
 
     Attributes:
       root, into, past: as in Plan, `[nmesh]` and `[nodes]`.
       low, high: corners of the boxes in the frames of the meshes, `[nodes, *W]`.
-      face, corner: as in Plan; of corners one array for each.
+      face, corner: as in Plan; one array per corner.
       vertex: positions of all vertices, `[nmeshvert, *W]`.
     """
 
@@ -70,12 +70,12 @@ class Trees:
 
 
 def trees(m: Model) -> Trees:
-    """The trees of the meshes of a model, which is in the form of the physics."""
+    """Build the trees of the meshes of a model, which is in the layout of the physics."""
     return grown(tree_plan(m.structure), m.mesh_vert)
 
 
 def grown(plan: Plan, vertex: Vec) -> Trees:
-    """Trees with boxes around the faces as they are with some vertices, `[nvert, *W]`."""
+    """Build trees with boxes around the faces for given vertices, `[nvert, *W]`."""
 
     def table(x: np.ndarray) -> jax.Array:
         return jnp.asarray(x, jnp.int32)
@@ -95,11 +95,13 @@ def grown(plan: Plan, vertex: Vec) -> Trees:
 
 
 def _boxes(vertex: Vec, corner: tuple[Array, ...], pairs: tuple[int, ...]) -> tuple[Vec, Vec]:
-    """Corners of the boxes of all nodes."""
+    """Compute the corners of the boxes of all nodes, bottom up."""
+    # Corners of all leaf triangles.
     a, b, c = (vertex.map(lambda x: x.at[k].get(mode="promise_in_bounds")) for k in corner)  # noqa: B023
 
     def extremes(choose: Callable) -> Vec:
         here = jax.tree.map(choose, jax.tree.map(choose, a, b), c)
+        # Combine pairs of boxes, height by height.
         heights = [here]
         for number in pairs:
             below = here[: 2 * number]
@@ -112,34 +114,38 @@ def _boxes(vertex: Vec, corner: tuple[Array, ...], pairs: tuple[int, ...]) -> tu
 
 @derived
 def tree_plan(s: Structure) -> Plan:
-    """The trees of the meshes of a model."""
+    """Build the topology of the trees of the meshes of a model."""
+    # Meshes in use, with faces.
     meshes = np.unique(s.geom_dataid[s.geom_type == GeomType.MESH])
     meshes = meshes[s.mesh_facenum[meshes] > 0]
     orders = []
     for mesh in meshes:
         own = slice(s.mesh_faceadr[mesh], s.mesh_faceadr[mesh] + s.mesh_facenum[mesh])
         orders.append(s.mesh_faceadr[mesh] + np.asarray(s.mesh_faceorder)[own])
+    # Vertex numbers among those of all meshes.
     owner = np.repeat(np.arange(s.nmesh), s.mesh_facenum)
     corner = np.asarray(s.mesh_face).reshape(-1, CORNERS) + s.mesh_vertadr[owner][:, None]
     return forest(s.nmesh, meshes, orders, corner)
 
 
 def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np.ndarray) -> Plan:
-    """Trees that halve lists of faces again and again.
+    """Build trees by repeated bisection of face lists.
 
     Args:
-      number: of all meshes.
-      meshes: those that have a tree.
-      orders: faces of each of these, neighbours beside each other.
+      number: number of all meshes.
+      meshes: meshes that have a tree.
+      orders: faces of each of these, neighbors consecutive.
       corner: vertices of all faces, `[nface, CORNERS]`.
     """
     count = np.array([len(order) for order in orders], int)
+    # Height of each binary tree: leaves are a power of two.
     height = np.ceil(np.log2(count)).astype(int)
-    high = np.argsort(-height, kind="stable")  # those that go on above stand first
+    high = np.argsort(-height, kind="stable")  # tallest trees first
     meshes, count, height = meshes[high], count[high], height[high]
     orders = [orders[k] for k in high]
 
-    first: list[np.ndarray] = []  # node of each mesh at each height
+    # Number the nodes by height, leaves first.
+    first: list[np.ndarray] = []  # first node of each mesh at each height
     pairs, nodes = [], 0
     for h in range(int(height.max(initial=0)) + 1):
         here = np.where(height >= h, 1 << np.maximum(height - h, 0), 0)
@@ -147,6 +153,7 @@ def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np
         pairs.append(int(here.sum()))
         nodes += pairs[-1]
 
+    # Successors: a node's children, then the sibling, then the parent's successor.
     into, past = np.full(nodes, END), np.full(nodes, END)
     faces = []
     for k in range(len(meshes)):
@@ -154,6 +161,7 @@ def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np
             above = first[h + 1][k] + np.arange(1 << (height[k] - h - 1))
             left = first[h][k] + 2 * np.arange(len(above))
             into[above], past[left], past[left + 1] = left, left + 1, past[above]
+        # A leaf has the same successor either way.
         leaf = first[0][k] + np.arange(1 << height[k])
         into[leaf] = past[leaf]
         faces.append(orders[k][_places(int(count[k]), int(height[k]))])
@@ -164,10 +172,11 @@ def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np
 
 
 def _places(count: int, height: int) -> np.ndarray:
-    """Places in the order of a mesh of the faces that leaves have, `[2^height]`.
+    """Return the faces of the leaves, as indices in the order of a mesh, `[2^height]`.
 
-    Of an odd number the first half has one more, as in the order.
+    The first half of an odd number has one more, as in MuJoCo's order.
     """
+    # Halve the list as often as the tree is high.
     number = np.array([count])
     for _ in range(height):
         number = np.stack([number - number // 2, number // 2], axis=1).ravel()

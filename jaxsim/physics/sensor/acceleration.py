@@ -1,6 +1,7 @@
 """Sensors of acceleration and force; MuJoCo's documentation, XML reference: sensor.
 
-Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
+Each function returns the outputs of a group of sensors, one array per entry of
+`SensorGroup.places`.
 """
 
 from collections.abc import Callable
@@ -24,13 +25,14 @@ def _accelerometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Arr
 
 
 def _force(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
-    """Force of the parent on the site's body, in the frame of the site."""
+    """Return the force of the parent on the site's body, in the site's frame."""
     force = take(d.cfrc_int, m.site_bodyid[g.objid]).lin
     return (take(d.site_xmat, g.objid).T @ force).parts
 
 
 def _torque(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
-    """Torque of the parent on the site's body about the site, in its frame."""
+    """Return the torque of the parent on the site's body about the site, in the site's frame."""
+    # Wrench about the subtree's center of mass, transported to the site.
     body = m.site_bodyid[g.objid]
     wrench = take(d.cfrc_int, body)
     arm = take(d.site_xpos, g.objid) - take(d.subtree_com, m.body_rootid[body])
@@ -38,7 +40,8 @@ def _torque(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
 
 
 def _tendonactfrc(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    """Sum of the forces of the actuators on a tendon."""
+    """Return the sum of the actuator forces on a tendon."""
+    # Which actuators act on each of the tendons.
     on_tendon = m.actuator_trntype == TrnType.TENDON
     mine = (m.actuator_trnid[:, 0] == g.objid[:, None]) & on_tendon
     return (weighted_sum(1.0 * mine, take(d.actuator_force, m.actuator_outadr)),)
@@ -62,7 +65,7 @@ ACCELERATION = {
     SensorType.FRAMELINACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).lin.parts,
     SensorType.FRAMEANGACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).rot.parts,
 }
-# what must be known before these sensors can be read
+# Sensor types that need body accelerations, or forces between bodies.
 NEED_ACCELERATION = (
     SensorType.ACCELEROMETER,
     SensorType.FORCE,

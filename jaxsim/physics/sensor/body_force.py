@@ -1,4 +1,4 @@
-"""Body accelerations and the forces between bodies, once the acceleration is known."""
+"""Body accelerations and the forces between bodies: the sums of `mj_rnePostConstraint`."""
 
 import jax.numpy as jnp
 
@@ -19,7 +19,7 @@ from jaxsim.physics.tendon.force import tendon_wrench
 
 @stage(reads="qvel cdof cdof_dot qacc ", writes="cacc")
 def body_acceleration(m: Model, d: Data) -> Data:
-    """Spatial accelerations about the centers of mass of the trees.
+    """Compute spatial accelerations of bodies about the centers of mass of their trees.
 
     cacc[b] = -gravity + sum(cdof_dot[i] qvel[i] + cdof[i] qacc[i]),   i moves b
     """
@@ -37,19 +37,21 @@ def body_acceleration(m: Model, d: Data) -> Data:
     writes="cfrc_int cfrc_ext",
 )
 def body_forces(m: Model, d: Data) -> Data:
-    """Wrenches on bodies, torque first, about the centers of mass of the trees.
+    """Compute wrenches on bodies, torque first, about the centers of mass of the trees.
 
         cfrc_ext[b] = applied wrench + wrenches of contacts, connects, welds and spatial tendons
         cfrc_int[b] = sum(I[c] a[c] + v[c] x* (I[c] v[c]) - cfrc_ext[c]),   c in the subtree of b
 
-    `cfrc_int` is what the parent exerts on the body through its joints. Needs `cacc`.
+    `cfrc_int` is the wrench of the parent on the body through its joints. Requires `cacc`.
     """
     external = _external(m, d)
+    # Net wrench of the inertial forces minus the external wrench, summed over each subtree.
     net = body_force(d, d.cacc) - external
     return d.replace(cfrc_ext=external, cfrc_int=subtree_sums(m, net))
 
 
 def _external(m: Model, d: Data) -> Spatial:
+    # Wrenches about the origin of the world: applied, contacts, equalities, tendons.
     x = d.xfrc_applied
     force, torque = Vec(*(x[:, k] for k in range(3))), Vec(*(x[:, k + 3] for k in range(3)))
     wrench = Spatial.of(torque + d.xipos.cross(force), force)
@@ -62,7 +64,7 @@ def _external(m: Model, d: Data) -> Spatial:
     strung = tendon_wrench(m, d)
     if strung is not None:
         wrench = wrench + strung
-    # from the origin of the world to the centers of mass of the trees; nothing moves the world
+    # Move from the world origin to the centers of mass of the trees; the world has no wrench.
     origin = take(d.subtree_com, m.body_rootid)
     wrench = Spatial.of(wrench.rot - origin.cross(wrench.lin), wrench.lin)
     return wrench.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))

@@ -1,8 +1,8 @@
-"""Contact sensors: a fixed number of the contacts that match, and what they report.
+"""Contact sensors: a fixed number of matching contacts, and their reported fields.
 
-MuJoCo's documentation, XML reference: sensor/contact. Contacts are matched by what they are
-between, reduced to the sensor's slots, and their fields extracted into the slots. All sensors with
-the same number of slots are computed together (see contact_plan.py).
+MuJoCo's documentation, XML reference: sensor/contact. Contacts are matched by the objects they are
+between, reduced to the sensor's slots, and their fields are extracted. All sensors with the same
+number of slots are computed together (contact_plan.py).
 """
 
 from collections.abc import Callable
@@ -42,15 +42,15 @@ class _Contacts(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """Which contacts each sensor sees, `[n, ncontact, *W]`."""
+    """Matching of contacts and sensors, `[n, ncontact, *W]`."""
 
     matches: jax.Array
-    sign: jax.Array  # -1 for a contact that is seen reversed
-    total: jax.Array  # how many, `[n, *W]`
+    sign: jax.Array  # -1 for a contact in reverse order
+    total: jax.Array  # number of matches, `[n, *W]`
 
 
 class _Slots(NamedTuple):
-    """What sensors report of one contact each, `[n, *W]`, in the order of ConDataField."""
+    """Reported fields of one contact per sensor, `[n, *W]`, in the order of ConDataField."""
 
     found: jax.Array
     force: Vec
@@ -64,10 +64,11 @@ class _Slots(NamedTuple):
 
 
 def contact_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    """Outputs of all contact sensors, one sensor after another, as one array."""
+    """Compute the outputs of all contact sensors, concatenated in one array."""
     rows = output_rows(m)
     if contacts_of(m, d) is None:
         return (jnp.zeros((len(rows), *d.qpos.shape[1:]), d.qpos.dtype),)
+    # Evaluate each plan and select the numbers of every sensor.
     contacts = _contacts(d)
     numbers = [number for plan in contact_plans(m) for number in _numbers(m, d, contacts, plan)]
     return (take(join(numbers), rows),)
@@ -76,6 +77,7 @@ def contact_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
 def _contacts(d: Data) -> _Contacts:
     c = d.found.contacts
     zero = jnp.zeros_like(c.dist)
+    # Force components that the contact model does not have are zero.
     force = net_contact_force(d) or []
     parts = [*force, *[zero] * (6 - len(force))]
     return _Contacts(
@@ -91,23 +93,26 @@ def _contacts(d: Data) -> _Contacts:
 
 
 def _numbers(m: Model, d: Data, c: _Contacts, plan: Plan) -> list:
-    """All numbers of the slots of a plan, `[slots * n, *W]` each."""
+    """Compute all fields of the slots of a plan, `[slots * n, *W]` each."""
     match = _match(m, d, c, plan)
     if not plan.net:
         return jax.tree.leaves(_chosen(m, d, c, match, plan))
+    # With reduction "netforce" only the first slot is filled; pad the others with zeros.
     empty = ((0, (plan.count - 1) * len(plan)), *((0, 0),) * (c.dist.ndim - 1))
     return [jnp.pad(a, empty) for a in jax.tree.leaves(_net(c, match))]
 
 
-# matching
+# Matching.
 
 
 def _match(m: Model, d: Data, c: _Contacts, plan: Plan) -> _Match:
-    """The normal is to point from what matches the first criterion to what matches the second."""
+    """Match contacts; the normal points from the first criterion's object to the second's."""
     first, second = plan.ends
+    # A contact matches in either order of its two ends.
     forward = _is_on(c, first, 0) & _is_on(c, second, 1)
     backward = _is_on(c, first, 1) & _is_on(c, second, 0)
     matches = (forward | backward) & c.exists[None]
+    # Additional criterion: the contact point is inside the site.
     if (first.site >= 0).any():
         matches = matches & _in_site(m, d, c, first.site)
     sign = jnp.where(forward, 1.0, -1.0).astype(c.dist.dtype)
@@ -115,21 +120,23 @@ def _match(m: Model, d: Data, c: _Contacts, plan: Plan) -> _Match:
 
 
 def _is_on(c: _Contacts, want: Criterion, end: int) -> Array:
-    """Whether one end of each contact, 0 or 1, meets a criterion, `[n, ncontact, *W]` bool."""
+    """Return where one end (0 or 1) of each contact meets a criterion, `[n, ncontact, *W]` bool."""
     geom, body = c.geom[end][None], c.body[end][None]
 
     def each(table: np.ndarray) -> np.ndarray:
         return column(table.astype(geom.dtype)[:, None], geom[0])
 
+    # Compare geom or body ids with the criterion's range.
     ids = jnp.where(each(want.of_geom) > 0, geom, body)
     return (ids >= each(want.first)) & (ids <= each(want.last))
 
 
 def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
-    """Whether contact points are inside the volumes of sites; without one they are."""
+    """Return where contact points are inside the volumes of sites; True without a site."""
 
     def at(i: np.ndarray, kind: GeomType) -> Array:
         one = site[i]
+        # Contact points in the frame of each site.
         R, place = take(d.site_xmat, one), take(d.site_xpos, one)
         pairs = zip(c.pos.parts, place.parts, strict=True)
         offset = Vec(*(p[None] - x[:, None] for p, x in pairs))
@@ -139,21 +146,23 @@ def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
     def at_all(i: np.ndarray) -> Array:
         return jnp.ones((len(i), *c.dist.shape), bool)
 
+    # Group the sites by type; -1 means "no site criterion".
     table: dict[int, Callable] = {kind: lambda i, kind=kind: at(i, kind) for kind in VOLUMES}
     table[ANYWHERE] = at_all
     return by_kind(np.where(site < 0, ANYWHERE, m.site_type[site]), table, d.qpos)
 
 
-ANYWHERE = -1  # no type of site
+ANYWHERE = -1  # key for no site
 
 
-# reduction
+# Reduction.
 
 
 def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slots:
-    """The first contacts by the reduction's order, one slot each."""
+    """Select the first contacts in the order of the reduction, one per slot."""
     shape = match.matches.shape
     order = np.arange(shape[1]).reshape(1, shape[1], *(1,) * (len(shape) - 2))
+    # Sort keys of each reduction: contact order, distance, negative squared force.
     keys = {
         Reduce.NONE: jnp.asarray(order[0], c.dist.dtype),
         Reduce.MINDIST: c.dist,
@@ -163,17 +172,22 @@ def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slot
         kind: lambda i, key=key: jnp.broadcast_to(key[None], (len(i), *c.dist.shape))
         for kind, key in keys.items()
     }
+    # The choice has no derivative.
     key = lax.stop_gradient(by_kind(plan.reduce, table, c.dist))
 
+    # Selection sort: repeatedly take the contact with the smallest key.
     def next_one(free, _):
+        # Select the free contact with the smallest key and remove it from the candidates.
         index = jnp.argmin(jnp.where(free, key, jnp.inf), axis=1)
         picked = order == index[:, None]
         sign = jnp.sum(jnp.where(picked, match.sign, 0), axis=1)
         slot = index.astype(jnp.int32), free.any(axis=1).astype(sign.dtype), sign
         return free & ~picked, slot
 
+    # One iteration per slot.
     _, slots = lax.scan(next_one, match.matches, length=plan.count)
     index, there, sign = (a.reshape(-1, *a.shape[2:]) for a in slots)
+    # `found` is the number of matches in every occupied slot, else zero.
     found = jnp.concatenate([match.total] * plan.count) * there
     return _slots(m, d, c, index, found, there, sign)
 
@@ -181,7 +195,7 @@ def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slot
 def _slots(
     m: Model, d: Data, c: _Contacts, index: Array, found: Array, there: Array, sign: Array
 ) -> _Slots:
-    """What contacts report. Reversed, the frame keeps its second tangent."""
+    """Gather the fields of contacts; reversed, the frame keeps its second tangent."""
 
     def at(x):
         return jax.tree.map(lambda a: pick(a, index), x)
@@ -189,10 +203,12 @@ def _slots(
     def reversed_frame(v: Vec) -> Vec:
         return Vec(v.x * there, v.y * there, v.z * there * sign)
 
+    # Gather frames and points of the chosen contacts, and the relative velocity there.
     frame, pos = at(c.frame), at(c.pos)
     first, second = (chosen_velocity(m, d, at(body), pos) for body in c.body)
     apart = second - first
     normal, tangent, _ = frame.rows
+    # Empty slots are multiplied by zero; reversed contacts flip the sign.
     return _Slots(
         found,
         reversed_frame(at(c.force)),
@@ -207,18 +223,21 @@ def _slots(
 
 
 def _net(c: _Contacts, match: _Match) -> _Slots:
-    """All matching contacts as one, at their centroid weighted by force, in the world's frame."""
+    """Sum all matching contacts at their force-weighted centroid, in the world frame."""
 
     def whole(x):
         return jax.tree.map(lambda a: jnp.sum(a, axis=1), x)
 
     frame, pos = c.frame, c.pos.map(lambda a: a[None])
+    # Sign of the force as the sensor sees it; zero for contacts that do not match.
     turned = jnp.where(match.matches, match.sign, 0)
     force = (frame.T @ c.force).map(lambda a: a[None]).scale(turned)
     torque = (frame.T @ c.torque).map(lambda a: a[None]).scale(turned)
+    # Centroid of the matching contacts, weighted by force.
     weight = jnp.where(match.matches, c.force.norm()[None], 0)
     heavy = whole(weight)
     center = whole(pos.scale(weight)).scale(1 / jnp.where(heavy > 0, heavy, 1.0))
+    # Total wrench about the centroid.
     arm = pos - center.map(lambda a: a[:, None])
     one = (match.total > 0).astype(match.total.dtype)
     zero = jnp.zeros_like(one)

@@ -1,7 +1,7 @@
-"""What contact sensors ask for, as tables: criteria, slots, and where each number comes from.
+"""Static plan of contact sensors: criteria, slots, and addresses of their outputs.
 
 Sensors differ in what they match, how they reduce and which fields they report. The tables hold
-these as constants of each sensor, so that all of them are computed together, whatever their number.
+these as constants per sensor, so that all sensors are computed together.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from jaxsim.physics.topology import descendants
 
 @dataclass(frozen=True, eq=False)
 class Criterion:
-    """What one end of a contact has to be for each sensor, `[n]` each.
+    """Criterion for one end of a contact, for each sensor, `[n]` each.
 
     Attributes:
-      of_geom: the limits are those of the geom's id, else of the body's.
-      first, last: least and largest id; a subtree's bodies have consecutive ids.
-      site: site in whose volume the contact is to be; -1: anywhere.
+      of_geom: True: the limits apply to the geom's id, else to the body's.
+      first, last: smallest and largest id; the bodies of a subtree have consecutive ids.
+      site: site whose volume must contain the contact; -1: anywhere.
     """
 
     of_geom: np.ndarray
@@ -31,14 +31,14 @@ class Criterion:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Sensors with the same number of slots that are reduced in the same way.
+    """Sensors with the same number of slots and the same kind of reduction.
 
     Attributes:
-      net: all matching contacts are added in the first slot; else the first by `reduce` get one
+      net: all matching contacts are summed in the first slot; else the first by `reduce` get one
         slot each.
       count: number of slots.
       ends: criteria of both ends.
-      reduce: how the contacts are ordered, `[n]`.
+      reduce: order of the contacts, `[n]`.
     """
 
     net: bool
@@ -51,24 +51,25 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """How many numbers there are: all numbers of a slot for all sensors, slot by slot."""
+        """Return the number of rows: all fields of a slot for all sensors, slot by slot."""
         return sum(f.width for f in ConDataField) * self.count * len(self)
 
     def row(self, item: int, slot: int, number: int) -> int:
-        """Place of a number of a slot of a sensor."""
+        """Return the row of a field's number in a slot of a sensor."""
         return (number * self.count + slot) * len(self) + item
 
 
 @derived
 def contact_plans(s: Structure) -> list[Plan]:
-    """The contact sensors of a model, in as few plans as there are numbers of slots."""
+    """Return the contact sensors of a model, one plan per number of slots."""
     return [_plan(s, ids) for ids in _grouped(s)]
 
 
 @derived
 def output_rows(s: Structure) -> np.ndarray:
-    """Place among the numbers of all plans, one after another, of each number of the sensors."""
+    """Return the row of each output among those of all plans, concatenated."""
     place: dict[int, list[int]] = {}
+    # Record where the numbers of each sensor are among those of all plans.
     start = 0
     for ids, plan in zip(_grouped(s), contact_plans(s), strict=True):
         for item, sensor in enumerate(ids):
@@ -80,9 +81,10 @@ def output_rows(s: Structure) -> np.ndarray:
 
 
 def _grouped(s: Structure) -> list[np.ndarray]:
-    """Ids of the contact sensors of each plan."""
+    """Return the ids of the contact sensors of each plan."""
     ids = np.flatnonzero(s.sensor_type == SensorType.CONTACT)
     _, reduce, count = s.sensor_intprm[ids, :3].T
+    # Sensors with net force are a group of their own, marked by a negative count.
     kind = np.where(reduce == Reduce.NETFORCE, -count, count)
     return [ids[kind == k] for k in np.unique(kind)]
 
@@ -99,8 +101,9 @@ def _plan(s: Structure, ids: np.ndarray) -> Plan:
 
 
 def _criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:
-    """Criteria on objects; an object of no kind, or a site, leaves the ids free."""
+    """Build criteria on objects; an unspecified object, or a site, matches all ids."""
     of_geom, tree = kind == ObjType.GEOM, kind == ObjType.XBODY
+    # A subtree's bodies have consecutive ids, starting at its root.
     given = of_geom | tree | (kind == ObjType.BODY)
     size = descendants(s).sum(1).astype(int)[np.where(tree, ids, 0)]
     last = np.where(tree, ids + size - 1, ids)
@@ -110,6 +113,7 @@ def _criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:
 
 
 def _numbers(fields: int) -> list[int]:
-    """Which of the numbers of a slot the fields of a sensor are."""
+    """Return the numbers of a slot that the selected fields report."""
+    # Offset of every field within a slot.
     start = np.cumsum([0, *(f.width for f in ConDataField)])
     return [int(start[f]) + k for f in ConDataField if fields & 1 << f for k in range(f.width)]

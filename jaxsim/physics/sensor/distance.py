@@ -1,7 +1,7 @@
-"""Sensors of the smallest distance between geoms or bodies: distance, normal, fromto.
+"""Distance sensors between geoms or bodies: distance, normal, fromto.
 
-MuJoCo's documentation, XML reference: collision sensors. All of them together are one search for
-all pairs of geoms that some sensor asks about, whatever their number.
+MuJoCo's documentation, XML reference: collision sensors. All sensors share one query for all pairs
+of geoms that some sensor needs.
 """
 
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What the sensors of distances of a model ask for.
+    """Static plan of the distance sensors of a model.
 
     Attributes:
-      geom1, geom2: pairs of geoms, each once, or with a height field once a sensor, `[npair]`.
-      pair: pairs of each sensor in MuJoCo's order, filled up with npair, which is none, `[n, k]`.
-      sensor: which sensors ask for each pair, by place; the first is repeated, `[npair, k]`.
-      rows: of each output its place among distances, normals and segments, number by number.
+      geom1, geom2: distinct pairs of geoms, or with a height field one per sensor, `[npair]`.
+      pair: pairs of each sensor in MuJoCo's order, padded with npair, `[n, k]`.
+      sensor: indices of the sensors that need each pair, padded with the first, `[npair, k]`.
+      rows: index of each output among distances, normals and segments, number by number.
     """
 
     geom1: np.ndarray
@@ -48,34 +48,39 @@ class Plan:
 
 
 def distance_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    """Outputs of all these sensors, one after another, as one array.
+    """Compute the outputs of all distance sensors, concatenated in one array.
 
-    Beyond its cutoff a sensor gives the cutoff, or zeros. Inside each other the normal, which goes
-    from the first point to the second, is the reverse of the way the second geom is pushed.
+    Beyond its cutoff a sensor returns the cutoff, or zeros. In penetration the normal, from the
+    first point to the second, is opposite to the direction in which the second geom is pushed.
     """
     plan = _plan(m)
+    # The nearest pair per sensor, and whether it is within the sensor's cutoff.
     touch, cutoff = _nearest(m, d, plan), take(m.sensor_cutoff, g.ids)
     near = touch.dist < cutoff
     one, other = segment(touch)
+    # The normal changes sign where the geoms overlap.
     normal = touch.normal.scale(jnp.sign(touch.dist))
     points = [jnp.where(near, x, 0) for v in (normal, one, other) for x in v.parts]
     return (take(join([jnp.where(near, touch.dist, cutoff), *points]), plan.rows),)
 
 
 def distance_lack(m: Model, i: int) -> str | None:
-    """What a sensor asks that is not supported."""
+    """Return the unsupported pair of geom types of a sensor, or None."""
     lacks = (lack(m, *pair) for pair in _pairs_of(m.structure, i))
     return next(filter(None, lacks), None)
 
 
 def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
-    """The nearest pair of each sensor, `[n, *W]`."""
+    """Return the nearest pair of each sensor, `[n, *W]`."""
     zero = jnp.zeros((1, *d.qpos.shape[1:]), d.qpos.dtype)
     none = Touch(zero + FAR, Vec(zero, zero, zero), Vec(zero, zero, zero))
+    # Append an entry for no pair, and take each sensor's minimum.
     every = concat([_of_pairs(m, d, plan), none]) if len(plan.geom1) else none
     number, most = plan.pair.shape
+    # Nearest pair of each sensor; the choice has no derivative.
     dist = lax.stop_gradient(take(every.dist, plan.pair.ravel()))
     least = jnp.argmin(dist.reshape(number, most, *dist.shape[1:]), axis=1).astype(jnp.int32)
+    # Look the chosen pair up in the flattened table.
     start = jnp.asarray(column(np.arange(number, dtype=np.int32) * most, least))
     table = jnp.asarray(column(plan.pair.ravel().astype(np.int32), least))
     chosen = pick(table, start + least)
@@ -83,10 +88,12 @@ def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
 
 
 def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
-    """All pairs `[npair, *W]`, each family of kinds by itself."""
+    """Compute all pairs `[npair, *W]`, one family of geom types at a time."""
     ids = np.flatnonzero(np.isin(m.sensor_type, DISTANCES))
+    # Search distance of each pair: the largest cutoff of the sensors that need it.
     reach = largest(take(m.sensor_cutoff, ids), plan.sensor)
     geoms = placed(m, d)
+    # Group the pairs by the collision family of their types.
     kinds = zip(m.geom_type[plan.geom1], m.geom_type[plan.geom2], strict=True)
     families = np.array([family(*pair) for pair in kinds])
     parts = [np.flatnonzero(families == k) for k in np.unique(families)]
@@ -96,13 +103,14 @@ def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
         meet = meetings(m.structure, zip(geom1.tolist(), geom2.tolist(), strict=True))
         a, b = take(geoms, geom1), take(geoms, geom2)
         found.append(separations(m, a, b, take(reach, part), meet))
+    # Restore the order of the pairs.
     return take(concat(found), np.argsort(np.concatenate(parts)))
 
 
 @derived
 def _plan(s: Structure) -> Plan:
     ids = np.flatnonzero(np.isin(s.sensor_type, DISTANCES))
-    # of height fields a sensor's cutoff decides which prisms count: these pairs are its own
+    # With a height field the cutoff decides which prisms are tested: one pair per sensor.
     fields = np.flatnonzero(s.geom_type == GeomType.HFIELD)
     asked = [
         [
@@ -112,13 +120,16 @@ def _plan(s: Structure) -> Plan:
         ]
         for k, i in enumerate(ids)
     ]
+    # Number the distinct pairs in order of first use.
     place = {pair: k for k, pair in enumerate(dict.fromkeys(p for pairs in asked for p in pairs))}
     none = len(place)
+    # Collect the sensors that use each pair.
     askers: list[list[int]] = [[] for _ in place]
     for k, pairs in enumerate(asked):
         for pair in pairs:
             askers[place[pair]].append(k)
     geoms = np.array(list(place), int).reshape(none, 3)
+    # Position of each output among distances, normals and segments.
     rows = [n * len(ids) + k for k, i in enumerate(ids) for n in NUMBERS[s.sensor_type[i]]]
     return Plan(
         geoms[:, 0],
@@ -129,7 +140,7 @@ def _plan(s: Structure) -> Plan:
     )
 
 
-# which of distance, normal and segment a sensor reports
+# Numbers among distance, normal and segment that a sensor reports.
 NUMBERS = {
     SensorType.GEOMDIST: range(1),
     SensorType.GEOMNORMAL: range(1, 4),
@@ -138,19 +149,19 @@ NUMBERS = {
 
 
 def _table(rows: list[list[int]], fill: int | None) -> np.ndarray:
-    """Lists of several lengths as rows, filled up with a number; None: with their first."""
+    """Pad lists to rows of equal length, with a number; None: with their first entry."""
     most = max(map(len, rows), default=0)
     filled = [row + [row[0] if fill is None else fill] * (most - len(row)) for row in rows]
     return np.array(filled, int).reshape(len(rows), most)
 
 
 def _pairs_of(s: Structure, i: int) -> list[tuple[int, int]]:
-    """Pairs of geoms that a sensor asks about."""
+    """Return the pairs of geoms of a sensor."""
     first = _geoms(s, s.sensor_objtype[i], s.sensor_objid[i])
     second = _geoms(s, s.sensor_reftype[i], s.sensor_refid[i])
     return [(a, b) for a in first for b in second]
 
 
 def _geoms(s: Structure, kind: int, index: int) -> list[int]:
-    """A geom, or the geoms of a body."""
+    """Return a geom, or the geoms of a body."""
     return [int(index)] if kind == ObjType.GEOM else np.flatnonzero(s.geom_bodyid == index).tolist()

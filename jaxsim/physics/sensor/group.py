@@ -1,4 +1,4 @@
-"""Sensors of a kind that are computed together."""
+"""Groups of sensors that are computed together."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from jaxsim.enums import ObjType, SensorType, Stage
 from jaxsim.model.structure import Structure, derived
 
 DISTANCES = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
-# types that are one group, whatever they are attached to; it has the first of its types
+# Types that form one group, on any objects; the group has the first of its types.
 TOGETHER = (
     (SensorType.CONTACT,),
     DISTANCES,
@@ -19,20 +19,22 @@ TOGETHER = (
 
 @dataclass(frozen=True, eq=False)
 class SensorGroup:
-    """Sensors of one type and size, on objects of one type, seen from frames of one type; or all
-    contact sensors, all of distances, all tactile ones, or all rangefinders, which have tables of
-    their own (contact_plan.py, distance.py, tactile_plan.py, rangefinder.py); or all user sensors
-    of a stage.
+    """Sensors that are computed together.
+
+    A group has one type and size, objects of one type and reference frames of one type. Exceptions
+    are: all contact sensors, all distance sensors, all tactile sensors, all rangefinders, which
+    have plans of their own (contact_plan.py, distance.py, tactile_plan.py, rangefinder.py); and all
+    user sensors of a stage.
 
     Attributes:
-      type: kind of the sensors.
+      type: type of the sensors.
       ids: the sensors, `[n]`.
-      objtype, objid: what they are attached to.
-      reftype, refid: the frame they are seen from; None and -1: the world.
-      stage: of the forward dynamics, in which they are computed.
-      plugin: the instance that serves them, or -1.
-      places: where in `sensordata` their outputs go: one array `[n]` for each number of a sensor;
-        for sensors with tables one, of all numbers of the first sensor, of the second, ...
+      objtype, objid: objects they are attached to.
+      reftype, refid: reference frame; None and -1: the world.
+      stage: stage of the forward dynamics in which they are computed.
+      plugin: plugin instance that computes them, or -1.
+      places: addresses of their outputs in `sensordata`: one array `[n]` per number of a sensor;
+        for sensors with a plan a single one, of all numbers of the first sensor, of the second, ...
     """
 
     type: SensorType
@@ -48,15 +50,17 @@ class SensorGroup:
 
 @derived
 def sensor_groups(s: Structure) -> list[SensorGroup]:
-    """All sensors, grouped."""
+    """Return all sensors, grouped."""
     if not s.nsensor:
         return []
+    # Sensors with an equal key are evaluated together.
     reftype = np.where(s.sensor_refid >= 0, s.sensor_reftype, -1)
     kind = s.sensor_type, s.sensor_objtype, reftype, s.sensor_needstage, s.sensor_plugin
     key = np.column_stack([*kind, s.sensor_dim, s.sensor_intprm])
+    # Some types are merged into one group each, independent of object and size.
     for kinds in TOGETHER:
         key[np.isin(s.sensor_type, kinds)] = [kinds[0], *np.zeros(key.shape[1] - 1, int)]
-    own = s.sensor_type == SensorType.USER  # one callback fills in all of a stage
+    own = s.sensor_type == SensorType.USER  # one callback call fills all user sensors of a stage
     key[own, 1:] = 0
     key[own, 3] = s.sensor_needstage[own]
     groups = []
@@ -81,11 +85,12 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
 
 def _places(s: Structure, kind: SensorType, ids: np.ndarray) -> tuple[np.ndarray, ...]:
     first, size = s.sensor_adr[ids], s.sensor_dim[ids]
+    # Table sensors: all numbers of the first sensor, then of the second, ...
     if kind == SensorType.USER or any(kind in kinds for kinds in TOGETHER):
         return (np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum()),)
     return tuple(first + k for k in range(size[0]))
 
 
 def has_sensor(s: Structure, *kinds: SensorType) -> bool:
-    """Whether a model has a sensor of some kinds."""
+    """Return True if a model has a sensor of some types."""
     return bool(np.isin(s.sensor_type, kinds).any())

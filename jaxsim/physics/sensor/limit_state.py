@@ -1,8 +1,8 @@
-"""How far joints and tendons are from their limits, for the sensors of limits.
+"""Distances to the limits of joints and tendons, for the limit sensors.
 
 A limit is active when its distance is below the margin; the sensors read the distance minus the
-margin and its rate of change, or zero while no limit is active. Where both sides are active, the
-lower one is read.
+margin and its rate of change, or zero while no limit is active. If both sides are active, the lower
+one is read.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class LimitState(NamedTuple):
 
 
 def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
-    """State of the limits of joints (slide, hinge, ball)."""
+    """Return the limit state of joints (slide, hinge, ball)."""
     margin = take(m.jnt_margin, joint)
     lower, upper = (take(m.jnt_range[:, k], joint) for k in range(2))
 
@@ -38,6 +38,7 @@ def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
         return _two_sided(value, rate, take(lower, i), take(upper, i), take(margin, i))
 
     def ball(i: np.ndarray) -> LimitState:
+        # Ball joint: rotation angle against the larger of the two limits.
         adr, dof = m.jnt_qposadr[joint[i]], m.jnt_dofadr[joint[i]]
         turn = Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize().rotation_vector()
         rate = turn.normalize().dot(Vec(*(take(d.qvel, dof + k) for k in range(3))))
@@ -45,13 +46,14 @@ def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
         return _one_sided(limit - turn.norm(), -rate, take(margin, i))
 
     kinds = {JointType.SLIDE: scalar, JointType.HINGE: scalar, JointType.BALL: ball}
+    # Unlimited joints and disabled limits read zero.
     off = DisableBit.LIMIT | DisableBit.CONSTRAINT
     limited = m.jnt_limited[joint].astype(bool) & (not m.opt.disableflags & off)
     return _by_kind(m.jnt_type[joint], kinds, limited, d.qpos)
 
 
 def tendon_limit(m: Model, d: Data, tendon: np.ndarray) -> LimitState:
-    """State of the limits of tendons."""
+    """Return the limit state of tendons."""
     off = DisableBit.LIMIT | DisableBit.CONSTRAINT
     limited = m.tendon_limited[tendon].astype(bool) & (not m.opt.disableflags & off)
 
@@ -75,6 +77,7 @@ def _by_kind(kind: np.ndarray, kinds: dict, limited: np.ndarray, like: Array) ->
 
 def _two_sided(value: Array, rate: Array, lower: Array, upper: Array, margin: Array) -> LimitState:
     low, high = _one_sided(value - lower, rate, margin), _one_sided(upper - value, -rate, margin)
+    # The lower limit takes precedence where both are active.
     below = value - lower < margin
     return LimitState(*(jnp.where(below, a, b) for a, b in zip(low, high, strict=True)))
 

@@ -1,4 +1,4 @@
-"""Sensors that a plugin computes."""
+"""Sensors computed by plugins."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,11 +16,12 @@ from jaxsim.physics.solver.constraint_force import net_contact_force
 
 
 def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
-    """Outputs of the sensors of one instance of a plugin.
+    """Compute the outputs of the sensors of one plugin instance.
 
-    The plugin sees `d.contact` even if the Data of the user does not carry it, and in the stage ACC
-    always with the forces. A program does not compute them for a plugin that does not ask.
+    The plugin receives `d.contact` even if the user's Data does not carry it, in the stage ACC
+    always with forces. The compiler removes them for a plugin that does not use them.
     """
+    # Objects and reference frames that the plugin instance serves.
     served = Attached(
         config(m.structure, g.plugin),
         g.ids,
@@ -36,13 +37,15 @@ def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
 
 
 def _with_contacts(m: Model, d: Data, at: Stage) -> Data:
-    """`d` with its list of contacts; after the solver, with their forces."""
+    """Return `d` with its list of contacts; after the solver, with their forces."""
     if d.found is None:
         return d
+    # Create a contact list for a Data without one.
     if d.contact is None:
         places = jnp.zeros((layout(m).capacity, *d.qpos.shape[1:]), d.qpos.dtype)
         d = d.replace(contact=Contact().converted({"dist": places}, native=True))
         d = d.replace(contact=listed(m, d, d.found))
+    # Contact forces exist after the solver only.
     force = net_contact_force(d) if at == Stage.ACC else None
     if force is None:
         return d

@@ -1,6 +1,7 @@
 """Sensors of the configuration; MuJoCo's documentation, XML reference: sensor.
 
-Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
+Each function returns the outputs of a group of sensors, one array per entry of
+`SensorGroup.places`.
 """
 
 from collections.abc import Callable
@@ -30,13 +31,15 @@ def _magnetometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Arra
 
 
 def _camprojection(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array]:
-    """Pixels of sites in the images of cameras, from the left and from the top.
+    """Return pixel coordinates of sites in camera images, from the left and from the top.
 
-    The principal point is in the middle of the image, wherever the lens has it. A site behind the
-    camera, or beside the image, is projected all the same.
+    As in MuJoCo the principal point is the image center. Sites behind the camera, or outside of the
+    image, are projected too.
     """
     of = lens(m, g.refid)
+    # Position of the site in the camera's frame.
     p = take(d.cam_xmat, g.refid).T @ (take(d.site_xpos, g.objid) - take(d.cam_xpos, g.refid))
+    # Keep the depth away from zero, with its sign.
     least = jnp.where(p.z < 0, -MINVAL, MINVAL)
     depth = jnp.where(jnp.abs(p.z) < MINVAL, least, p.z)
     return 0.5 * of.width - of.fx * p.x / depth, 0.5 * of.height + of.fy * p.y / depth
@@ -55,6 +58,7 @@ def _framepos(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     pos = object_pos(d, g.objtype, g.objid)
     if g.reftype is None:
         return pos.parts
+    # Relative to the reference frame.
     origin = object_pos(d, g.reftype, g.refid)
     return (object_mat(d, g.reftype, g.refid).T @ (pos - origin)).parts
 
@@ -77,7 +81,8 @@ def _frameaxis(k: int) -> Callable:
 
 
 def _insidesite(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    """1 where the object's origin is inside the volume of a site."""
+    """Return 1 where the object's origin is inside the volume of a site."""
+    # Offset of the object in the frame of the site.
     offset = object_pos(d, g.objtype, g.objid) - take(d.site_xpos, g.refid)
     p = take(d.site_xmat, g.refid).T @ offset
     table = {
@@ -88,12 +93,12 @@ def _insidesite(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
 
 
 def of_world(x: Array, g: SensorGroup) -> tuple[Array]:
-    """One number of the world, for each sensor of the group."""
+    """Return one value of the world, for each sensor of the group."""
     return (jnp.broadcast_to(x, (len(g.ids), *x.shape[1:])),)
 
 
 def of_outputs(m: Model, x: Array, g: SensorGroup) -> tuple[Array, ...]:
-    """Numbers `x` `[nout, *W]` of the outputs of actuators, of each sensor of the group."""
+    """Gather values `x` `[nout, *W]` of actuator outputs, for each sensor of the group."""
     first = m.actuator_outadr[g.objid]
     return tuple(take(x, first + k) for k in range(len(g.places)))
 

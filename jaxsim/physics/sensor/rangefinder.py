@@ -1,13 +1,13 @@
-"""Rangefinders: what rays from sites and from the pixels of cameras meet.
+"""Rangefinders: ray casts from sites and from the pixels of cameras.
 
-MuJoCo's documentation, XML reference: sensor/rangefinder. The ray of a site goes along its z axis.
-Those of a camera leave it through the middles of its pixels, row by row from the upper left one: of
-a perspective camera from one point, in the directions
+MuJoCo's documentation, XML reference: sensor/rangefinder. A site's ray is along its z axis. A
+camera's rays pass through its pixel centers, row by row from the upper left: for a perspective
+camera from one point, in the directions
 
     ((x - cx) / fx, -(y - cy) / fy, -1)
 
-with x and y in pixels; of an orthographic one from points in its plane, all along -z. None sees the
-geoms of the body that its site or camera is fixed to. All rays of all sensors are one search.
+with x and y in pixels; for an orthographic one from points in its plane, all along -z. Geoms of the
+sensor's own body are excluded. All rays of all sensors are one query (ray/cast.py).
 """
 
 from dataclasses import dataclass
@@ -33,15 +33,15 @@ from jaxsim.physics.sensor.group import SensorGroup
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The rays of the rangefinders of a model: first those of sites, then those of cameras.
+    """Rays of the rangefinders of a model: first those of sites, then those of cameras.
 
     Attributes:
-      site: of each ray that leaves a site, `[n]`.
-      cam: of each ray that leaves a camera, `[k]`.
-      x, y: its pixel, counted from the upper left one, `[k]`.
-      body: whose geoms a ray does not see, `[n + k]`.
-      fields: which numbers are reported by some sensor, of those of all fields, rising.
-      rows: of each output its place among these numbers of all rays, number by number.
+      site: site of each site ray, `[n]`.
+      cam: camera of each camera ray, `[k]`.
+      x, y: its pixel, from the upper left, `[k]`.
+      body: body whose geoms are excluded, `[n + k]`.
+      fields: numbers reported by some sensor, among those of all fields, ascending.
+      rows: index of each output among these numbers of all rays, number by number.
     """
 
     site: np.ndarray
@@ -54,26 +54,29 @@ class Plan:
 
 
 class _Beams(NamedTuple):
-    """Rays in the world: where they begin, and their directions, of unit length."""
+    """Rays in the world: origins, and unit directions."""
 
     pos: Vec
     way: Vec
 
 
 def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    """Outputs of all rangefinders, one after another, as one array."""
+    """Compute the outputs of all rangefinders, concatenated in one array."""
     plan = _plan(m.structure)
+    # Rays of all sensors, sites first.
     sites, cameras = _of_sites(d, plan), _of_cameras(m, d, plan)
     pos, way = concat([sites, cameras])
+    # A ray ignores the geoms of the body that its sensor is attached to.
     body = jnp.asarray(column(plan.body.astype(np.int32), pos))
     known = np.setdiff1d(geoms_seen(m.structure), unknown(m.structure))  # see `ray_lack`
     hits = cast(m, d, Rays(pos, way, (body,)), known)
     met, zero = hits.geom >= 0, jnp.zeros_like(hits.dist)
     point = pos + way.scale(hits.dist)
-    # how far in front of the plane of a camera; of a site, how far away
+    # Depth: distance from the camera plane; for sites the distance.
     number = len(plan.site)
     offset = point[number:] - take(d.cam_xpos, plan.cam)
     depth = join([hits.dist[:number], -offset.dot(take(d.cam_xmat, plan.cam).cols[2])])
+    # All numbers of all rays, grouped by field.
     numbers = {
         RayDataField.DIST: [hits.dist],
         RayDataField.DIR: [jnp.where(met, x, zero) for x in way.parts],
@@ -82,12 +85,13 @@ def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
         RayDataField.NORMAL: list(hits.normal.parts),
         RayDataField.DEPTH: [jnp.where(met, depth, -1)],
     }
+    # Select the fields in use, then the numbers of each sensor.
     every = [x for field in RayDataField for x in numbers[field]]
     return (take(join([every[k] for k in plan.fields]), plan.rows),)
 
 
 def ray_lack(m: Model, i: int) -> str | None:
-    """What the rays of a sensor might meet that is not supported."""
+    """Return the geom without a known distance that a sensor's rays might hit, or None."""
     of_camera = m.sensor_objtype[i] == ObjType.CAMERA
     body = (m.cam_bodyid if of_camera else m.site_bodyid)[m.sensor_objid[i]]
     geoms = unknown(m.structure)
@@ -102,14 +106,16 @@ def _of_sites(d: Data, plan: Plan) -> _Beams:
 def _of_cameras(m: Model, d: Data, plan: Plan) -> _Beams:
     cam, like = plan.cam, m.cam_fovy
     pos, turn, of = take(d.cam_xpos, cam), take(d.cam_xmat, cam), lens(m, cam)
+    # Pixel centers.
     x, y = (column(place + 0.5, like) for place in (plan.x, plan.y))
     flat = column(m.cam_projection[cam] == Projection.ORTHOGRAPHIC, like)
+    # Direction through the pixel: perspective, or along -z for an orthographic camera.
     zero = jnp.zeros_like(of.fx)
     fx, fy = (jnp.where(flat, 1, f) for f in (of.fx, of.fy))
     out = Vec((x - of.cx) / fx, -(y - of.cy) / fy, zero - 1)
     ahead = Vec(zero, zero, zero - 1)
     way = (turn @ select(flat, ahead, out)).normalize()
-    # of an orthographic camera the angle of view is the height of the image, and the width too [m]
+    # For an orthographic camera fovy is the height of the image plane, and its width [m].
     height = take(m.cam_fovy, cam)
     beside = Vec(
         jnp.where(flat, (x / of.width - 0.5) * height, 0),
@@ -121,24 +127,27 @@ def _of_cameras(m: Model, d: Data, plan: Plan) -> _Beams:
 
 @derived
 def _plan(s: Structure) -> Plan:
-    """Tables of a model with rangefinders."""
+    """Build the plan of a model with rangefinders."""
     ids = np.flatnonzero(s.sensor_type == SensorType.RANGEFINDER)
     on_site = s.sensor_objtype[ids] == ObjType.SITE
     site, cam = s.sensor_objid[ids[on_site]], s.sensor_objid[ids[~on_site]]
+    # Flatten the pixels of all cameras.
     pixels = s.cam_resolution[cam]
     count = pixels.prod(axis=1)
     owner = np.repeat(cam, count)
     place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     width = np.repeat(pixels[:, 0], count)
 
-    first = np.zeros(len(ids), int)  # ray of each sensor
+    first = np.zeros(len(ids), int)  # first ray of each sensor
     first[on_site] = np.arange(len(site))
     first[~on_site] = len(site) + np.cumsum(count) - count
     number = np.ones(len(ids), int)
     number[~on_site] = count
+    # Numbers that each sensor reports, and their union over the sensors.
     asked = [_numbers(int(bits)) for bits in s.sensor_intprm[ids, 0]]
     fields = np.unique(np.concatenate(asked))
     rays = len(site) + len(owner)
+    # Row of each output: (number, ray) in the table of all rays.
     rows = [
         rays * np.searchsorted(fields, of_one) + (f + np.arange(n))[:, None]
         for of_one, f, n in zip(asked, first, number, strict=True)
@@ -155,7 +164,8 @@ def _plan(s: Structure) -> Plan:
 
 
 def _numbers(bits: int) -> np.ndarray:
-    """Which numbers a sensor reports of a ray, among those of all fields."""
+    """Return the numbers that a sensor reports per ray, among those of all fields."""
+    # Offset of each field among the numbers of a ray.
     width = np.array([field.width for field in RayDataField])
     start = np.cumsum(width) - width
     reported = [f for f in RayDataField if bits >> f & 1]

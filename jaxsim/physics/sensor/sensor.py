@@ -1,7 +1,8 @@
-"""Sensors: `d.sensordata`, from the tables of the kinds of sensors.
+"""Sensors: `d.sensordata`, from the tables of the sensor types.
 
-MuJoCo's documentation, XML reference: sensor. Sensors of one kind are computed together, and all
-numbers of a stage are put in place at once.
+MuJoCo's documentation, XML reference: sensor; corresponds to `mj_sensorPos`, `mj_sensorVel` and
+`mj_sensorAcc`. Sensors of one group (group.py) are computed together, and all outputs of a stage
+are scattered to `sensordata` in one gather. Cutoffs, delays and sleeping sensors are applied here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +49,7 @@ BY_STAGE: Mapping[SensorType, Callable] = {
 
 
 def sensor(m: Model, d: Data) -> Data:
-    """All sensors, after the acceleration is known."""
+    """Compute all sensors, after the acceleration is known."""
     return _read(m, _prepare_acc(m, _prepare_vel(m, d)), *TABLES)
 
 
@@ -62,7 +63,7 @@ def sensor(m: Model, d: Data) -> Data:
     writes="sensordata readings",
 )
 def sensor_pos(m: Model, d: Data) -> Data:
-    """Sensors that need the configuration only."""
+    """Compute the sensors of the configuration; corresponds to `mj_sensorPos` in MuJoCo."""
     return _read(m, d, Stage.POS)
 
 
@@ -76,7 +77,7 @@ def sensor_pos(m: Model, d: Data) -> Data:
     writes="subtree_linvel subtree_angmom sensordata readings",
 )
 def sensor_vel(m: Model, d: Data) -> Data:
-    """Sensors that need the velocity."""
+    """Compute the sensors of the velocity; corresponds to `mj_sensorVel` in MuJoCo."""
     return _read(m, _prepare_vel(m, d), Stage.VEL)
 
 
@@ -92,13 +93,14 @@ def sensor_vel(m: Model, d: Data) -> Data:
     writes="cacc cfrc_int cfrc_ext sensordata readings",
 )
 def sensor_acc(m: Model, d: Data) -> Data:
-    """Sensors that need the acceleration."""
+    """Compute the sensors of the acceleration; corresponds to `mj_sensorAcc` in MuJoCo."""
     return _read(m, _prepare_acc(m, d), Stage.ACC)
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """Sensors that are not simulated, named."""
+    """Return the sensors that are not supported."""
     found = []
+    # Determine what each sensor lacks, by its type.
     for i, kind in enumerate(m.sensor_type):
         lack = None
         if kind == SensorType.PLUGIN:
@@ -115,14 +117,14 @@ def refusals(m: Model) -> list[Refusal]:
 
 
 def _prepare_vel(m: Model, d: Data) -> Data:
-    """Results that only some sensors need, or a `Data` that keeps them."""
+    """Compute subtree velocities, if a sensor needs them or `d` keeps them."""
     if d.subtree_linvel is not None or has_sensor(m.structure, *NEED_SUBTREE):
         d = subtree_vel(m, d)
     return d
 
 
 def _prepare_acc(m: Model, d: Data) -> Data:
-    """Likewise, of the acceleration."""
+    """Compute body accelerations and forces, if a sensor needs them or `d` keeps them."""
     forces = d.cfrc_int is not None or d.cfrc_ext is not None
     forces = forces or has_sensor(m.structure, *NEED_FORCE)
     if forces or d.cacc is not None or has_sensor(m.structure, *NEED_ACCELERATION):
@@ -131,57 +133,63 @@ def _prepare_acc(m: Model, d: Data) -> Data:
 
 
 def _read(m: Model, d: Data, *stages: Stage) -> Data:
-    """Writes the outputs of the sensors of some stages; the others keep theirs.
+    """Write the outputs of the sensors of some stages; the others keep theirs.
 
-    What is sampled at the end of a step is computed even if sensors are disabled.
+    Sensors with history buffers are sampled at the end of a step even if sensors are disabled.
     """
     disabled = m.opt.disableflags & DisableBit.SENSOR
     if disabled and not len(sensor_buffers(m).owner):
         return d
+    # Groups that belong to these stages, with user callbacks last.
     found = [(g, function) for g in sensor_groups(m) if (function := _function(g, stages))]
     of_user = [pair for pair in found if pair[0].type == SensorType.USER]
     others = [pair for pair in found if pair[0].type != SensorType.USER]
-    for part in (others, [] if disabled else of_user):  # a callback sees the others
+    for part in (others, [] if disabled else of_user):  # a callback sees the results of the others
         d = _with(m, d, part) if part else d
     return d
 
 
 def _with(m: Model, d: Data, found: list[tuple[SensorGroup, Callable]]) -> Data:
-    """Writes the outputs of groups of sensors by the functions that compute them."""
+    """Write the outputs of groups of sensors by the functions that compute them."""
     disabled, samples = m.opt.disableflags & DisableBit.SENSOR, len(sensor_buffers(m).owner)
     groups = [g for g, _ in found]
+    # Concatenate the outputs of all groups, then apply the cutoffs.
     outputs = [out for g, function in found for out in function(m, d, g)]
     place = np.concatenate([place for g in groups for place in g.places])
     owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
     values = _cut(m, owner, join(outputs))
     computed = _placed(m, values, place, d.sensordata)
+    # Without histories the computed values are the output.
     if not samples:
         return _awake(m, d, d.replace(sensordata=computed))
+    # With histories: report the delayed or interpolated value and record the new sample.
     given = d.sensordata if disabled else reported(m, d, computed, place)
     new = d.replace(readings=sampled(m, d, computed, given, place))
     return new if disabled else _awake(m, d, new.replace(sensordata=given))
 
 
 def _placed(m: Model, values: Array, place: np.ndarray, before: Array | None) -> Array:
-    """`[nsensordata, *W]` with some numbers new; the others are as before."""
+    """Replace some entries of sensordata `[nsensordata, *W]`; the others are unchanged."""
+    # Source of each number: a new value, or the previous one.
     source = np.full(m.nsensordata, -1)
     source[place] = np.arange(len(place))
     kept = np.flatnonzero(source < 0)
     if len(kept):
         source[kept] = len(place) + np.arange(len(kept))
-        # a Data that does not carry them has none before the first stage that reads some
+        # A Data that does not carry them has no values before its first sensor stage.
         none = jnp.zeros((len(kept), *(1,) * (values.ndim - 1)), values.dtype)
         values = join([values, none if before is None else take(before, kept)])
     return take(values, source)
 
 
 def _awake(m: Model, d: Data, new: Data) -> Data:
-    """What sensors that sleep report: what they did when they were awake.
+    """Keep the outputs of sleeping sensors.
 
-    One with a history goes on, as in MuJoCo.
+    As in MuJoCo a sensor with a history does not sleep.
     """
     if not sleeps(m) or d.sensordata is None:
         return new
+    # A sensor sleeps with the trees it depends on, unless it has a history.
     awake = sensors(m).awake(tree_awake(d))
     awake = awake | column(m.sensor_historyadr >= 0, awake)
     awake = take(awake, np.repeat(np.arange(m.nsensor), m.sensor_dim))
@@ -189,7 +197,7 @@ def _awake(m: Model, d: Data, new: Data) -> Data:
 
 
 def _function(g: SensorGroup, stages: Sequence[Stage]) -> Callable | None:
-    """What computes a group in one of some stages; None: another stage does."""
+    """Return the function that computes a group in one of some stages; None: another stage does."""
     if g.type in BY_STAGE:
         return BY_STAGE[g.type] if g.stage in stages else None
     tables = (TABLES[stage] for stage in stages)
@@ -197,13 +205,15 @@ def _function(g: SensorGroup, stages: Sequence[Stage]) -> Callable | None:
 
 
 def _cut(m: Model, owner: np.ndarray, values: Array) -> Array:
-    """Limits numbers to the cutoff of their sensors; a cutoff of zero is none.
+    """Clamp outputs to the cutoff of their sensors; a cutoff of zero means none.
 
-    Directions, segments and what contact sensors report are not cut.
+    Directions, segments and outputs of contact sensors are not clamped.
     """
     cutoff = take(m.sensor_cutoff, owner)
+    # Exempt unit vectors, contact sensors and segments.
     free = np.isin(m.sensor_datatype[owner], (DataType.AXIS, DataType.QUATERNION))
     free |= np.isin(m.sensor_type[owner], (SensorType.CONTACT, SensorType.GEOMFROMTO))
+    # Real data is limited on both sides, positive data above only.
     lower = jnp.where(column(m.sensor_datatype[owner] == DataType.REAL, values), -cutoff, -jnp.inf)
     cut = (cutoff > 0) & column(~free, values)
     return jnp.where(cut, jnp.clip(values, lower, cutoff), values)

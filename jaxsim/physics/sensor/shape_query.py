@@ -1,4 +1,4 @@
-"""Whether a ray meets a simple shape, given by type and size as sites have them, in its frame."""
+"""Ray tests against primitive shapes, given by type and size, in the shape's frame."""
 
 from collections.abc import Callable
 
@@ -10,33 +10,35 @@ from jaxsim.physics.arrays.array import Array
 
 
 def ray_meets(kind: GeomType, size: Array, p: Vec, u: Vec) -> Array:
-    """Whether rays from `p` along `u` meet the surface of a shape, or start inside it.
+    """Return True where rays from `p` along `u` hit the surface of a shape, or start inside it.
 
     Args:
       kind: type of the shape.
       size: its size parameters, `[n, 3, *W]` [m].
-      p: where the rays begin, in its frame, `[n, *W]` [m].
-      u: direction of the rays; a zero vector meets nothing.
+      p: origins of the rays, in its frame, `[n, *W]` [m].
+      u: direction of the rays; a zero vector hits nothing.
     """
     a, b, c = (size[:, k] for k in range(3))
     moving = u.dot(u) > 0
     return moving & RAY[kind](a, b, c, p, u)
 
 
-# A line meets a convex shape in an interval of its parameter, (1, 0) standing for none.
+# A line intersects a convex shape in an interval of its parameter; (1, 0) represents none.
 
 
 def _ball(radius: Array | float, p: Vec, u: Vec) -> tuple[Array, Array]:
-    """Interval in a sphere; of a zero direction: all or nothing."""
+    """Return the interval in a sphere; for a zero direction all or none."""
     return _quadratic(u.dot(u), p.dot(u), p.dot(p) - radius * radius)
 
 
 def _quadratic(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """Where a t^2 + 2 b t + c <= 0, for a >= 0."""
+    """Return the interval where a t^2 + 2 b t + c <= 0, for a >= 0."""
     still = a == 0
     disc = b * b - a * c
+    # Roots of the quadratic: the middle plus or minus half the chord.
     root = safe_sqrt(jnp.maximum(disc, 0)) / jnp.where(still, 1.0, a)
     middle = -b / jnp.where(still, 1.0, a)
+    # A constant polynomial (a = 0) holds everywhere or nowhere.
     meets = jnp.where(still, c <= 0, disc >= 0)
     lower = jnp.where(still, -jnp.inf, middle - root)
     upper = jnp.where(still, jnp.inf, middle + root)
@@ -44,7 +46,7 @@ def _quadratic(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 
 
 def _slab(half: Array, p: Array, u: Array) -> tuple[Array, Array]:
-    """Where |p + t u| <= half."""
+    """Return the interval where |p + t u| <= half."""
     return _quadratic(u * u, p * u, p * p - half * half)
 
 
@@ -70,12 +72,14 @@ def _ray_cylinder(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
 
 
 def _ray_capsule(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
+    # Union of the two end spheres and the cylinder between them.
     up, down = Vec(p.x, p.y, p.z - b), Vec(p.x, p.y, p.z + b)
     ends = _ahead(_ball(a, up, u)) | _ahead(_ball(a, down, u))
     return ends | _ray_cylinder(a, b, c, p, u)
 
 
 def _ray_ellipsoid(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
+    # Scale the ellipsoid to the unit sphere.
     scaled = (Vec(v.x / a, v.y / b, v.z / c) for v in (p, u))
     return _ahead(_ball(1.0, *scaled))
 

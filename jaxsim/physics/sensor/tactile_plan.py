@@ -1,8 +1,8 @@
-"""What tactile sensors ask for, as tables: their taxels, and the geoms that may press on them.
+"""Static plan of tactile sensors: taxels, and geoms that may press on them.
 
-A taxel is a vertex of the sensor's mesh. Sensors have different numbers of them, so they are cut
-into patches with as many taxels as the smallest sensor has: the taxels of all sensors are then one
-array `[taxels of a patch, patches]`, at most half of which is padding.
+A taxel is a vertex of the sensor's mesh. Sensors have different numbers of taxels; they are cut
+into patches of the smallest sensor's size, so that the taxels of all sensors are one array `[taxels
+of a patch, patches]`, at most half of which is padding.
 """
 
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ NOBODY = -1  # no geom
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The tactile sensors of a model.
+    """Tactile sensors of a model.
 
     Attributes:
-      geom: the geom of each sensor, `[n]`.
+      geom: geom of each sensor, `[n]`.
       weld: its body, or the one that this is welded to, `[n]`.
-      other: geoms that may press on each sensor, filled up with NOBODY, `[k, n]`.
-      kinds: the signed distance of each geom that may press on some sensor, else NONE.
-      sensor: whose taxels a patch has, `[patches]`.
-      vertex: place of each taxel in `mesh_vert`, `[taxels of a patch, patches]`.
-      tangents: of its two tangents in `mesh_normal`, likewise.
+      other: geoms that may press on each sensor, padded with NOBODY, `[k, n]`.
+      kinds: kind of signed distance of each geom that may press on some sensor, else NONE.
+      sensor: sensor of each patch, `[patches]`.
+      vertex: address of each taxel in `mesh_vert`, `[taxels of a patch, patches]`.
+      tangents: addresses of its two tangents in `mesh_normal`, `[taxels of a patch, patches]`.
       slides: sensors whose meshes have tangents, `[n]` bool.
-      rows: of each output its place among depths and both slips of the taxels, number by number.
+      rows: index of each output among depths and both slips of the taxels, number by number.
     """
 
     geom: np.ndarray
@@ -48,29 +48,32 @@ class Plan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The signed distances that occur."""
+        """Return the kinds of signed distance that occur."""
         return tuple(sorted({*self.kinds} - {NONE}))
 
 
 @derived
 def tactile_plan(s: Structure, disableflags: int) -> Plan:
-    """The tables of a model with tactile sensors, with contacts as its flags let it have them."""
+    """Build the plan of a model with tactile sensors, for its contact flags."""
     ids = _sensors(s)
     mesh, geom = s.sensor_objid[ids], s.sensor_refid[ids]
+    # Candidate geoms with a known signed distance, padded to the same number.
     others = [_others(s, int(g), disableflags) for g in geom]
     known = [[g for g in of_one if taxel_kind(s, g) != NONE] for of_one in others]
     pressing = set().union(*known)
     most = max(map(len, known))
     filled = [of_one + [NOBODY] * (most - len(of_one)) for of_one in known]
 
+    # Split the taxels into patches of equal size.
     count = s.mesh_vertnum[mesh]
     sensor, taxel = _patches(count)
+    # Meshes with three normals per vertex have a tangent frame.
     slides = s.mesh_normalnum[mesh] == 3 * count
     frame = np.where(slides, s.mesh_normaladr[mesh], 0)[sensor] + 3 * taxel * slides[sensor]
     place = np.arange(taxel.size).reshape(taxel.shape)
     first = np.array([np.flatnonzero(sensor == k)[0] for k in range(len(ids))])
     size = len(taxel)
-    # the j-th taxel of a sensor is the (j % size)-th of its (j // size)-th patch
+    # The j-th taxel of a sensor is the (j % size)-th of its (j // size)-th patch.
     of_one = [
         place[np.arange(n) % size, f + np.arange(n) // size]
         for n, f in zip(count, first, strict=True)
@@ -89,10 +92,10 @@ def tactile_plan(s: Structure, disableflags: int) -> Plan:
 
 
 def taxel_kind(s: Structure, geom: int) -> str:
-    """The signed distance in which taxels see a geom; NONE: they do not see it.
+    """Return the kind of signed distance of a geom for taxels; NONE: ignored.
 
-    A mesh has one if it has an octree. Of an `sdf` geom without plugin it is that of its mesh too,
-    where MuJoCo stops the program.
+    A mesh has one if it has an octree. An `sdf` geom without plugin uses that of its mesh too,
+    where MuJoCo aborts.
     """
     if s.geom_type[geom] == GeomType.MESH:
         return OCTREE if s.mesh_octnum[s.geom_dataid[geom]] else NONE
@@ -100,7 +103,7 @@ def taxel_kind(s: Structure, geom: int) -> str:
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """Height fields that a tactile sensor may touch: they have no signed distance."""
+    """Return the height fields that a tactile sensor may touch: they have no signed distance."""
     found = []
     for i in _sensors(m.structure):
         others = _others(m.structure, int(m.sensor_refid[i]), m.pair_flags)
@@ -117,10 +120,11 @@ def _sensors(s: Structure) -> np.ndarray:
 
 
 def _others(s: Structure, geom: int, disableflags: int) -> list[int]:
-    """Geoms that may touch a geom's body or a body welded to it, on whatever body they are.
+    """Return geoms that may touch a geom's body, or a body welded to it.
 
-    Only `<pair>` elements make geoms of the same body touch; the geom itself does not count then.
+    Only `<pair>` elements make geoms of the same body touch; the geom itself is excluded.
     """
+    # Geom pairs that the collision filter admits, in both orders.
     pairs, weld = known_pairs(s, disableflags), s.body_weldid[s.geom_bodyid]
     ends = (pairs.geom1, pairs.geom2), (pairs.geom2, pairs.geom1)
     touching = [other[weld[own] == weld[geom]] for own, other in ends]
@@ -128,15 +132,17 @@ def _others(s: Structure, geom: int, disableflags: int) -> list[int]:
 
 
 def _patches(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cuts sensors with some numbers of taxels into patches.
+    """Cut sensors with given numbers of taxels into patches.
 
     Returns:
-      The sensor of each patch, `[patches]`; and which of its taxels a patch has, the last again and
-      again where there are no more, `[taxels of a patch, patches]`.
+      Sensor of each patch, `[patches]`; and taxels of each patch, padded with the sensor's last
+      one, `[taxels of a patch, patches]`.
     """
     size = int(count.min())
+    # Number of patches of each sensor, rounded up.
     patches = -(-count // size)
     sensor = np.repeat(np.arange(len(count)), patches)
     start = size * (np.arange(len(sensor)) - np.repeat(np.cumsum(patches) - patches, patches))
     taxel = np.arange(size)[:, None] + start
+    # Pad the last patch by repeating the last taxel.
     return sensor, np.minimum(taxel, count[sensor] - 1)

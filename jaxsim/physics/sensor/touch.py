@@ -1,4 +1,4 @@
-"""Touch sensors: the pressure of contacts in the volume of a site."""
+"""Touch sensors: normal force of contacts in the volume of a site."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,10 +16,10 @@ from jaxsim.physics.solver.constraint_force import contact_side, net_contact_for
 
 
 def touch(m: Model, d: Data, site: np.ndarray) -> Array:
-    """Sum of the normal forces of contacts that a site feels, `[n, *W]` [N].
+    """Sum the normal forces of contacts in a site's volume, `[n, *W]` [N].
 
-    A contact counts if it is on the site's body and its normal, seen as a ray from the contact
-    point out of the body, meets the site's volume.
+    A contact counts if it is on the site's body and its normal, as a ray from the contact point out
+    of the body, intersects the site's volume.
     """
     force = net_contact_force(d)
     if force is None:
@@ -28,7 +28,7 @@ def touch(m: Model, d: Data, site: np.ndarray) -> Array:
 
     def felt(i: np.ndarray, kind: GeomType) -> Array:
         one = site[i]
-        # the normal points from the first geom to the second: out of the first body
+        # The contact normal points from the first geom to the second, out of the first body.
         out = -contact_side(d, m.site_bodyid[one])
         R = take(d.site_xmat, one).map(lambda a: a[:, None])
         place = take(d.site_xpos, one)
@@ -38,6 +38,7 @@ def touch(m: Model, d: Data, site: np.ndarray) -> Array:
         axis = contacts.frame.rows[0].map(lambda a: a[None])
         size = take(m.site_size, one)[:, :, None]
         meets = ray_meets(kind, size, R.T @ offset, (R.T @ axis).scale(out))
+        # Sum the repulsive normal forces of the contacts that meet the site.
         return apply(meets.astype(normal.dtype), jnp.maximum(normal, 0))
 
     table = {kind: lambda i, kind=kind: felt(i, kind) for kind in RAY}

@@ -1,6 +1,7 @@
 """Sensors of the velocity; MuJoCo's documentation, XML reference: sensor.
 
-Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
+Each function returns the outputs of a group of sensors, one array per entry of
+`SensorGroup.places`.
 """
 
 from jaxsim.enums import SensorType
@@ -36,10 +37,11 @@ def _ballangvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]
 
 
 def _framelinvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
-    """Velocity of the origin; in a reference frame, as an observer who turns with it sees it."""
+    """Return the velocity of the origin; in a reference frame, relative to its rotation too."""
     v = object_velocity(m, d, g.objtype, g.objid).lin
     if g.reftype is None:
         return v.parts
+    # Subtract the motion of the reference frame at the object's origin.
     frame = object_velocity(m, d, g.reftype, g.refid)
     offset = object_pos(d, g.objtype, g.objid) - object_pos(d, g.reftype, g.refid)
     seen = v - frame.lin - frame.rot.cross(offset)
@@ -70,5 +72,5 @@ VELOCITY = {
     SensorType.TACTILE: tactile_sensors,
     SensorType.E_KINETIC: lambda m, d, g: of_world(kinetic_energy(m, d), g),
 }
-# what must be known before these sensors can be read
+# Sensor types that need subtree velocities.
 NEED_SUBTREE = (SensorType.SUBTREELINVEL, SensorType.SUBTREEANGMOM)

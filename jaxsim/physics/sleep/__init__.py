@@ -1,1 +1,1 @@
-"""Sleeping trees: which things sleep, what wakes them, and how they fall asleep."""
+"""Sleeping trees: which objects sleep, what wakes them, and how they fall asleep."""

@@ -1,6 +1,6 @@
-"""Falling asleep: trees that rest for a while, with all that are tied to them.
+"""Putting islands of resting trees to sleep.
 
-MuJoCo's documentation, Programming: Sleeping islands, Sleeping.
+MuJoCo's documentation, Programming: Sleeping islands, Sleeping; corresponds to `mj_sleep`.
 """
 
 import jax.numpy as jnp
@@ -15,31 +15,37 @@ from jaxsim.physics.sleep.wake import calm
 
 
 def fall_asleep(m: Model, d: Data) -> tuple[Array, Array]:
-    """Counts the steps for which trees are calm; puts those to sleep that all are ready.
+    """Count the steps for which trees are at rest, and put islands to sleep whose trees are ready.
 
     Returns:
       The new `tree_asleep`, and the trees that fall asleep, bool; `[ntree, *W]` each.
     """
     number = d.tree_asleep
+    # Count up to -1 at rest; back to AWAKE otherwise.
     rested = number + (number < -1).astype(number.dtype)
     rested = jnp.where(calm(m, d, m.opt.sleep_tolerance), rested, np.int32(AWAKE))
     return _by_island(d, jnp.where(number < 0, rested, number))
 
 
 def start_asleep(m: Model, d: Data) -> tuple[Array, Array]:
-    """The same at the start of a world: the trees that begin asleep are ready, others have begun
-    to count. One that cannot sleep, because an island has others, is awake."""
+    """Put trees with policy INIT to sleep at the start of a world.
+
+    They count as ready, other trees start counting. A tree that cannot sleep, because others in its
+    island do not, is awake. Returns as `fall_asleep`.
+    """
     begins = column(m.tree_sleep_policy == SleepPolicy.INIT, d.qpos)
+    # Trees that are not put to sleep start counting.
     rested = jnp.where(calm(m, d, m.opt.sleep_tolerance), np.int32(AWAKE + 1), np.int32(AWAKE))
     new, falls = _by_island(d, jnp.where(begins, np.int32(-1), rested))
     return jnp.where(begins & ~falls, np.int32(AWAKE), new), falls
 
 
 def _by_island(d: Data, number: Array) -> tuple[Array, Array]:
-    """Trees at -1 sleep if all of their island are there; each then has the number of the next.
+    """Put trees at -1 to sleep if all of their island are at -1, linked in a cycle.
 
-    Where there are rows but no islands, which are off, nothing changes.
+    In a world with rows but without islands (flag `island` off) nothing changes.
     """
+    # A tree falls asleep if all trees of its island are ready.
     n = len(number)
     island = d.tree_island
     own = np.arange(n)
@@ -48,7 +54,7 @@ def _by_island(d: Data, number: Array) -> tuple[Array, Array]:
     ready = number == -1
     falls = (ready[None] | ~same).all(axis=1)
 
-    # distance to the next tree of the island, around the end; alone it is next to itself
+    # Link each tree to the next one of its island, cyclically; a single tree to itself.
     ahead = column(((own[None] - own[:, None] - 1) % n).astype(np.int32), number)
     steps = jnp.min(jnp.where(same, ahead, np.int32(n)), axis=1)
     follower = (steps + column(own.astype(np.int32), number) + 1) % n

@@ -1,6 +1,6 @@
-"""Waking the trees that fell asleep together.
+"""Cycles of trees that fell asleep together, and waking them.
 
-In `tree_asleep` each of them has the number of the next; following the numbers one comes back.
+In `tree_asleep` each sleeping tree has the id of the next one; the ids form a cycle.
 """
 
 import jax.numpy as jnp
@@ -12,7 +12,8 @@ from jaxsim.physics.arrays.select import column, pick
 
 
 def woken(sleep: Array, stirred: Array) -> Array:
-    """`tree_asleep` with some trees stirred, `[ntree, *W]` bool: fully awake if they slept."""
+    """Wake disturbed trees `[ntree, *W]` bool, and all that fell asleep with them."""
+    # A tree wakes if any tree of its cycle is disturbed.
     together = _together(sleep)
     wakes = (together & stirred[None]).any(axis=1)
     return jnp.where((sleep >= 0) & wakes, np.int32(AWAKE), sleep)
@@ -21,17 +22,18 @@ def woken(sleep: Array, stirred: Array) -> Array:
 def woken_by(
     sleep: Array, first: Array, second: Array, ties: Array, always: Array | bool = False
 ) -> Array:
-    """`tree_asleep` after ties between trees that are awake and trees that sleep.
+    """Return `tree_asleep` after couplings between awake and sleeping trees.
 
-    The trees that slept together get the number of the tree that woke them first; one that others
-    tie too gets the least of their numbers.
+    All trees that fell asleep together take the number of the tree that wakes them first; a tree
+    that several others wake takes the smallest of their numbers.
 
     Args:
       sleep: `tree_asleep`, `[ntree, *W]`.
-      first, second: the trees, `[n, *W]`; -1: none.
-      ties: which of the ties there are, bool `[n, *W]`, in their order.
-      always: ties to something without a tree that is awake, bool `[n, *W]`.
+      first, second: the coupled trees, `[n, *W]`; -1: none.
+      ties: mask of active couplings, bool `[n, *W]`, in order.
+      always: couplings to an object without a tree that is awake, bool `[n, *W]`.
     """
+    # Find the sleeping side of each coupling between an awake and a sleeping tree.
     number = [_number(sleep, tree) for tree in (first, second)]
     awake = [n < 0 for n in number]
     exists = [tree >= 0 for tree in (first, second)]
@@ -41,7 +43,7 @@ def woken_by(
     on = ties & jnp.where(exists[0] & exists[1], awake[0] != awake[1], always)
     on = on & (_number(sleep, sleeper) >= 0)
 
-    # place of the tie and number of the tree in one integer, so that the least is the first
+    # Encode index of the coupling and number of the tree in one integer; its minimum is the first.
     n = max(on.shape[0], 1)
     place = column(np.arange(on.shape[0], dtype=np.int32), by)
     tree = column(np.arange(len(sleep), dtype=np.int32), by)
@@ -49,33 +51,36 @@ def woken_by(
     code = jnp.where(here, (place * SPAN + by - AWAKE)[:, None], np.int32(n * SPAN))
     earliest = jnp.min(code, axis=0)
     least = jnp.min(jnp.where(here, by[:, None], 0), axis=0)
+    # Propagate the first coupling to all trees of the cycle.
     of_all = jnp.min(jnp.where(_together(sleep), earliest[None], np.int32(n * SPAN)), axis=1)
     given = jnp.minimum(of_all % SPAN + AWAKE, least)
     return jnp.where((sleep >= 0) & (of_all < n * SPAN), given, sleep)
 
 
 def cycles(sleep: Array) -> Array:
-    """The first tree of those that sleep with a tree, `[ntree, *W]`; of one awake itself."""
+    """Return the first tree of each tree's sleeping cycle, `[ntree, *W]`; an awake tree itself."""
     own = column(np.arange(len(sleep), dtype=np.int32), sleep)
+    # Minimum label along the cycle by pointer doubling.
     label = jnp.broadcast_to(own, sleep.shape)
     next_one = jnp.where(sleep >= 0, sleep, own)
-    for _ in range(int(np.ceil(np.log2(max(len(sleep), 2))))):  # each turn looks twice as far
+    # pointer doubling: the reach doubles in each iteration
+    for _ in range(int(np.ceil(np.log2(max(len(sleep), 2))))):
         label = jnp.minimum(label, pick(label, next_one))
         next_one = pick(next_one, next_one)
     return label
 
 
-SPAN = -AWAKE  # numbers that a tree which is awake can have
+SPAN = -AWAKE  # size of the range of numbers of an awake tree
 
 
 def _number(sleep: Array, tree: Array) -> Array:
-    """`tree_asleep` of trees chosen by each world; of none: awake."""
+    """Gather `tree_asleep` at ids of each world's own; AWAKE for -1."""
     tree = jnp.broadcast_to(tree, (tree.shape[0], *sleep.shape[1:]))
     found = pick(sleep, jnp.maximum(tree, 0))
     return jnp.where(tree >= 0, found, np.int32(AWAKE))
 
 
 def _together(sleep: Array) -> Array:
-    """Whether two trees are one, or fell asleep together, `[ntree, ntree, *W]` bool."""
+    """Return the pairs of trees that are one or fell asleep together, `[ntree, ntree, *W]` bool."""
     label = cycles(sleep)
     return label[:, None] == label[None]

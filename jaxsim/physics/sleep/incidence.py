@@ -1,7 +1,7 @@
-"""Which trees each thing of a model touches, found once: the static half of who sleeps.
+"""Static incidence of objects and trees, which determines what sleeps.
 
-A thing is awake if one of its trees is, or whatever the trees do if something else keeps it so: a
-mocap body, which the user may move at any time. MuJoCo's documentation, Programming: Sleeping.
+An object is awake if one of its trees is awake, or always, if something else keeps it so: a mocap
+body, which the user may move at any time. MuJoCo's documentation, Programming: Sleeping.
 """
 
 from collections.abc import Iterable
@@ -19,18 +19,19 @@ from jaxsim.physics.tendon.path import tendon_pattern
 
 
 class Incidence(NamedTuple):
-    """The trees that things touch.
+    """Trees that objects touch.
 
     Attributes:
       tree: `[n, k]` ids, k at least 2; -1: none.
-      always: `[n]` bool: awake whatever the trees do.
+      always: `[n]` bool: awake regardless of the trees.
     """
 
     tree: np.ndarray
     always: np.ndarray
 
     def awake(self, trees: Array) -> Array:
-        """Whether things are awake, `[n, *W]` bool, from that of the trees."""
+        """Return which objects are awake, `[n, *W]` bool, from the awake trees."""
+        # Union over the trees of each object.
         out = jnp.broadcast_to(column(self.always, trees), (len(self.always), *trees.shape[1:]))
         if all_sleep():
             return out
@@ -40,51 +41,55 @@ class Incidence(NamedTuple):
         return out
 
     def rows(self, ids: np.ndarray) -> "Incidence":
-        """Those of some things."""
+        """Return the incidence of a subset of the objects."""
         return Incidence(self.tree[ids], self.always[ids])
 
 
 @derived
 def bodies(s: Structure) -> Incidence:
-    """Of bodies. What is fixed to a mocap body is always awake, the rest of the world never."""
+    """Return the incidence of bodies.
+
+    Bodies fixed to a mocap body are always awake, other static bodies never.
+    """
     return _table(_things(s, ObjType.BODY, s.nbody))
 
 
 @derived
 def dofs(s: Structure) -> Incidence:
-    """Of dofs."""
+    """Return the incidence of dofs."""
     return _table(_things(s, ObjType.DOF, s.nv))
 
 
 @derived
 def joints(s: Structure) -> Incidence:
-    """Of joints."""
+    """Return the incidence of joints."""
     return _table(_things(s, ObjType.JOINT, s.njnt))
 
 
 @derived
 def tendons(s: Structure) -> Incidence:
-    """Of tendons. One along more than two trees keeps awake, as they are."""
+    """Return the incidence of tendons; a tendon along more than two trees is always awake."""
     return _table(_things(s, ObjType.TENDON, s.ntendon))
 
 
 @derived
 def paths(s: Structure) -> Incidence:
-    """Of tendons as paths: one between things without a tree does not sleep."""
+    """Return the incidence of tendons as paths; one between static bodies does not sleep."""
     found = tendons(s)
     return Incidence(found.tree, found.always | (found.tree < 0).all(1))
 
 
 @derived
 def actuators(s: Structure) -> Incidence:
-    """Of actuators: what they act on; what has no tree is no reason to sleep."""
+    """Return the incidence of actuators, by their targets; one without a tree does not sleep."""
     found = _table(_things(s, ObjType.ACTUATOR, s.nactuator))
     return Incidence(found.tree, found.always | (found.tree < 0).all(1))
 
 
 @derived
 def equalities(s: Structure) -> Incidence:
-    """Of equality constraints: the two things that they hold together."""
+    """Return the incidence of equality constraints, by the two objects that they couple."""
+    # Object types of both ends, by constraint type.
     kind = s.eq_objtype.copy()
     for constraint, held in HELD.items():
         kind[s.eq_type == constraint] = held
@@ -97,13 +102,13 @@ def equalities(s: Structure) -> Incidence:
 
 @derived
 def flexes(s: Structure) -> Incidence:
-    """Of flexes: all that they hang on; one is awake as soon as one of these is."""
+    """Return the incidence of flexes, by all their bodies; awake if any of its trees is."""
     return _table((_flex(s, f) for f in range(s.nflex)), several=np.ones(s.nflex, bool))
 
 
 @derived
 def surfaces(s: Structure) -> Incidence:
-    """Of geoms, and of flexes after them."""
+    """Return the incidence of geoms, followed by flexes."""
     geoms = _things(s, ObjType.GEOM, s.ngeom)
     several = np.arange(s.ngeom + s.nflex) >= s.ngeom
     return _table((*geoms, *_things(s, ObjType.FLEX, s.nflex)), several)
@@ -111,12 +116,13 @@ def surfaces(s: Structure) -> Incidence:
 
 @derived
 def sensors(s: Structure) -> Incidence:
-    """Of sensors: what they are attached to, and the frame or second object.
+    """Return the incidence of sensors, by their object and their frame or second object.
 
-    Those that look around, and those of a fixed thing alone, never sleep: what they report may be
-    about others.
+    Sensors that scan the scene, and those of static objects alone, never sleep: their readings may
+    depend on other objects.
     """
     out = []
+    # Object and reference of each sensor; scanning sensors never sleep.
     for i, kind in enumerate(s.sensor_type):
         obj = _thing(s, s.sensor_objtype[i], s.sensor_objid[i])
         ref = _thing(s, s.sensor_reftype[i], s.sensor_refid[i])
@@ -129,7 +135,7 @@ def sensors(s: Structure) -> Incidence:
 
 HELD = {EqType.JOINT: ObjType.JOINT, EqType.TENDON: ObjType.TENDON}
 LOOKING = (SensorType.USER, SensorType.PLUGIN, SensorType.RANGEFINDER)
-# the body of an object
+# Field with the body of an object.
 OWNER = {
     ObjType.JOINT: "jnt_bodyid",
     ObjType.DOF: "dof_bodyid",
@@ -137,7 +143,7 @@ OWNER = {
     ObjType.SITE: "site_bodyid",
     ObjType.CAMERA: "cam_bodyid",
 }
-# what an actuator acts on
+# Object type that an actuator acts on.
 TARGET = {
     TrnType.JOINT: ObjType.JOINT,
     TrnType.JOINTINPARENT: ObjType.JOINT,
@@ -150,7 +156,7 @@ TWO_ENDS = (TrnType.SLIDERCRANK, TrnType.SO3)
 
 
 class Thing(NamedTuple):
-    """The trees of one thing, and whether it is awake whatever they do."""
+    """Trees of one object, and True if it is awake regardless of them."""
 
     trees: frozenset[int] = frozenset()
     always: bool = False
@@ -161,11 +167,13 @@ def _things(s: Structure, kind: ObjType, count: int) -> Iterable[Thing]:
 
 
 def _thing(s: Structure, kind: int, i: int) -> Thing:
-    """One object; none, or one without a place, has no trees."""
+    """Return the trees of one object; none for a missing or unattached object."""
     if i < 0:
         return Thing()
+    # Trees of the dofs, and of the static path, of a tendon.
     if kind == ObjType.TENDON:
-        pattern, first = tendon_pattern(s), s.tendon_treeid[i]  # which has no more than two
+        # tendon_treeid lists at most two trees
+        pattern, first = tendon_pattern(s), s.tendon_treeid[i]
         moving = s.dof_treeid[pattern.col[pattern.row == i]]
         trees = frozenset([*first[first >= 0].tolist(), *moving.tolist()])
         return Thing(trees, bool(s.tendon_treenum[i] > 2))
@@ -173,6 +181,7 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
         return _target(s, i)
     if kind == ObjType.FLEX:
         return _flex(s, i)
+    # Tree of the object's body; static bodies are awake only on mocap bodies.
     if kind in (ObjType.BODY, ObjType.XBODY):
         body = i
     elif kind in OWNER:
@@ -186,14 +195,15 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
 
 
 def _target(s: Structure, i: int) -> Thing:
-    """What an actuator acts on."""
+    """Return the trees that an actuator acts on."""
     kind, (first, second) = s.actuator_trntype[i], s.actuator_trnid[i]
     at = ObjType.JOINT if kind == TrnType.SO3 and second < 0 else TARGET.get(kind, ObjType.SITE)
     return _both(_thing(s, at, first), _thing(s, at, second if kind in TWO_ENDS else -1))
 
 
 def _flex(s: Structure, f: int) -> Thing:
-    """A flex: all that it hangs on."""
+    """Return the trees of all bodies of a flex."""
+    # Bodies of vertices, or of nodes of interpolated flexes.
     vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
     body = s.flex_nodebodyid[node] if s.flex_interp[f] else s.flex_vertbodyid[vert]
@@ -202,12 +212,12 @@ def _flex(s: Structure, f: int) -> Thing:
 
 
 def _both(a: Thing, b: Thing) -> Thing:
-    """Two things as one."""
+    """Return the union of two objects."""
     return Thing(a.trees | b.trees, a.always or b.always)
 
 
 def _table(things: Iterable[Thing], several: np.ndarray | None = None) -> Incidence:
-    """The trees of things; what has more than two is awake, but for some that may have several."""
+    """Tabulate the trees of objects; with more than two an object is awake, unless in `several`."""
     found = list(things)
     several = np.zeros(len(found), bool) if several is None else several
     width = max([2, *(len(t.trees) for t in found)])

@@ -1,4 +1,4 @@
-"""What is known of sleep when a program is traced: whether it runs only where everything sleeps."""
+"""Trace-time knowledge that a program runs only on states in which every tree sleeps."""
 
 from contextlib import AbstractContextManager
 
@@ -8,10 +8,10 @@ _all_sleep = jax.make_user_context(default_value=False)
 
 
 def where_all_sleep() -> AbstractContextManager:
-    """A context for programs of states in which every tree of every world sleeps, and goes on."""
+    """Return a context for tracing programs of states in which every tree of every world sleeps."""
     return _all_sleep(True)
 
 
 def all_sleep() -> bool:
-    """Whether what is traced is only run where everything sleeps."""
+    """Return True if the traced program only runs where every tree sleeps."""
     return bool(_all_sleep.value)

@@ -1,8 +1,8 @@
-"""Whether nothing stirs: the question that lets a step of sleeping worlds cost next to nothing.
+"""Test for fully asleep, undisturbed states, whose step costs next to nothing.
 
-MuJoCo skips what sleeps, thing by thing. A program that all worlds share can skip where it may
-branch: there the worlds that are stepped together all sleep, and nothing wakes them. What would
-wake a tree is asked by the functions that wake (wake.py), and of contacts by a cheap test.
+MuJoCo skips sleeping objects one by one. A program shared by all worlds can only branch as a whole:
+if all worlds that are stepped together sleep and nothing wakes them. The wake tests are those of
+wake.py; contacts with mocap bodies are tested conservatively by bounding volumes.
 """
 
 import jax.numpy as jnp
@@ -26,19 +26,22 @@ from jaxsim.physics.sleep.wake import disturbed, wake_by_equalities
 
 
 def may_skip(m: Model) -> bool:
-    """Whether there is a shorter program for states in which everything sleeps.
+    """Return True if there is a shorter program for states in which every tree sleeps.
 
-    Not with functions of the user, who is promised contacts and forces; nor for RK4, whose stages
-    wake what fell asleep, and the flag fwdinv, which compares what is left out.
+    Excluded are models with user functions, which rely on contacts and forces; RK4, whose stages
+    wake trees that fell asleep; and the flag fwdinv, which compares values that the short program
+    omits.
     """
+    # User functions may observe skipped results.
     asks = m.callbacks is not None or np.any(m.sensor_type == SensorType.PLUGIN)
     compares = m.opt.enableflags & EnableBit.FWDINV or m.opt.integrator == IntegratorType.RK4
     return sleeps(m) and platform().branches and not asks and not compares
 
 
 def nothing_stirs(m: Model, d: Data) -> Array:
-    """Whether every tree of every world sleeps and goes on, one bool for all worlds."""
+    """Return True if every tree of every world sleeps and is not disturbed, one bool."""
 
+    # Kinematics and equality waking are inexpensive tests.
     def undisturbed() -> Array:
         moved = kinematics(m, d)
         woken = wake_by_equalities(m, moved)
@@ -49,11 +52,12 @@ def nothing_stirs(m: Model, d: Data) -> Array:
 
 
 def _near_mocap(m: Model, d: Data) -> Array:
-    """Which geoms may touch one of a mocap body: bool `[n, *W]`; without contacts, they may not.
+    """Return the candidate pairs that may touch a mocap body: bool `[n, *W]`.
 
-    Also what is fixed, where a file pairs it with one: it wakes nothing, but there is a contact.
-    A flex is not woken by one.
+    Static geoms that a file pairs with a mocap body are included: they wake nothing, but make a
+    contact. Flexes are not woken by mocap bodies.
     """
+    # Candidate pairs with a mocap body on one side.
     plan, always = layout(m), surfaces(m).always
     pairs = plan.pairs
     moves = always[pairs.geom1] | always[pairs.geom2]
@@ -64,6 +68,7 @@ def _near_mocap(m: Model, d: Data) -> Array:
     geoms = placed_geoms(m, d, plan)._replace(box=placed_boxes(m, d))
     types = m.geom_type[np.stack([pairs.geom1, pairs.geom2])[:, asked]]
     parts = []
+    # Bounding-volume test by pair of geom types.
     for kind in np.unique(types, axis=1).T:
         ids = asked[(types == kind[:, None]).all(axis=0)]
         known = tuple(kind) if kind[0] == GeomType.PLANE or {*kind.tolist()} <= {*EXTENT} else None

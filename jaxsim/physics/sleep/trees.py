@@ -1,11 +1,10 @@
-"""Which trees are awake, and what that means for dofs, coordinates and bodies.
+"""Awake masks of trees, dofs, coordinates and bodies.
 
-MuJoCo's documentation, Programming: Sleeping islands. The sleep of a world is `tree_asleep`: of a
-tree that is awake a number below zero, which says how soon it may sleep; of one that is asleep the
-next of the trees that fell asleep together, which form a cycle. All worlds run the same program:
-what sleeps beside something that is awake is computed too, and the results are put aside. Where
-nothing is awake the stages know it when they are traced (known.py), and leave out what
-follows from motion.
+MuJoCo's documentation, Programming: Sleeping islands. The sleep state of a world is `tree_asleep`:
+for an awake tree a negative number that counts up to sleep, for a sleeping tree the id of the next
+tree that fell asleep with it, so that these form a cycle. All worlds run the same program: sleeping
+trees are computed along with awake ones, and their results are discarded. Where every tree of every
+world sleeps, stages are traced without what follows from motion (known.py).
 """
 
 import jax
@@ -23,12 +22,12 @@ from jaxsim.physics.sleep.known import all_sleep
 
 
 def sleeps(m: Model) -> bool:
-    """Whether the trees of a model may sleep."""
+    """Return True if the trees of a model may sleep."""
     return bool(m.opt.enableflags & EnableBit.SLEEP) and m.ntree > 0
 
 
 def all_awake(m: Model, d: Data) -> Data:
-    """All trees awake, for a model whose flag is off; it has no islands then."""
+    """Set all trees awake, for a model whose flag is off; such a model has no islands."""
     if d.tree_asleep is None or not m.ntree:
         return d
     awake = report(m, d.replace(tree_asleep=jnp.full_like(d.tree_asleep, AWAKE)))
@@ -37,18 +36,18 @@ def all_awake(m: Model, d: Data) -> Data:
 
 
 def may_stir(m: Model) -> bool:
-    """Whether the trees of a model sleep and wake in what is traced."""
+    """Return True if trees can sleep and wake in the program being traced."""
     return sleeps(m) and not all_sleep()
 
 
 def tree_awake(d: Data) -> Array:
-    """Whether trees are awake, `[ntree, *W]` bool."""
+    """Return which trees are awake, `[ntree, *W]` bool."""
     asleep = tree_asleep(d)
     return jnp.zeros(asleep.shape, bool) if all_sleep() else asleep < 0
 
 
 def tree_asleep(d: Data) -> Array:
-    """The sleep of the trees, `[ntree, *W]`.
+    """Return `tree_asleep`, `[ntree, *W]`.
 
     Raises:
       ValueError: the data was made when the flag was off.
@@ -63,22 +62,23 @@ def tree_asleep(d: Data) -> Array:
 
 
 def dof_awake(m: Model, d: Data) -> Array:
-    """Whether dofs are awake, `[nv, *W]` bool."""
+    """Return which dofs are awake, `[nv, *W]` bool."""
     return _of_trees(d, m.dof_treeid)
 
 
 def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
-    """Results of the dofs that sleep are those that they fell asleep with.
+    """Restore results of sleeping dofs to those with which they fell asleep.
 
     Args:
       m: model.
-      before: has the old results; what it does not keep is new.
-      d: has the new ones.
+      before: data with the old results; fields that it does not keep are new.
+      d: data with the new results.
       names: fields `[nv, *W]`.
     """
     olds = {name: old for name in names if (old := getattr(before, name)) is not None}
     if all_sleep():
         return d.replace(**olds)
+    # Old values where the dof sleeps.
     awake = dof_awake(m, d)
     return d.replace(
         **{name: jnp.where(awake, getattr(d, name), old) for name, old in olds.items()}
@@ -86,40 +86,42 @@ def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
 
 
 def qpos_awake(m: Model, d: Data) -> Array:
-    """Whether coordinates of the configuration are awake, `[nq, *W]` bool."""
+    """Return which coordinates of qpos are awake, `[nq, *W]` bool."""
     return _of_trees(d, qpos_tree(m))
 
 
 def _of_trees(d: Data, tree: np.ndarray) -> Array:
-    """Whether things of one tree each are awake, bool."""
+    """Return which objects of one tree each are awake, bool."""
     awake = tree_awake(d)
     return jnp.zeros((len(tree), *awake.shape[1:]), bool) if all_sleep() else take(awake, tree)
 
 
 def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:
-    """Which trees have one of some things.
+    """Return which trees have at least one of some objects.
 
     Args:
-      tree: constant `[n]`, the tree of each thing; -1: none.
-      things: bool `[n, *W]`.
+      tree: constant `[n]`, tree of each object; -1: none.
+      things: mask of the objects, bool `[n, *W]`.
       ntree: number of trees.
 
     Returns:
       bool `[ntree, *W]`.
     """
+    # Product with the membership table of trees and objects.
     member = tree[None] == np.arange(ntree)[:, None]
     return weighted_sum(member, things.astype(jnp.float32)) > 0
 
 
 @derived
 def qpos_tree(s: Structure) -> np.ndarray:
-    """[nq]: tree of each coordinate of the configuration."""
+    """Return the tree of each coordinate of qpos [nq]."""
     joint = np.searchsorted(s.jnt_qposadr, np.arange(s.nq), side="right") - 1
     return s.body_treeid[s.jnt_bodyid[joint]]
 
 
 def report(m: Model, d: Data) -> Data:
-    """The sleep of trees, bodies and dofs as people read it."""
+    """Fill the fields that report the sleep state of trees, bodies and dofs."""
+    # Static bodies have a state of their own.
     trees, of = tree_awake(d), bodies(m)
     static = (of.tree[:, 0] < 0) & ~of.always
     state = jnp.where(of.awake(trees), np.int32(SleepState.AWAKE), np.int32(SleepState.ASLEEP))

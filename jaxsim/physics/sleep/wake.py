@@ -1,7 +1,8 @@
-"""What wakes trees that sleep; all that fell asleep with them wake too.
+"""Waking of sleeping trees, with all that fell asleep with them.
 
-MuJoCo's documentation, Programming: Sleeping islands, Waking. In the order of a step: what the
-user changed, tendons, contacts (touch.py), equality constraints.
+MuJoCo's documentation, Programming: Sleeping islands, Waking. In the order of a step: user input
+(`mj_wake`), tendons (`mj_wakeTendon`), contacts (touch.py, `mj_wakeCollision`), equality
+constraints (`mj_wakeEquality`).
 """
 
 import jax.numpy as jnp
@@ -22,27 +23,29 @@ from jaxsim.physics.sleep.incidence import equalities, flexes, tendons
 from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_asleep, tree_awake
 
 NEVER = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
-ROUNDING = 32  # units in the last place by which two programs may find another pose
+ROUNDING = 32  # rounding errors (eps) by which poses of two programs may differ
 
 
 def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
-    """Trees that may sleep: nothing is applied to them, and they hardly move.
+    """Return which trees may sleep: nothing is applied to them, and they hardly move.
 
-    As in MuJoCo a force or speed of -0.0 is not nothing: with it one can wake a tree, and keep it
-    awake, without moving it.
+    As in MuJoCo a force or velocity of -0.0 counts as nonzero: it wakes a tree, and keeps it awake,
+    without moving it.
 
     Args:
       m: model.
       d: data.
-      tolerance: speed below which they hardly move [m/s]; None: they must be at rest.
+      tolerance: velocity below which they hardly move [m/s]; None: they must be at rest.
 
     Returns:
       bool `[ntree, *W]`.
     """
+    # Velocity criterion: scaled by dof_length, or exact zero.
     if tolerance is None:
         moves = _is_set(d.qvel)
     else:
         moves = ~(jnp.abs(d.qvel) * m.dof_length < tolerance) & (d.qvel != 0)
+    # Forces applied by the user.
     by_dof, by_body = _pushed(d)
     stirred = in_trees(m.dof_treeid, moves | by_dof, m.ntree)
     stirred = stirred | in_trees(m.body_treeid, by_body, m.ntree)
@@ -50,17 +53,20 @@ def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
 
 
 def _pushed(d: Data) -> tuple[Array, Array]:
-    """Dofs and bodies on which the user acts, `[nv, *W]` and `[nbody, *W]` bool."""
+    """Return dofs and bodies to which the user applies forces, `[nv, *W]`, `[nbody, *W]` bool."""
     return _is_set(d.qfrc_applied), _is_set(d.xfrc_applied).any(axis=1)
 
 
 def _may_rest(m: Model) -> np.ndarray:
-    """Trees that may sleep."""
+    """Return which trees may sleep by policy."""
     return ~np.isin(m.tree_sleep_policy, NEVER) & ~_restless(m)
 
 
 def _restless(m: Model) -> np.ndarray:
-    """Trees of flexes whose elasticity ties nothing together: no island says that all rest."""
+    """Return the trees of flexes whose elasticity makes no constraint rows.
+
+    No island couples such trees, so that they cannot be found at rest together.
+    """
     if is_discrete(m) or not m.nflex:
         return np.zeros(m.ntree, bool)
     loose = elastic(m) & (np.asarray(m.flex_edgeequality) == 0)
@@ -69,13 +75,14 @@ def _restless(m: Model) -> np.ndarray:
 
 
 def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
-    """Wakes trees that the user gave a speed or a force, or put elsewhere.
+    """Wake trees to which the user gave a velocity, a force or another pose.
 
     A pose that differs from the one in `before` was changed, by the joints or by the body that
-    carries the tree. One that was never computed has a zero quaternion; there qpos is compared.
-    After a step of RK4, a tree that fell asleep has the pose of the last stage; any difference to
-    its own counts.
+    carries the tree. A pose that was never computed has a zero quaternion; there qpos is compared.
+    After a step of RK4 a tree that fell asleep has the pose of the last stage; any difference from
+    it counts. Corresponds to `mj_wake` in MuJoCo.
     """
+    # Compare poses with those stored, or qpos with qpos0 if none was.
     trees = m.body_treeid
     stirred = ~calm(m, d)
     if before.xpos is not None and before.xquat is not None:
@@ -87,11 +94,13 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
 
 
 def disturbed(m: Model, before: Data, d: Data) -> Array:
-    """Whether `wake_disturbed` may wake a tree of any world where all sleep, one bool.
+    """Return True if `wake_disturbed` may wake a tree of any world where all sleep.
 
-    Of poses that were never computed it does not ask which qpos belongs to them.
+    For poses that were never computed the test does not assign qpos to trees, so it is
+    conservative.
     """
     if not _may_rest(m).all():
+        # A policy that forbids sleep counts as disturbance.
         return jnp.ones((), bool)
     by_dof, by_body = _pushed(d)
     in_tree = column(m.body_treeid >= 0, d.qpos)
@@ -104,7 +113,8 @@ def disturbed(m: Model, before: Data, d: Data) -> Array:
 
 
 def _elsewhere(m: Model, before: Data, d: Data) -> tuple[Array, Array]:
-    """Bodies with joints whose pose was changed, and those whose pose was never computed."""
+    """Return bodies with joints whose pose was changed, and those never computed."""
+    # A zero quaternion marks a pose that was never computed.
     fresh = before.xquat.dot(before.xquat) == 0
     slack = 0 if m.opt.integrator == IntegratorType.RK4 else ROUNDING
     moved = _differ(before.xpos, d.xpos, slack) | _differ(before.xquat, d.xquat, slack)
@@ -112,11 +122,13 @@ def _elsewhere(m: Model, before: Data, d: Data) -> tuple[Array, Array]:
 
 
 def wake_by_tendons(m: Model, d: Data) -> Data:
-    """Wakes a tree that a tendon with a row ties to one that is awake.
+    """Wake trees that a tendon with a row couples to awake ones.
 
-    Under the discrete integrator a spring or damper of the tendon does so too.
+    Under the discrete integrator springs and dampers of the tendon couple trees as well.
+    Corresponds to `mj_wakeTendon` in MuJoCo.
     """
     two = (m.tendon_treenum == 2) & (tendons(m).tree[:, 1] >= 0)
+    # Tendons with an active limit, with dry friction, or with implicit forces.
     parts = []
     tendon = limited(m)[0]
     if two[tendon].any():
@@ -130,6 +142,7 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
         parts.append((np.flatnonzero(two), implicit_tendons(m, d.qpos)[two]))
     if not parts:
         return d
+    # MuJoCo's order: by tendon.
     tendon = np.concatenate([ids for ids, _ in parts])
     ties = jnp.concatenate([on for _, on in parts]) & column(two[tendon], d.qpos)
     order = np.argsort(tendon, kind="stable")
@@ -139,9 +152,13 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
 
 
 def wake_by_equalities(m: Model, d: Data) -> Data:
-    """Wakes trees that a constraint ties to what is awake, or to others that sleep apart."""
+    """Wake trees that a constraint couples to awake ones, or to trees of another sleeping cycle.
+
+    Corresponds to `mj_wakeEquality` in MuJoCo.
+    """
     of = equalities(m)
     of_flex = np.isin(m.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
+    # Constraints between two trees, or a tree and an always-awake object.
     second = (of.tree[:, 1] >= 0) | of.always
     ties = np.flatnonzero((of.tree[:, 0] >= 0) & second & ~of_flex)
     d = _wake_by_pairs(m, d, ties) if len(ties) else d
@@ -150,8 +167,9 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
 
 
 def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
-    """Of a constraint of a flex, its first tree that is awake wakes the first that sleeps."""
+    """Wake the first sleeping tree of each flex constraint by its first awake tree."""
     order = equalities(m).tree[ids].T
+    # First awake and first sleeping tree of each constraint.
     awake = tree_awake(d)
     ends = []
     for wanted in (awake, ~awake):
@@ -166,6 +184,7 @@ def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
 
 def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
     of = equalities(m).rows(ties)
+    # Different sleeping cycles that a constraint couples wake each other.
     apart = cycles(d.tree_asleep)
     first, second = (np.maximum(tree, 0) for tree in of.tree[:, :2].T)
     alone = column(of.tree[:, 1] < 0, d.qpos)
@@ -176,12 +195,12 @@ def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
 
 
 def _is_set(a: Array) -> Array:
-    """Whether numbers are other than 0.0, bit by bit."""
+    """Return which numbers are not the bit pattern of 0.0; -0.0 counts."""
     return (a != 0) | jnp.signbit(a)
 
 
 def _differ(a: Vec | Quat, b: Vec | Quat, slack: int) -> Array:
-    """Whether two values differ by more than some units in the last place, `[n, *W]`."""
+    """Return where two values differ by more than `slack` times eps, `[n, *W]`."""
     eps = slack * jnp.finfo(a.parts[0].dtype).eps
     out = jnp.zeros(a.shape, bool)
     for x, y in zip(a.parts, b.parts, strict=True):

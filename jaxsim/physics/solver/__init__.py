@@ -1,1 +1,1 @@
-"""The constraint solver: the problem, its cost, and Newton, CG, PGS and no-slip."""
+"""Constraint solvers: the convex problem, its cost, and Newton, CG, PGS and no-slip iterations."""

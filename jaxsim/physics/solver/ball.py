@@ -1,10 +1,12 @@
-"""The least value of a quadratic in a ball: friction of an elliptic contact with a given normal.
+"""Minimize a convex quadratic in a ball: the friction subproblem of an elliptic contact.
 
     minimize 1/2 y' A y + y' b,   |y| <= r
 
-MuJoCo's documentation, Computation: Solver algorithms (PGS). Its solution is y = -(A + s I)^-1 b
-with s = 0 inside the ball, and on it the s > 0 for which |y| = r. Vectors are lists and matrices
-nested lists, of arrays of equal shape, so that the 2 to 5 unknowns are written out.
+This is the trust-region subproblem of `solPGS` and `solNoSlip` (MuJoCo's documentation,
+Computation: Solver algorithms, PGS), with the normal force given. The solution is
+y = -(A + s I)^-1 b with multiplier s = 0 inside the ball, and on its boundary the s > 0 for which
+|y| = r. Vectors are lists and matrices nested lists of arrays of equal shape, so that the algebra
+of the 2 to 5 unknowns is unrolled.
 """
 
 from collections.abc import Sequence
@@ -16,13 +18,13 @@ from jax import lax
 from jaxsim.enums import MINVAL
 from jaxsim.physics.arrays.array import Array
 
-SINGULAR = 1e-10  # determinant, or pivot, below which MuJoCo does not solve
-SLACK = 1e-10  # by which |y|^2 may exceed r^2, as MuJoCo has it
-LIMIT = 20  # iterations; from 0 they converge from below, mostly in three or four
+SINGULAR = 1e-10  # determinant, or pivot, below which MuJoCo takes A for singular
+SLACK = 1e-10  # tolerance on |y|^2 > r^2, MuJoCo's
+LIMIT = 20  # Newton iterations; they converge monotonically from s = 0, mostly in three or four
 
 
 def scaled(A: list, mu: list) -> list:
-    """A in units of the bounds mu; the identity for tangents that a contact does not have."""
+    """Scale A by the bounds mu on both sides; the identity for tangents that a contact lacks."""
     return [
         [mu[j] * a * mu[k] + (jnp.where(mu[j] > 0, 0.0, 1.0) if j == k else 0.0)
          for k, a in enumerate(row)]
@@ -31,12 +33,13 @@ def scaled(A: list, mu: list) -> list:
 
 
 def solvable(A: list, dim: Array) -> Array:
-    """Whether MuJoCo takes A for invertible; where it does not, it gives up and takes no friction.
+    """Check whether MuJoCo takes A for invertible; elsewhere it applies no friction.
 
     Args:
-      A: symmetric matrix; rows and columns that a contact does not have are those of the identity.
-      dim: dimension of the contact: 3 or 4, where the determinant decides, or 6, the pivots.
+      A: symmetric matrix; rows and columns that a contact lacks are those of the identity.
+      dim: dimension of the contact: for 3 and 4 the determinant decides, for 6 the smallest pivot.
     """
+    # Pivots of L D L'; their product is the determinant.
     pivots = [row[k] for k, row in enumerate(_factor(A))]
     least, product = pivots[0], pivots[0]
     for pivot in pivots[1:]:
@@ -45,14 +48,15 @@ def solvable(A: list, dim: Array) -> Array:
 
 
 def least_in_ball(A: list, b: list, r: Array, solved: Array) -> list:
-    """The minimizer.
+    """Return the minimizer in the ball.
 
     Args:
-      A: symmetric positive definite where `solved`.
-      b: slope at zero.
-      r: radius.
+      A: symmetric matrix, positive definite where `solved`.
+      b: gradient at zero.
+      r: radius of the ball.
       solved: where the result is wanted; elsewhere it is zero.
     """
+    # Outside of the mask solve with the identity, so that nothing is singular.
     solved = solved & (r >= MINVAL)
     A = [
         [jnp.where(solved, a, float(j == k)) for k, a in enumerate(row)] for j, row in enumerate(A)
@@ -63,9 +67,10 @@ def least_in_ball(A: list, b: list, r: Array, solved: Array) -> list:
 
 @jax.custom_jvp
 def _least(A: list, b: list, r: Array) -> tuple[list, Array]:
-    """y and s, by Newton's method on 1/|y| = 1/r, which is nearly linear in s."""
+    """Return y and s, by Newton's method on 1/|y(s)| = 1/r, which is nearly linear in s."""
     eps = 8 * float(jnp.finfo(r.dtype).eps)
 
+    # y(s) by one factorization, with |y|^2 and y' (A + s I)^-1 y.
     def solution(s):
         factor = _factor(_shifted(A, s))
         y = _solve(factor, [-a for a in b])
@@ -77,29 +82,36 @@ def _least(A: list, b: list, r: Array) -> tuple[list, Array]:
 
     def newton(state):
         k, s, busy = state
+        # Evaluate y(s), and d|y|^2/ds by one more solve.
         _, square, bend = solution(s)
         length = jnp.sqrt(jnp.where(busy, square, 1.0))
         outside = (square > r * r + jnp.where(s > 0, 0, SLACK)) & (length > (1 + eps) * r)
         busy = busy & outside
+        # Newton step on the secular equation (More and Sorensen 1983).
         step = (length / r - 1) * square / jnp.where(busy, bend, 1.0)
         return k + 1, jnp.where(busy, s + step, s), busy
 
     start = (jnp.int32(0), jnp.zeros_like(r), jnp.ones(r.shape, bool))
     s = lax.while_loop(proceed, newton, start)[1]
     y, square, _ = solution(s)
-    # on the ball exactly, though the iterations ended before
+    # Project onto the sphere, which removes what is left of the iteration error.
     onto = jnp.where(s > 0, r / jnp.sqrt(jnp.where(s > 0, square, 1.0)), 1.0)
     return [onto * a for a in y], s
 
 
 @_least.defjvp
 def _tangent(primals: tuple, tangents: tuple) -> tuple:
-    """Of the solution: (A + s I) dy + ds y = -(dA y + db), and on the ball y' dy = r dr."""
+    """Differentiate the optimality conditions.
+
+    Inside the ball (A + s I) dy + ds y = -(dA y + db); on its boundary also y' dy = r dr.
+    """
+    # Right-hand side -(dA y + db), and the two solves of the bordered system.
     A, b, r = primals
     dA, db, dr = tangents
     y, s = _least(A, b, r)
     factor = _factor(_shifted(A, s))
     change = [-(_dot(row, y) + d) for row, d in zip(dA, db, strict=True)]
+    # Eliminate dy, solve the boundary condition for ds, then substitute back.
     free, along = _solve(factor, change), _solve(factor, y)
     held = s > 0
     ds = (_dot(y, free) - r * dr) / jnp.where(held, _dot(y, along), 1.0)
@@ -108,12 +120,12 @@ def _tangent(primals: tuple, tangents: tuple) -> tuple:
 
 
 def _shifted(A: list, s: Array) -> list:
-    """A + s I."""
+    """Return A + s I."""
     return [[a + s if j == k else a for k, a in enumerate(row)] for j, row in enumerate(A)]
 
 
 def _factor(A: list) -> list:
-    """A = L D L': below the diagonal L, on it D."""
+    """Factorize A = L D L'; the result has L below the diagonal and D on it."""
     n = len(A)
     F = [list(row) for row in A]
     for k in range(n):
@@ -121,19 +133,21 @@ def _factor(A: list) -> list:
             ratio = F[j][k] / _safe(F[k][k])
             for i in range(k + 1, j + 1):
                 F[j][i] = F[j][i] - ratio * F[i][k]
-        # the column is divided when the rest does not need it any more
+        # Divide the column by the pivot once the trailing columns have been updated.
         for j in range(k + 1, n):
             F[j][k] = F[j][k] / _safe(F[k][k])
     return F
 
 
 def _solve(F: list, b: Sequence) -> list:
-    """x with L D L' x = b."""
+    """Solve L D L' x = b."""
     x = list(b)
     n = len(x)
+    # Forward substitution with L.
     for j in range(n):
         for k in range(j):
             x[j] = x[j] - F[j][k] * x[k]
+    # Division by D, then back substitution with L'.
     x = [a / _safe(F[k][k]) for k, a in enumerate(x)]
     for j in reversed(range(n)):
         for k in range(j + 1, n):
@@ -142,7 +156,7 @@ def _solve(F: list, b: Sequence) -> list:
 
 
 def _safe(pivot: Array) -> Array:
-    """A divisor: pivots that are not positive are those of matrices that nobody solves with."""
+    """Replace nonpositive pivots by 1; they occur only where the result is masked."""
     return jnp.where(pivot > 0, pivot, 1.0)
 
 

@@ -1,8 +1,11 @@
-"""MuJoCo's line search: the root of the slope in a bracket, island by island.
+"""Bracketing line search of MuJoCo's primal solvers, island by island.
 
-MuJoCo's documentation, Computation: Solver algorithms, CG. Newton's search (linesearch.py) ends at
-the minimum of a line whichever way it takes; methods whose iterates people compare with MuJoCo's
-take the way of MuJoCo, whose limit of evaluations and tolerance decide where it stops.
+The algorithm is that of MuJoCo's `PrimalSearch` (documentation, Computation: Solver algorithms):
+Newton steps on the derivative of the cost until its sign changes, then reduction of the bracket
+with three candidates per iteration. The line search of Newton's method (linesearch.py) converges to
+the minimum along the line, so that its path does not matter. Iterates of CG are compared with
+MuJoCo's one by one; therefore this search reproduces MuJoCo's path, its limit of evaluations and
+tolerance.
 """
 
 from collections.abc import Callable
@@ -17,7 +20,13 @@ from jaxsim.physics.arrays.array import Array
 
 
 class Trial(NamedTuple):
-    """A step `[nisland, *W]`, how much the cost is larger than at step 0, slope and curvature."""
+    """Evaluation of the cost at a step, all `[nisland, *W]`.
+
+    Attributes:
+      step: step length.
+      cost: change of the cost from step 0.
+      slope, bend: first and second derivative with respect to the step.
+    """
 
     step: jax.Array
     cost: jax.Array
@@ -26,17 +35,17 @@ class Trial(NamedTuple):
 
     @property
     def next(self) -> Array:
-        """Newton's step from here."""
+        """Return the Newton step from this trial."""
         return self.step - self.slope / jnp.where(self.bend > 0, self.bend, MINVAL)
 
 
 class Line(NamedTuple):
-    """What was found along a line, `[nisland, *W]`.
+    """Result of a line search, `[nisland, *W]`.
 
     Attributes:
-      end: the last trial; its step is 0 where the cost does not fall.
-      neval: evaluations of the cost.
-      searched: where the slope at the end counts.
+      end: the accepted trial; its step is 0 where no trial lowers the cost.
+      neval: number of cost evaluations.
+      searched: where the slope of `end` is valid.
     """
 
     end: Trial
@@ -45,7 +54,7 @@ class Line(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Trials with the slopes of both signs, what is the answer where `done`, evaluations."""
+    """Loop state: the ends of the bracket `one` and `two`, the result `best` where `done`."""
 
     one: Trial
     two: Trial
@@ -55,16 +64,17 @@ class _State(NamedTuple):
 
 
 def bracketed(evaluate: Callable[[Array], Trial], limit: int, tolerance: Array) -> Line:
-    """The step that minimizes a convex cost along a line.
+    """Minimize a convex cost along a line.
 
-    Newton steps as long as the slope keeps its sign, then three candidates for each side of the
-    bracket: a Newton step from both ends, and the middle.
+    Newton steps as long as the slope keeps its sign, then three candidates per iteration: a Newton
+    step from each end of the bracket, and the midpoint. Corresponds to `PrimalSearch` in MuJoCo.
 
     Args:
-      evaluate: the trial at steps `[nisland, *W]`.
-      limit: evaluations at most, as far as MuJoCo keeps it.
+      evaluate: returns the trial at steps `[nisland, *W]`.
+      limit: maximum number of evaluations, checked where MuJoCo checks it.
       tolerance: bound on the slope `[nisland, *W]`.
     """
+    # Evaluate at 0 and at the first Newton step; accept it where the slope is within tolerance.
     zero = jnp.zeros_like(tolerance)
     start = evaluate(zero)
     first = evaluate(start.next)
@@ -73,11 +83,13 @@ def bracketed(evaluate: Callable[[Array], Trial], limit: int, tolerance: Array) 
     side = jnp.where(first.slope < 0, 1.0, -1.0).astype(zero.dtype)
     state = _State(first, start, first, done, jnp.full(zero.shape, 2, jnp.int32))
 
+    # Phase 1: Newton steps from one side until the slope changes sign or is within tolerance.
     def outside(s: _State) -> Array:
         return ~s.done & (s.one.slope * side <= -tolerance) & (s.neval < limit)
 
     def walk(s: _State) -> _State:
         here = outside(s)
+        # Newton step of those islands that have not bracketed the root.
         new = evaluate(s.one.next)
         one = _where(here, new, s.one)
         hit = here & (jnp.abs(one.slope) < tolerance) & (one.cost < 0)
@@ -93,7 +105,7 @@ def bracketed(evaluate: Callable[[Array], Trial], limit: int, tolerance: Array) 
 def _narrowed(
     evaluate: Callable[[Array], Trial], limit: int, tolerance: Array, state: _State
 ) -> Line:
-    """Makes the bracket smaller until the slope is."""
+    """Reduce the bracket until a slope is within tolerance (phase 2 of the search)."""
 
     def proceed(carry):
         s, *_ = carry
@@ -102,15 +114,17 @@ def _narrowed(
     def turn(carry):
         s, nexts, moved = carry
         here = ~s.done & (s.neval < limit)
-        # Newton steps from the ends that have moved
+        # Newton steps from those ends of the bracket that moved in the last iteration.
         new = jax.vmap(evaluate)(jnp.stack([s.one.next, s.two.next]))
         nexts = _where(here[None] & moved, new, nexts)
         neval = s.neval + jnp.where(here, moved.sum(axis=0, dtype=jnp.int32), 0)
         here = here & (neval < limit)
+        # Bisection candidate.
         middle = evaluate(0.5 * (s.one.step + s.two.step))
         neval = neval + here.astype(jnp.int32)
         tries = [Trial(*(a[k] for a in nexts)) for k in (0, 1)] + [middle]
 
+        # Accept a candidate within tolerance, else tighten both ends; stop where neither moves.
         hit, best = _flattest(tries, tolerance)
         rest = here & ~hit
         one, moved_one = _tightened(s.one, tries)
@@ -122,10 +136,11 @@ def _narrowed(
         new_state = _State(one, two, _where(ends, best, s.best), s.done | ends, neval)
         return new_state, nexts, jnp.stack([moved_one, moved_two]) & rest[None]
 
-    # the side on which the search walked begins with its last trial
+    # The side that phase 1 walked on starts with its last trial.
     nexts = jax.tree.map(lambda a: jnp.stack([a, a]), state.one)
     moved = jnp.stack([jnp.ones_like(state.done), jnp.zeros_like(state.done)])
     state, *_ = lax.while_loop(proceed, turn, (state, nexts, moved))
+    # Without convergence take the better end of the bracket, if it lowers the cost.
     one, two = state.one, state.two
     better = (one.cost <= two.cost) & (one.cost < 0)
     falls = better | ((two.cost <= one.cost) & (two.cost < 0))
@@ -136,7 +151,8 @@ def _narrowed(
 
 
 def _flattest(tries: list[Trial], tolerance: Array) -> tuple[Array, Trial]:
-    """Whether a slope is within the tolerance, and of those the trial of least cost."""
+    """Return where a slope is within the tolerance, and there the trial of least cost."""
+    # Among the candidates within tolerance keep the one of least cost.
     some, best = jnp.zeros(tolerance.shape, bool), tries[-1]
     for trial in tries:
         better = (jnp.abs(trial.slope) < tolerance) & (~some | (trial.cost < best.cost))
@@ -145,7 +161,8 @@ def _flattest(tries: list[Trial], tolerance: Array) -> tuple[Array, Trial]:
 
 
 def _tightened(end: Trial, tries: list[Trial]) -> tuple[Trial, Array]:
-    """An end of the bracket, nearer to the root where a trial of the same side is."""
+    """Move an end of the bracket to a flatter candidate of its sign; return where it moved."""
+    # Candidates of the same sign whose slope is closer to zero.
     moved = jnp.zeros(end.step.shape, bool)
     for trial in tries:
         alike = jnp.sign(end.slope) * jnp.sign(trial.slope) > 0

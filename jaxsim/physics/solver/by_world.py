@@ -1,8 +1,9 @@
-"""Large problems of many worlds, solved world by world.
+"""Solve large problems of a batch world by world.
 
-The other stages of a step take as many worlds at a time as a vector has numbers. A Hessian of
-hundreds of dofs has its few numbers elsewhere in each world, and those of a whole tile of worlds
-fit no cache; of one world it is eliminated along what that world has (arrays/system/profile.py).
+The other stages of a step process as many worlds at a time as a vector register has lanes. A Newton
+Hessian of hundreds of dofs has its nonzeros elsewhere in each world, and a batch of Hessians does
+not fit in a cache. Solved one at a time, each world's Hessian is a skyline matrix with that world's
+profile (arrays/system/profile.py), and its contacts are truncated to those it has.
 """
 
 from collections.abc import Callable
@@ -22,12 +23,14 @@ from jaxsim.physics.solver.solution import Settings, Solution
 
 
 def goes_by_world(p: Problem) -> bool:
-    """Whether a problem is solved world by world.
+    """Return True if a problem is solved world by world.
 
-    From fewer dofs on where the state says which trees have to do with each other. Not where a
-    derivative is made, which takes all contacts at once and leaves the systems to the library; nor
-    of a tree of which M is kept by its entries, whose Hessian has no others.
+    The dof threshold is lower where the state determines which trees are coupled (`p.ties`).
+    Excluded are derivatives, which take all contacts at once and leave the linear systems to the
+    library, and trees whose M is stored by its entries, because their Hessian has the same
+    sparsity.
     """
+    # Derivatives keep all contacts (`used` is None), and need the library's solver.
     contact = p.rows.contact
     all_at_once = contact is not None and contact.J.used is None
     large = len(p.smooth) > (WRITE_OUT if p.ties else IN_STEPS)
@@ -38,27 +41,32 @@ def goes_by_world(p: Problem) -> bool:
 def world_by_world(
     method: Callable[[Problem, Settings], Solution], p: Problem, settings: Settings
 ) -> Solution:
-    """What a method finds for each world."""
+    """Apply a solver method to each world in turn, with `lax.map`."""
+    # A leaf has a batch axis if its last axis has the size of the batch.
     size = p.smooth.shape[-1]
     given, form = jax.tree.flatten((p, settings))
+    # Split the leaves into those with a batch axis and those shared by all worlds.
     own = [a.ndim > 0 and a.shape[-1] == size for a in given]
 
     def one(moving: list) -> Solution:
+        # Rebuild problem and settings of one world.
         rest = iter(moving)
         shared = (a[..., 0] if a.ndim else a for a, has in zip(given, own, strict=True) if not has)
         problem, how = jax.tree.unflatten(form, [next(rest if has else shared) for has in own])
         return method(_to_the_last_contact(problem), how)
 
+    # Map over the worlds; each iteration sees the shared leaves and its own.
     worlds_first = [jnp.moveaxis(a, -1, 0) for a, has in zip(given, own, strict=True) if has]
     found: Solution = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), lax.map(one, worlds_first))
     return found
 
 
 def _to_the_last_contact(p: Problem) -> Problem:
-    """The problem of one world with the contacts that this world has."""
+    """Truncate the contacts of one world to its last active one."""
     contact = p.rows.contact
     if contact is None:
         return p
+    # Active contacts have a positive D; the last of them bounds all loops.
     stiffness = jax.tree.leaves(contact.cost.D)[0]
     place = np.arange(1, len(stiffness) + 1, dtype=np.int32)
     used = jnp.max(jnp.where(stiffness > 0, place, 0))

@@ -1,12 +1,14 @@
-"""Conjugate gradients for the constrained acceleration: no Hessian, no factorization but of M.
+"""Nonlinear conjugate gradients for the constrained acceleration, preconditioned by M^-1.
 
-MuJoCo's documentation, Computation: Solver algorithms, CG; Hager and Zhang, *A new conjugate
-gradient method with guaranteed descent and an efficient line search*, SIAM J. Optim. 2005. The
-directions are conjugate in the metric of M,
+MuJoCo's documentation, Computation: Solver algorithms, CG (`mj_solPrimal`), with the update of
+Hager and Zhang, *A new conjugate gradient method with guaranteed descent and an efficient line
+search*, SIAM J. Optim. 2005. No Hessian is formed; only M is factorized. The directions are
+conjugate in the metric of M,
 
-    v = -M^-1 g + beta v_before,
+    v = -M^-1 g + beta v_before.
 
-with a line search (bracket.py) and a beta for each island, whose iterations end apart.
+Each island has its own line search (bracket.py), its own beta and its own convergence test, so that
+the iterates after a given number of iterations are MuJoCo's.
 """
 
 from typing import Any, NamedTuple
@@ -27,12 +29,21 @@ from jaxsim.physics.solver.problem import Point, Problem
 from jaxsim.physics.solver.solution import Settings, Solution
 from jaxsim.physics.solver.statistics import Log, counted, states
 
-ROUNDING = 4  # of a slope, in units of that of its terms
-ETA = 0.01  # of Hager and Zhang: how far beta may be below zero
+ROUNDING = 4  # rounding error of a slope, in eps times the sum of the sizes of its terms
+ETA = 0.01  # Hager and Zhang's eta, which bounds beta from below
 
 
 class _State(NamedTuple):
-    """Between two iterations: where it is, J' f, the gradient g, M^-1 g, and the direction."""
+    """Loop state.
+
+    Attributes:
+      turn: number of the iteration.
+      at: current point.
+      force, g, Mg: J' f, the gradient of the cost, and M^-1 g, `[nv, *W]`.
+      v: search direction.
+      niter, busy: iterations done, and islands that have not converged, `[nisland, *W]`.
+      log: statistics, or None.
+    """
 
     turn: jax.Array
     at: Point
@@ -48,20 +59,22 @@ class _State(NamedTuple):
 def conjugate_gradients(
     p: Problem, settings: Settings, iterations: int, ls_iterations: int, records: bool = False
 ) -> Solution:
-    """The acceleration after MuJoCo's iterations, fewer where an island has converged."""
+    """Return the acceleration after MuJoCo's CG iterations, fewer in islands that converge."""
     assert settings.islands is not None
     islands = settings.islands
+    # Membership of dofs and the scale of each island.
     dofs, of_dof, scale = islands.dofs, islands.of_dof, islands.scale
     inverse = inverse_parts(p.M, p.inertia_parts)
 
     def inner(a: Array, b: Array) -> Array:
         return sums(dofs, a * b)
 
+    # Start at the warm start or at the unconstrained acceleration; islands without rows stay free.
     smooth = inverse.times(p.smooth)
     start, some = _start(p, settings, smooth), islands.rows > 0
     at = p.point(jnp.where(spread(some, of_dof), start.x, smooth))
     force, g, Mg = _slope(p, inverse, at)
-    # the cost is above its minimum by at most this
+    # An upper bound of the cost above its minimum; islands below the tolerance do not start.
     gap = jnp.maximum(0, 0.5 * scale * inner(g, Mg))
     busy = some & (gap >= settings.tolerance)
 
@@ -69,18 +82,22 @@ def conjugate_gradients(
         return (s.turn < iterations) & jnp.any(s.busy)
 
     def step(s: _State) -> _State:
+        # Line search along v, separately in each island.
         v = pin(s.v, s.v)
         move = Point(v, p.inertia_times(v), pin(p.times(v), v))
         length = jnp.sqrt(inner(v, v))
         line = _search(p, settings, ls_iterations, s.at, move, length)
         size = jnp.where(s.busy & (length >= MINVAL), line.end.step, 0)
         moves = size != 0
+        # Advance, and evaluate force, gradient and preconditioned gradient at the new point.
         at = _moved(islands, s.at, move, size)
         force, g, Mg = _slope(p, inverse, at)
 
+        # Convergence test by improvement and gradient, as in MuJoCo.
         improvement, gradient = -scale * line.end.cost, scale * jnp.sqrt(inner(g, g))
         ends = (improvement > 0) & (improvement < settings.tolerance)
         ends = ends | (gradient < settings.tolerance)
+        # Conjugate direction with Hager and Zhang's beta.
         y, My = g - s.g, Mg - s.Mg
         beta = _beta(inner(v, y), inner(y, My), inner(y, Mg), inner(v, g), length, inner(g, g))
         v = spread(beta, of_dof) * v - Mg
@@ -107,26 +124,27 @@ def conjugate_gradients(
 
 
 def _start(p: Problem, settings: Settings, smooth: Array) -> Point:
-    """The warm start or the unconstrained acceleration, whichever costs less, world by world."""
+    """Return the warm start or the unconstrained acceleration, whichever costs less, per world."""
     free = p.point(smooth)
     return free if settings.warm is None else p.better(p.point(settings.warm), free)
 
 
 def _slope(p: Problem, inverse: InverseParts, at: Point) -> tuple[Array, Array, Array]:
-    """J' f, the gradient of the cost, and M^-1 times that, `[nv, *W]`."""
+    """Compute J' f, the gradient of the cost, and M^-1 times the gradient, `[nv, *W]`."""
     force = p.force(pin(p.pieces(at.r), at.x))
     g = at.Mx - p.smooth - force
     return force, g, inverse.times(g)
 
 
 def _of_line(line: Line, scale: Array, length: Array) -> dict[str, Array]:
-    """What is recorded of a line search."""
+    """Return the entries of `SolverStat` that a line search determines."""
     slope = scale * jnp.abs(line.end.slope) / jnp.where(length > 0, length, 1.0)
     return {"lineslope": jnp.where(line.searched, slope, 1.0), "neval": line.neval}
 
 
 def _moved(islands: Islands, at: Point, move: Point, size: Array) -> Point:
-    """The point after a step of each island."""
+    """Advance each island by its own step length."""
+    # Residuals and M x are affine in the step, so they are updated, not recomputed.
     of_dof = spread(size, islands.of_dof)
     residuals = zip(at.r, move.r, islands.number, strict=True)
     r = [
@@ -139,10 +157,11 @@ def _moved(islands: Islands, at: Point, move: Point, size: Array) -> Point:
 def _search(
     p: Problem, settings: Settings, limit: int, at: Point, move: Point, length: Array
 ) -> Line:
-    """The line search of each island."""
+    """Run the line search of each island."""
     islands = settings.islands
     assert islands is not None
     dofs = islands.dofs
+    # Restrict the cost to the line: one parabola for the Gauss term, one function per row.
     whole = Parabola(
         sums(dofs, (at.Mx - p.smooth) * move.x),
         sums(dofs, move.x * move.Mx),
@@ -150,6 +169,7 @@ def _search(
     blocks = zip(p.rows.blocks, at.r, move.r, strict=True)
     lines = pin([_line(block, r, v) for block, r, v in blocks], at.x)
 
+    # Sum cost, slope and curvature over the rows of each island.
     def evaluate(step: Array) -> Trial:
         cost, (slope, bend) = whole.change(step), whole.derivatives(step)
         for line, member, number in zip(lines, islands.member, islands.number, strict=True):
@@ -159,9 +179,10 @@ def _search(
             slope, bend = slope + sums(member, first), bend + sums(member, second)
         return Trial(step, cost, slope, bend)
 
+    # MuJoCo's tolerance on the slope.
     scale = jnp.where(islands.scale > 0, islands.scale, 1.0)
     goal = settings.tolerance * settings.ls_tolerance * length / scale
-    # what is left of the slope after rounding is no reason to search on, in single precision mostly
+    # A slope below its rounding error does not justify more iterations (single precision).
     size = jnp.abs(whole.slope)
     for line, member in zip(lines, islands.member, strict=True):
         size = size + sums(member, jnp.abs(line.derivatives(jnp.zeros_like(size[:1]))[0]))
@@ -170,7 +191,7 @@ def _search(
 
 
 def _line(block: Block, r: Any, v: Any) -> Any:
-    """The cost of each row of a block along a line."""
+    """Restrict the cost of each row of a block to a line."""
     cost = block.cost
     if isinstance(cost, Quadratic):
         return Parabola(cost.D * r * v, cost.D * v * v)
@@ -178,7 +199,8 @@ def _line(block: Block, r: Any, v: Any) -> Any:
 
 
 def _beta(vy: Array, yMy: Array, yMg: Array, vg: Array, length: Array, gg: Array) -> Array:
-    """Hager and Zhang's beta; 0, a new start, where the curvature along the line is not above 0."""
+    """Compute Hager and Zhang's beta; 0, a restart, where v'y is not positive."""
+    # beta = (y - 2 v y'My / v'y)' Mg / v'y, bounded from below by Hager and Zhang's eta.
     some = vy >= MINVAL
     per_vy = 1 / jnp.where(some, vy, 1.0)
     least = -1 / jnp.maximum(MINVAL, length * jnp.minimum(ETA, jnp.sqrt(gg)))

@@ -1,7 +1,8 @@
 """Forces of the constraint rows at the solution, by what they act on.
 
-The solver returns their sum on the dofs; a row's own force follows from its residual at `qacc`,
-unless `d.forces` has it, because it does not (`m.lists_row_forces`).
+The solver returns the sum J' f on the dofs. A row's own force follows from its residual at `qacc`,
+except for the methods whose forces do not satisfy that relation (PGS, no-slip), which store them in
+`d.forces` (`m.lists_row_forces`). Wrenches on bodies correspond to `mj_rnePostConstraint`.
 """
 
 from typing import Any
@@ -25,7 +26,8 @@ from jaxsim.physics.solver.problem import Problem
 
 
 def row_forces(d: Data) -> list[tuple[Block, Any]]:
-    """Each block of rows with its force: `[n, *W]`, or a list over the contact basis."""
+    """Return each block of rows with its force: `[n, *W]`, or a list over the contact basis."""
+    # Stored forces (PGS, no-slip), else forces from the residual at qacc.
     if d.rows is None or d.rows.empty:
         return []
     if d.forces is not None:
@@ -36,7 +38,8 @@ def row_forces(d: Data) -> list[tuple[Block, Any]]:
 
 
 def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray) -> Array:
-    """Force of the limits of joints or tendons `[n, *W]`; zero without a limit."""
+    """Return the force of the limits of joints or tendons `[n, *W]`; zero without a limit."""
+    # Rows of a limit know their joint or tendon by id.
     force = jnp.zeros((len(ids), *d.qvel.shape[1:]), d.qvel.dtype)
     for block, f in row_forces(d):
         if block.type == kind:
@@ -45,12 +48,13 @@ def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray) -> Array:
 
 
 def net_contact_force(d: Data) -> list | None:
-    """Force between the surfaces of each contact of `d.found`, on its second geom, over its basis.
+    """Compute the force of each contact of `d.found` on its second geom, in the contact basis.
 
     Returns:
       Arrays `[ncontact, *W]` for normal, two tangents [N], spin and two rolls [N m]; as many as the
       largest contact dimension needs. None for a model without contacts.
     """
+    # Contacts are the last block of rows.
     forces = row_forces(d)
     if not forces or d.rows.contact is None:
         return None
@@ -58,7 +62,7 @@ def net_contact_force(d: Data) -> list | None:
 
 
 def list_contact_forces(d: Data) -> Data:
-    """`d` with the forces in its list of contacts, if the list has them."""
+    """Return `d` with the forces stored in its contact list, if that list has a force field."""
     force = net_contact_force(d)
     if force is None or d.contact is None or d.contact.force is None:
         return d
@@ -66,15 +70,16 @@ def list_contact_forces(d: Data) -> Data:
 
 
 def contact_side(d: Data, body: np.ndarray) -> Array:
-    """Which geom of each contact is on some bodies: 1 the second, -1 the first, 0 none.
+    """Return which geom of each contact belongs to given bodies: 1 second, -1 first, 0 none.
 
     Args:
-      d: data with contacts found.
-      body: constant `[n]` bodies.
+      d: data with detected contacts.
+      body: constant `[n]` body ids.
 
     Returns:
       `[n, ncontact, *W]`.
     """
+    # Compare the bodies of each contact with the requested ones.
     c, dtype = d.found.contacts, d.qpos.dtype
     first, second = (jnp.where(c.exists, c.each(body), -1) for body in c.body)
     body = body.astype(first.dtype).reshape(-1, *(1,) * first.ndim)
@@ -82,10 +87,11 @@ def contact_side(d: Data, body: np.ndarray) -> Array:
 
 
 def contact_wrench(m: Model, d: Data, force: list) -> Spatial:
-    """Torque and force on each body from its contacts `[nbody, *W]`, at the origin of the world.
+    """Sum the wrenches of contacts on each body `[nbody, *W]`, about the world origin.
 
-    Contacts of flexes are left out, as in MuJoCo.
+    Contacts of flexes are excluded, as in MuJoCo.
     """
+    # Rotate forces and torques of each contact to the world, and move them to the origin.
     c = d.found.contacts
     force = [jnp.where(of_geoms(c), f, 0) for f in force]
     parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
@@ -96,9 +102,9 @@ def contact_wrench(m: Model, d: Data, force: list) -> Spatial:
 
 
 def equality_wrench(m: Model, d: Data) -> Spatial | None:
-    """Torque and force on each body from connects and welds, at the origin of the world.
+    """Sum the wrenches of connects and welds on each body, about the world origin.
 
-    A weld's rotational rows act on half the vector part of q2* q1, so that their torque is
+    The rotational rows of a weld act on half the vector part of q2* q1, so that their torque is
     torquescale / 2 vec(q2 f q1*).
     """
     total = None
@@ -113,17 +119,24 @@ def equality_wrench(m: Model, d: Data) -> Spatial | None:
 
 
 def _held(m: Model, d: Data, rows: np.ndarray, f: Array, kind: EqType) -> Spatial:
-    """Wrenches of connects or welds on all bodies; `f` holds first rows of all, second rows, ..."""
+    """Compute the wrenches of connects or welds on all bodies.
+
+    `f` holds the first rows of all equalities, then the second rows, and so on.
+    """
+    # Connects have three rows per constraint, welds six.
     ids = rows[: len(rows) // (3 if kind == EqType.CONNECT else 6)]
     n = len(ids)
     first, second = attachments(m, d, ids)
+    # Rows are stored component by component: split them into force and torque.
     parts = [f[k * n : (k + 1) * n] for k in range(len(rows) // n)]
     push = Vec(*parts[:3])
     turn = push.map(jnp.zeros_like)
     if kind == EqType.WELD:
         pure = Quat(jnp.zeros_like(push.x), *parts[3:])
+        # Torque of the quaternion residual.
         scale = 0.5 * take(m.eq_data[:, TORQUE_SCALE], ids)
         turn = (second.quat * pure * first.quat.conj).vec.scale(scale)
+    # Equal and opposite wrenches about the origin, added up by body.
     on_first = Spatial.of(turn + first.point.cross(push), push)
     on_second = -Spatial.of(turn + second.point.cross(push), push)
     body = np.concatenate([first.body, second.body])

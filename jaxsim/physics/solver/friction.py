@@ -1,7 +1,7 @@
-"""Rows that can slip, in the form in which the no-slip iterations (noslip.py) visit them.
+"""Rows that can slip, in the form that the no-slip iterations (noslip.py) visit.
 
-A visit takes one row of dry friction, or all tangents of a contact. It changes their forces so that
-the dual cost falls as far as it can while all others stay, and moves the acceleration along.
+A visit takes one row of dry friction, or all tangents of a contact. It minimizes the unregularized
+dual cost over their forces, all others fixed, and updates the acceleration.
 """
 
 from collections.abc import Callable
@@ -19,19 +19,19 @@ from jaxsim.physics.constraint.cost import Huber, Piece
 from jaxsim.physics.constraint.rows import Block
 from jaxsim.physics.solver.ball import least_in_ball, scaled, solvable
 
-RISE = 1e-10  # by which the cost may grow before MuJoCo takes back the new force of a contact
+RISE = 1e-10  # increase of the cost above which MuJoCo rejects the new force of a contact
 
 
 class Bounded(NamedTuple):
-    """Rows whose friction has a bound each: dry friction, and tangents of pyramids.
+    """Rows whose friction has separate bounds: dry friction, and tangents of pyramids.
 
-    A pyramid's tangent has two edges, the sum of whose forces stays; so the bound of their
-    difference is known, and a contact is as many rows of dry friction as it has tangents.
-    Lists over the tangents, one for rows of dry friction.
+    The sum of the two edge forces of a pyramid's tangent is constant, so the bound of their
+    difference is known, and a contact is equivalent to one row of dry friction per tangent. The
+    attributes are lists over the tangents, of length one for rows of dry friction.
 
     Attributes:
-      J, push: `[n, nv, *W]` Jacobian, and M^-1 J'.
-      aref, A, bound: `[n, 1, *W]`; A is J M^-1 J'.
+      J, push: Jacobian, and M^-1 J', `[n, nv, *W]`.
+      aref, A, bound: reference acceleration, J M^-1 J', and bound, `[n, 1, *W]`.
     """
 
     J: list
@@ -42,17 +42,18 @@ class Bounded(NamedTuple):
 
     @property
     def pressed(self) -> Array:
-        """Rows whose force may be other than zero, `[n, 1, *W]` bool."""
+        """Return the rows whose force may be nonzero, `[n, 1, *W]` bool."""
         return sum(self.bound[1:], self.bound[0]) > 0
 
     def visit(self, x: Array, force: list, here: Array) -> tuple[Array, list, Array]:
-        """One row or contact, in the arrays of this without their first axis.
+        """Update one row or contact; the arrays of `self` have no first axis.
 
         Returns:
-          The acceleration and the forces after it, and how much the dual cost falls `[1, *W]`.
+          The updated acceleration and forces, and the decrease of the dual cost `[1, *W]`.
         """
         gain, new = jnp.zeros_like(x[:1]), []
         for J, push, aref, A, bound, f in zip(*self, force, strict=True):
+            # Projected Gauss-Seidel step of one row: unconstrained minimum, clipped to the bounds.
             r = total(J * x) - aref
             free = f - r / jnp.maximum(A, MINVAL)
             to = jnp.where(free > bound, bound, jnp.where(free < -bound, -bound, free))
@@ -66,13 +67,12 @@ class Bounded(NamedTuple):
 class Cone(NamedTuple):
     """Tangents of elliptic contacts, bounded together: |f_k / mu_k| <= normal force.
 
-    As in `Bounded`, but:
-
     Attributes:
+      J, push, aref: as in `Bounded`.
       A: nested lists, J M^-1 J' of each contact.
       mu: friction coefficients; 0: the contact has no such tangent.
       normal: normal force `[n, 1, *W]`.
-      solved: MuJoCo finds a minimum.
+      solved: where MuJoCo takes A for invertible.
     """
 
     J: list
@@ -85,18 +85,20 @@ class Cone(NamedTuple):
 
     @property
     def pressed(self) -> Array:
-        """As that of `Bounded`."""
+        """Return the contacts with a positive normal force, `[n, 1, *W]` bool."""
         return self.normal > 0
 
     def visit(self, x: Array, force: list, here: Array) -> tuple[Array, list, Array]:
-        """As that of `Bounded`."""
+        """Update the friction of one contact; see `Bounded.visit`."""
         size, A = len(force), self.A
+        # Quadratic in the scaled friction y = f / mu, minimized in the ball |y| <= normal force.
         r = [total(J * x) - aref for J, aref in zip(self.J, self.aref, strict=True)]
         slope = [r[j] - _dot(A[j], force) for j in range(size)]
         of_unit = scaled(A, self.mu)
         slope = [mu * b for mu, b in zip(self.mu, slope, strict=True)]
         y = least_in_ball(of_unit, slope, self.normal, self.solved & here)
         step = [mu * a - f for mu, a, f in zip(self.mu, y, force, strict=True)]
+        # Reject the step where it raises the cost.
         rise = _dot(step, r) + 0.5 * _dot(step, [_dot(row, step) for row in A])
         moves = here & (rise <= RISE)
         step = [jnp.where(moves, a, 0) for a in step]
@@ -110,7 +112,7 @@ Group = Bounded | Cone
 
 
 def slips(block: Block) -> bool:
-    """Whether rows of a block can slip."""
+    """Return True if rows of a block can slip."""
     cost = block.cost
     return isinstance(cost, Huber) or (isinstance(cost, Pyramid | Elliptic) and len(cost.mu) > 1)
 
@@ -118,12 +120,12 @@ def slips(block: Block) -> bool:
 def group(
     block: Block, r: Any, piece: Piece, reach: list | None, response: Array
 ) -> tuple[Group, list]:
-    """The rows of a block that slip, and their forces as lists over the tangents of `[n, 1, *W]`.
+    """Return the slipping rows of a block, and their forces: lists over the tangents `[n, 1, *W]`.
 
     Args:
-      block: for which `slips` is true.
-      r, piece: its residual and its piece at the solution.
-      reach: as in `RowForces`, where the forces do not follow from the residual.
+      block: block of rows for which `slips` is true.
+      r, piece: its residual, and its force and cost at the solution.
+      reach: see `RowForces`; used where the forces do not follow from the residual.
       response: M^-1, `[nv, nv, *W]`.
     """
     return GROUPS[type(block.cost)](block, r, piece, reach, response)
@@ -150,10 +152,12 @@ def _pyramid(
 def _cone(
     block: Block, r: list, piece: Piece, reach: list | None, response: Array
 ) -> tuple[Group, list]:
+    # Delassus blocks A = J M^-1 J' of each contact.
     del r, reach
     J = list(block.J.basis[1:])
     push = [_response(a, response) for a in J]
     A = [[_rows_dot(a, b) for b in push] for a in J]
+    # Dimension of the contact from its nonzero coefficients.
     mu = _spread(block.cost.mu[1:], response)
     dim = 1 + jnp.sum(jnp.stack([a > 0 for a in mu]), axis=0, dtype=jnp.int32)
     normal, *force = _spread(piece.force, response)
@@ -175,17 +179,17 @@ def _bounded(J: list, aref: list, bound: list, response: Array) -> Bounded:
 
 
 def _spread(arrays: list, like: Array) -> list:
-    """Numbers of rows `[n, *W]` as `[n, 1, *W]`, with all worlds."""
+    """Broadcast values of rows `[n, *W]` to `[n, 1, *W]`, with all worlds."""
     return [jnp.broadcast_to(a, (len(a), *like.shape[2:]))[:, None] for a in arrays]
 
 
 def _response(J: Array, response: Array) -> Array:
-    """M^-1 J' of each row, `[n, nv, *W]`."""
+    """Compute M^-1 J' of each row, `[n, nv, *W]`."""
     return gram(jnp.swapaxes(J, 0, 1), response)
 
 
 def _rows_dot(a: Array, b: Array) -> Array:
-    """Products of rows with rows, `[n, nv, *W]` -> `[n, 1, *W]`."""
+    """Compute dot products of rows, `[n, nv, *W]` -> `[n, 1, *W]`."""
     return jnp.sum(a * b, axis=1, keepdims=True)
 
 

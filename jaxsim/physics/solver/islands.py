@@ -1,9 +1,9 @@
-"""The rows of each constraint island, for iterations that end island by island.
+"""Constraint islands as index tables, for methods that converge island by island.
 
-Newton's method takes a world as one problem, for its solution is the same. What is left when
-iterations end early is not: conjugate gradients (conjugate.py), those of the dual problem (pgs.py)
-and those against slip (noslip.py) end island by island, as MuJoCo's do.
-MuJoCo's documentation, Computation: Constraint islands.
+Newton's method solves a world as one problem, since the minimum is the same. The result of a
+limited number of iterations is not: conjugate gradients (conjugate.py), PGS (pgs.py) and no-slip
+(noslip.py) test convergence per island, as MuJoCo does. MuJoCo's documentation, Computation:
+Constraint islands; corresponds to `mj_island`.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ from jaxsim.physics.solver.problem import Problem
 
 
 class Islands(NamedTuple):
-    """The islands of a state; each has the number of its first tree.
+    """Islands of a state; an island has the id of its first tree.
 
     Attributes:
-      member: block by block `[nisland, n, *W]`: 1 where a row (or a contact) is in the island; rows
-        that are not active are in none.
-      trace: `[nisland, *W]` sum of the diagonal of M over the dofs of the island; 0: there is none.
-      number: block by block `[n, *W]`: the island of each row that is active.
+      member: block by block `[nisland, n, *W]`: 1 where a row (or a contact) is in the island;
+        inactive rows are in none.
+      trace: trace of M over the dofs of the island `[nisland, *W]`; 0: no such island.
+      number: block by block `[n, *W]`: the island of each active row.
       of_dof: `[nv, *W]`: the island of each dof.
     """
 
@@ -42,26 +42,26 @@ class Islands(NamedTuple):
 
     @property
     def rows(self) -> Array:
-        """How many rows (or contacts) each has, `[nisland, *W]`."""
+        """Return the number of rows (or contacts) of each island, `[nisland, *W]`."""
         counts = [jnp.sum(of, axis=1) for of in self.member]
         return sum(counts[1:], counts[0])
 
     @property
     def dofs(self) -> Array:
-        """`[nisland, nv, *W]`: 1 where a dof is in the island."""
+        """Return the one-hot table of dofs `[nisland, nv, *W]`: 1 where a dof is in the island."""
         return _numbered(self.of_dof, len(self.trace), self.trace)
 
     @property
     def scale(self) -> Array:
-        """1 / trace, which makes improvements comparable; 0 where there is no island."""
+        """Return 1 / trace, which makes improvements comparable; 0 where there is no island."""
         some = self.trace > 0
         return jnp.where(some, 1 / jnp.where(some, self.trace, 1.0), 0)
 
 
 def sums(member: Array, values: Array) -> Array:
-    """Sums over the items of each island: `[nisland, n, *W]`, `[n, *W]` -> `[nisland, *W]`.
+    """Sum over the items of each island: `[nisland, n, *W]`, `[n, *W]` -> `[nisland, *W]`.
 
-    Where there is one island for all, items that are not in it have to be zero.
+    With a single island for all, items outside of it must be zero.
     """
     if len(member) == 1:
         return total(values)
@@ -71,31 +71,34 @@ def sums(member: Array, values: Array) -> Array:
 
 
 def spread(numbers: Array, island: Array) -> Array:
-    """The number of its island for each item: `[nisland, *W]`, `[n, *W]` -> `[n, *W]`."""
+    """Gather the value of each item's island: `[nisland, *W]`, `[n, *W]` -> `[n, *W]`."""
     return numbers if len(numbers) == 1 else pick(numbers, island)
 
 
 def find_islands(
     m: Model, p: Problem, touched: list[Array], inertia: Array, more: Sequence[Array] = ()
 ) -> Islands:
-    """The islands; one for the whole world where the flag `island` is off.
+    """Find the islands; one for the whole world where the flag `island` is off.
 
     Args:
       m: model.
       p: the problem.
-      touched: the trees that its rows touch, as `touched_trees` gives them.
+      touched: trees that the rows touch, see `touched_trees`.
       inertia: diagonal of M, `[nv, *W]`.
-      more: trees that something else ties together, as `passive_ties` gives them.
+      more: further sets of coupled trees, see `passive_ties`.
     """
     inertia = lax.stop_gradient(inertia)
     if m.ntree == 1 or m.opt.disableflags & DisableBit.ISLAND:
         member = [trees.any(axis=1)[None].astype(inertia.dtype) for trees in touched]
         number = [jnp.zeros(of.shape[1:], jnp.int32) for of in member]
         return Islands(member, total(inertia), number, jnp.zeros(inertia.shape, jnp.int32))
+    # Connected components of the trees, coupled by rows, by M and by flexes.
     soft = flex_ties(m, jnp.ones((m.ntree, *inertia.shape[1:]), bool))
     island = connected(p.rows, touched, [*metric_ties(m, inertia), *soft, *more])
+    # The island of a row is the component of its trees.
     first = [first_of(trees, island) for trees in touched]
     member = [_numbered(number, m.ntree, inertia) for number in first]
+    # Trace of M over each island, from that over each tree.
     of_tree = weighted_sum(1.0 * (m.dof_treeid == np.arange(m.ntree)[:, None]), inertia)
     trace = apply(_numbered(island, m.ntree, inertia), of_tree)
     number = [jnp.minimum(number, np.int32(m.ntree - 1)) for number in first]
@@ -103,6 +106,6 @@ def find_islands(
 
 
 def _numbered(number: Array, count: int, like: Array) -> Array:
-    """Numbers `[n, *W]` as a table of 0 and 1, `[count, n, *W]`."""
+    """Convert ids `[n, *W]` to a one-hot table `[count, n, *W]`."""
     place = column(np.arange(count, dtype=np.int32), number)[:, None]
     return (number[None] == place).astype(like.dtype)

@@ -1,4 +1,21 @@
-"""Newton's method for the constrained acceleration."""
+"""Newton's method with exact line search for the constrained acceleration.
+
+MuJoCo's documentation, Computation: Solver algorithms, Newton (`mj_solPrimal`). Each iteration
+assembles the Hessian H = M + J' W J of the convex cost (problem.py), factorizes it from scratch,
+solves H v = -g and minimizes the cost along v exactly (linesearch.py). A world has converged when
+the improvement that the quadratic model leaves is below the tolerance. A batch iterates until all
+worlds have converged; those that have take steps of length 0. M x and the residuals r = J x - aref
+are affine in the step length and are carried along, so that nothing is multiplied by J twice.
+
+Iteration 0 computes the unconstrained acceleration, H = M. It is an iteration of the same loop so
+that the factorization, the largest part of the program, is compiled once. On platforms with our own
+kernels it precedes the loop, because a branch inside would synchronize with the host. Three
+implementations exist: this loop, one GPU kernel (kernel/newton.py), and one world at a time
+(by_world.py).
+
+Names: `at` is the current point (x, M x, r), `move` the direction as a point (v, M v, J v), `g` the
+gradient, `pieces` force, cost and curvature of each block of rows.
+"""
 
 from collections.abc import Callable
 
@@ -21,21 +38,25 @@ from jaxsim.physics.solver.statistics import Log, along, counted, states
 def newton(
     p: Problem, settings: Settings, iterations: int, ls_iterations: int, records: bool = False
 ) -> Solution:
-    """Newton iterations with exact line search, each world until it has converged.
+    """Return the constrained acceleration, with Newton iterations until each world has converged.
 
-    Starts from the warm start or the unconstrained acceleration, whichever costs less.
+    Starts from the warm start or the unconstrained acceleration, whichever costs less, per world.
 
-    Turn 0 finds the unconstrained acceleration; it is in the loop because the factorization, the
-    largest piece of the program, then stands there once. With kernels of our own turn 0 stands
-    before the loop: a branch inside would wait for the host.
+    Args:
+      p: the problem of one world or of a batch.
+      settings: warm start and tolerances.
+      iterations: maximum number of iterations after iteration 0.
+      ls_iterations: maximum number of evaluations of a line search.
+      records: keep statistics of the iterations in `Solution.stat`.
     """
+    # Choose the implementation: one kernel, one world at a time, or the loop below.
     if platform().kernels and not records and serves(p):
         return newton_in_kernel(p, settings, iterations, ls_iterations)
     if goes_by_world(p):
         how = iterations, ls_iterations, records
         return world_by_world(lambda p, settings: newton(p, settings, *how), p, settings)
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
-    start, inertia = p.point(x), p.inertia()  # made once, not in each turn
+    start, inertia = p.point(x), p.inertia()  # loop invariant
 
     def proceed(state):
         turn, *_, busy, _ = state
@@ -43,14 +64,18 @@ def newton(
 
     def step(state, first):
         turn, niter, smooth, at, force, busy, log = state
+        # Gradient of the cost; in iteration 0 that of the Gauss term at zero.
         g = jnp.where(first, 0, at.Mx - force) - p.smooth
+        # Newton direction from a new factorization of H.
         v = pin(p.newton_step(inertia, first, at.r, g), x)
         Jv = pin(p.times(v), x)
 
+        # Iteration 0: v is the unconstrained acceleration; start there or at the warm start.
         def choose(at):
             free = Point(v, p.smooth, p.minus_reference(Jv))
             return niter, v, (free if settings.warm is None else p.better(at, free)), busy
 
+        # Later iterations: exact line search along v, then advance.
         def descend(at):
             move = Point(v, p.inertia_times(v), Jv)
             length, goes_on = _descend(p, settings, ls_iterations, at, g, move)
@@ -60,11 +85,13 @@ def newton(
 
         before, done = at, busy
         niter, smooth, at, busy = _either(first, choose, descend, at)
+        # Constraint force at the new point, for the next gradient and the result.
         force = p.force(pin(p.pieces(at.r), x))
         if log is not None:
             log = _recorded(p, settings, log, turn - 1, done, before, at, force)
         return turn + 1, niter, smooth, at, force, busy, log
 
+    # Iterate until all worlds have converged.
     busy = jnp.ones((1, *p.smooth.shape[1:]), bool)
     niter = jnp.zeros(busy.shape, jnp.int32)
     none = jnp.zeros_like(p.smooth)
@@ -89,7 +116,8 @@ def _recorded(
     at: Point,
     force: Array,
 ) -> Log:
-    """The statistics with those of one more iteration."""
+    """Append the statistics of one iteration."""
+    # Decrease of the cost and final slope along the step.
     gain, slope = along(p, before, at)
     g = at.Mx - p.smooth - force
     rows = p.rows.blocks
@@ -104,7 +132,7 @@ def _recorded(
 
 
 def _either(first: Array | bool, one: Callable, other: Callable, at: Point) -> tuple:
-    """`one(at)` if `first`, else `other(at)`."""
+    """Return `one(at)` if `first`, else `other(at)`; static where `first` is a bool."""
     if isinstance(first, bool):
         chosen: tuple = one(at) if first else other(at)
         return chosen
@@ -115,11 +143,12 @@ def _either(first: Array | bool, one: Callable, other: Callable, at: Point) -> t
 def _descend(
     p: Problem, settings: Settings, ls_iterations: int, at: Point, g: Array, move: Point
 ) -> tuple[Array, Array]:
-    """Step length along the Newton direction, and whether the world goes on after it."""
+    """Return the step length along the Newton direction, and where a world has not converged."""
+    # Restrict the cost to the line, and minimize it exactly.
     v = move.x
     goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(total(v * v)) / settings.scale
     pieces = p.along(at, move)
     length = line_search(pieces, ls_iterations, goal)
-    # Newton's decrement: twice the improvement that the quadratic model expects
+    # Half the squared Newton decrement: the improvement predicted by the quadratic model.
     gain = settings.scale * 0.5 * -total(g * v)
     return length, (remaining(pieces, length, gain) > settings.tolerance) & (length > 0)

@@ -1,18 +1,17 @@
-"""The no-slip iterations: friction without regularization, after the solver.
+"""No-slip iterations: friction without regularization, after the solver.
 
-A regularized contact creeps under any load. Here only the forces of dry friction and those along
-the tangents of contacts change, as if R were zero, while all other forces stay what the solver has
-found. MuJoCo's documentation, Computation: Solver algorithms, NoSlip. It is a method of Gauss and
-Seidel on the dual problem,
+MuJoCo's documentation, Computation: Solver algorithms, NoSlip (`solNoSlip`). A regularized
+contact creeps under load. This pass updates only the forces of dry friction and of contact
+tangents, as if R were zero, and keeps all others. It is projected Gauss-Seidel on the dual problem,
 
     minimize 1/2 f' A f + f' (J a0 - aref),   A = J M^-1 J',   M a0 = smooth,
 
-one row or one contact after another in MuJoCo's order. A is never made: the acceleration is carried
-along instead. Of a row that is next, r = J x - aref is the slope of the dual cost; a force that
-changes by df moves x by M^-1 J' df.
+over one row or one contact after another in MuJoCo's order. A is never formed: the acceleration x
+is updated with each force. The gradient of the dual cost of a row is r = J x - aref, and a force
+change df changes x by M^-1 J' df.
 
-What comes out is no minimum that further iterations keep, so its derivative is that of the
-iterations that were done.
+The result is not a fixed point of the iteration, so its derivative is that of the iterations done,
+not that of an optimality condition.
 """
 
 from collections.abc import Callable
@@ -39,7 +38,7 @@ from jaxsim.physics.solver.problem import Problem, RowForces
 
 
 class NoSlip(NamedTuple):
-    """Acceleration and constraint force `[nv, *W]`, iterations `[1, *W]`, forces of the rows."""
+    """Result: acceleration and constraint force `[nv, *W]`, iterations `[1, *W]`, row forces."""
 
     qacc: jax.Array
     force: jax.Array
@@ -48,14 +47,14 @@ class NoSlip(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What the iterations begin with.
+    """Initial state of the no-slip iterations.
 
     Attributes:
       problem: the problem.
       qacc: its solution `[nv, *W]`.
-      rows: the forces of its rows; None: those that belong to `qacc`.
-      touched: the trees that its rows touch, as `touched_trees` gives them.
-      inertia: diagonal of M, `[nv, *W]`, that scales what is gained.
+      rows: forces of its rows; None: those that follow from `qacc`.
+      touched: trees that its rows touch, see `touched_trees`.
+      inertia: diagonal of M, `[nv, *W]`, which scales improvements.
     """
 
     problem: Problem
@@ -66,9 +65,9 @@ class Start(NamedTuple):
 
 
 def without_slip(m: Model, start: Start) -> NoSlip:
-    """The solution after the no-slip iterations; of `m` the options count."""
+    """Return the solution after the no-slip iterations; `m` provides the options."""
 
-    # an early end cannot be differentiated backwards: there all iterations are done, with masks
+    # A while loop has no reverse mode: under differentiation all iterations run, masked.
     @jax.custom_jvp
     def run(start: Start, tolerance: Array) -> NoSlip:
         return _iterate(m, start, tolerance, way=SHORT)
@@ -81,20 +80,22 @@ def without_slip(m: Model, start: Start) -> NoSlip:
 
 
 class _State(NamedTuple):
-    """Between two iterations; `force` has lists over the tangents of `[n, 1, *W]`."""
+    """Loop state; `force` has lists over the tangents of `[n, 1, *W]`."""
 
     x: jax.Array
     force: list
     niter: jax.Array
-    busy: jax.Array  # islands that go on, `[nisland, *W]`
+    busy: jax.Array  # islands that have not converged, `[nisland, *W]`
 
 
 def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
-    """Iterations until what each island gains falls below the tolerance."""
+    """Iterate until the improvement of each island falls below the tolerance."""
     p, qacc, rows, touched, inertia = start
+    # Forces at the solution, and M^-1, with which each row's response is precomputed.
     r = p.residual(qacc)
     pieces = _pieces(p, r, rows)
     reach = None if rows is None else rows.reach
+    # M^-1 of the whole system: every row needs its response.
     response = inverse_spd(p.M)
     x = apply(response, p.smooth + p.force(pieces))
     sliding = [k for k, block in enumerate(p.rows.blocks) if slips(block)]
@@ -103,15 +104,17 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
 
     islands = find_islands(m, p, touched, inertia)
     scale = islands.scale
-    # the regularization counts as gained when it goes away
+    # The first improvement includes the regularization cost that is dropped.
     held = [_regularization(*pair) for pair in zip(p.rows.blocks, pieces, strict=True)]
     held = lax.stop_gradient(held)
     freed = sum(apply(member, a) for member, a in zip(islands.member, held, strict=True))
+    # Islands in which each group of rows is a member.
     member = [islands.member[k] for k in sliding]
 
     def turn(k: Array, state: _State) -> _State:
         x, forces, niter, busy = state
         gain: Array = jnp.where(k == 0, freed, 0)
+        # Sweep over the rows of each group, in islands that have not converged.
         new = []
         goes_on = busy.astype(x.dtype)
         for one, force, of in zip(groups, forces, member, strict=True):
@@ -122,9 +125,11 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
         return _State(x, new, niter + busy.astype(niter.dtype), busy & (gain * scale >= tolerance))
 
     busy = islands.rows > 0
+    # All islands with rows start active.
     first = _State(x, force, jnp.zeros(busy.shape, jnp.int32), busy)
     last = way.turns(turn, first, m.opt.noslip_iterations)
 
+    # Replace the friction forces in the blocks of rows, and add up J' f.
     forces = [piece.force for piece in pieces]
     for k, one, force in zip(sliding, groups, last.force, strict=True):
         along = [f[:, 0] for f in force]
@@ -138,14 +143,19 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
 
 
 class _Way(NamedTuple):
-    """How to go through iterations, and through the rows of a group in each."""
+    """Loop strategy.
+
+    Attributes:
+      turns: runs the iterations.
+      rows: visits the rows of a group within one iteration.
+    """
 
     turns: Callable
     rows: Callable
 
 
 def _until_done(turn: Callable, first: _State, iterations: int) -> _State:
-    """Turns until no island goes on."""
+    """Iterate until all islands have converged."""
 
     def proceed(carry):
         k, state = carry
@@ -159,28 +169,28 @@ def _until_done(turn: Callable, first: _State, iterations: int) -> _State:
 
 
 def _all_turns(turn: Callable, first: _State, iterations: int) -> _State:
-    """All turns, those of islands that are done without effect. Backwards each is done again."""
+    """Run all iterations, masked in converged islands; each is rematerialized in reverse mode."""
     again = jax.checkpoint(turn)
     turns = jnp.arange(iterations, dtype=jnp.int32)
     return lax.scan(lambda state, k: (again(k, state), None), first, turns)[0]
 
 
 def _visit(x: Array, item: tuple[Group, list, Array]) -> tuple:
-    """One row or contact, in the form of a scan."""
+    """Visit one row or contact, as the body of a scan."""
     one, force, here = item
     x, force, gain = one.visit(x, force, here)
     return x, (force, gain)
 
 
 def _all_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
-    """Visits the rows of a group one after another; gains `[n, 1, *W]`."""
+    """Visit the rows of a group one after another; the gains are `[n, 1, *W]`."""
     done: tuple = lax.scan(_visit, x, (rows, force, here))
     x, (force, gain) = done
     return x, force, gain
 
 
 def _used_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
-    """As far as there is one that can slip in some world."""
+    """Visit the rows of a group up to the last one that can slip in some world."""
     if not platform().branches:
         return _all_rows(rows, x, force, here)
     items = (rows, force, here)
@@ -202,10 +212,11 @@ WHOLE = _Way(_all_turns, _all_rows)
 
 
 def _pieces(p: Problem, r: list, rows: RowForces | None) -> list[Piece]:
-    """Those at the residual; with given forces, whose regularization is their cost."""
+    """Evaluate the rows at the residual; given forces replace force and cost (1/2 f' R f)."""
     pieces = p.pieces(r)
     if rows is None:
         return pieces
+    # PGS: given forces, with the regularization 1/2 f' R f as their cost.
     blocks = zip(p.rows.blocks, pieces, rows.blocks, strict=True)
     return [
         piece._replace(force=force, cost=_squares(block.cost, force, rows.reach))
@@ -214,19 +225,20 @@ def _pieces(p: Problem, r: list, rows: RowForces | None) -> list[Piece]:
 
 
 def _regularization(block: Block, piece: Piece) -> Array:
-    """1/2 f' R f of each row or contact, `[n, *W]`: but for dry friction it is the row's cost."""
+    """Return 1/2 f' R f of each row or contact, `[n, *W]`; except for dry friction, its cost."""
     if not isinstance(block.cost, Huber):
         return piece.cost
     return _squares(block.cost, piece.force, None)
 
 
 def _squares(cost: Any, force: Any, reach: list | None) -> Array:
-    """1/2 f' R f of any forces, `[n, *W]`."""
+    """Compute 1/2 f' R f for arbitrary forces, `[n, *W]`."""
     if isinstance(cost, Elliptic):
         squares = [_square(D, f) for D, f in zip(cost.D, force, strict=True)]
         return sum(squares[1:], squares[0])
     if not isinstance(cost, Pyramid):
         return _square(cost.D, force)
+    # Pyramids: recover the two edge forces of each tangent from their difference and sum.
     flat = len(cost.mu) == 1 or cost.flat
     out = jnp.where(False if flat is None else flat, _square(cost.D, force[0]), 0)
     for mu, f, both in zip(cost.mu[1:], force[1:], reach or [], strict=True):

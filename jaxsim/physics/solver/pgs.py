@@ -1,12 +1,13 @@
-"""Projected Gauss-Seidel sweeps over the rows, with momentum: MuJoCo's PGS.
+"""Projected Gauss-Seidel on the dual problem, with momentum.
 
-MuJoCo's documentation, Computation: Solver algorithms, PGS. A sweep sets one force after another
-to the best value that its bounds leave, in an order that changes (shuffle.py). Before a sweep the
-forces leap on in the direction of the last one (Nesterov), unless that led away, after which the
-momentum begins anew (O'Donoghue and Candes, *Adaptive restart for accelerated gradient schemes*,
-2015). Islands end apart, when a sweep lowers their cost by less than the tolerance.
+MuJoCo's documentation, Computation: Solver algorithms, PGS (`solPGS`). A sweep minimizes the
+dual cost over one force after another, subject to its bounds, in an order that is reshuffled before
+each sweep (shuffle.py). Before a sweep the forces are extrapolated along their last change
+(Nesterov); where the sweep moves against the extrapolation, the momentum restarts (O'Donoghue and
+Candes, *Adaptive restart for accelerated gradient schemes*, 2015). Islands converge separately,
+when a sweep lowers their cost by less than the tolerance.
 
-The forces are those of the last sweep, which belong to the acceleration only at the minimum.
+The result has the forces of the last sweep; they match the acceleration only at the minimum.
 """
 
 from typing import NamedTuple
@@ -32,14 +33,15 @@ from jaxsim.physics.solver.statistics import Log
 
 
 class _State(NamedTuple):
-    """Between two sweeps.
+    """Loop state.
 
     Attributes:
       turn: number of the sweep.
-      force, before: forces now and before the last leap, `[n, size, *W]`.
-      order: the last order.
-      leaps: sweeps since the momentum began, `[nisland, *W]`.
-      niter, busy: sweeps done, and whether there will be another, `[nisland, *W]`.
+      force, before: current forces, and those of the previous sweep, `[n, size, *W]`.
+      order: the last visiting order.
+      leaps: sweeps since the last restart of the momentum, `[nisland, *W]`.
+      niter, busy: sweeps done, and islands that have not converged, `[nisland, *W]`.
+      log: statistics, or None.
     """
 
     turn: jax.Array
@@ -55,13 +57,15 @@ class _State(NamedTuple):
 def gauss_seidel(
     p: Problem, settings: Settings, iterations: int, records: bool = False
 ) -> Solution:
-    """The acceleration and the forces after MuJoCo's sweeps."""
+    """Return the acceleration and the forces after MuJoCo's PGS sweeps."""
     assert settings.islands is not None
     islands = settings.islands
     inverse = inverse_parts(p.M, p.inertia_parts)
     smooth = inverse.times(p.smooth)
+    # Rows in MuJoCo's order, with M^-1 J' precomputed.
     of = pin(items(p, inverse, islands), smooth)
     count = len(islands.trace)
+    # One-hot islands of the items, for sums over islands.
     number = column(np.arange(count, dtype=np.int32), of.island)[:, None]
     member = ((of.island[None] == number) & of.active[None]).astype(smooth.dtype)
 
@@ -69,17 +73,21 @@ def gauss_seidel(
         return (s.turn < iterations) & jnp.any(s.busy)
 
     def sweep(s: _State) -> _State:
+        # Nesterov extrapolation, projected onto the bounds.
         since = s.leaps.astype(smooth.dtype)
         beta = jnp.where(s.turn > 0, (since - 1) / (since + 2), 0)
         leaps = spread(s.busy & (beta > 0), of.island)[:, None]
         ahead = of.within(s.force + spread(beta, of.island)[:, None] * (s.force - s.before))
         leapt = jnp.where(leaps, ahead, s.force)
+        # Gauss-Seidel sweep in shuffled order, from the acceleration of the extrapolated forces.
         order = shuffled(s.order)
         force, gain = _visit_all(of, order, smooth + of.moved_by(leapt), leapt, s.busy)
+        # Restart the momentum where the sweep moved against the extrapolation.
         onwards = jnp.sum((force - leapt) * (leapt - s.force), axis=1)
         back = (s.turn > 0) & (sums(member, onwards) < 0)
         goes_on = s.busy & (gain * islands.scale >= settings.tolerance)
         again = jnp.where(back, 0, s.leaps + 1)
+        # Statistics of the sweep.
         log = s.log
         if log is not None:
             state, old = of.states(force), of.states(s.force)
@@ -96,6 +104,7 @@ def gauss_seidel(
         niter = s.niter + s.busy.astype(jnp.int32)
         return _State(s.turn + 1, force, s.force, order, again, niter, goes_on, log)
 
+    # Start from the forces of the warm start, in unshuffled order.
     force = _start(p, settings, of, smooth)
     order = in_order(of.active, of.island, count)
     none = jnp.zeros(order.size.shape, jnp.int32)
@@ -103,6 +112,7 @@ def gauss_seidel(
     log = Log.empty(islands.scale + none.astype(smooth.dtype), iterations) if records else None
     first = _State(jnp.int32(0), force, force, order, none, none, some, log)
     last = lax.while_loop(proceed, sweep, first)
+    # Forces by block, and J' f.
     rows = row_forces(p, last.force)
     push = p.push(rows.blocks)
     most = jnp.max(last.niter, axis=0, keepdims=True)
@@ -111,11 +121,12 @@ def gauss_seidel(
 
 
 def _start(p: Problem, settings: Settings, of: Items, smooth: Array) -> Array:
-    """The forces of the warm start, or none where these cost less, world by world."""
+    """Return the forces of the warm start, or zero where that costs less, per world."""
     none = jnp.zeros_like(of.aref)
     if settings.warm is None:
         return none
     force = warm_forces(p, of, settings.warm)
+    # Dual cost 1/2 f' (A + R) f + f' (J a0 - aref), with the gradients at 0 and at f.
     x = smooth + of.moved_by(force)
     slopes = of.residual(smooth) + of.residual(x) + of.R * force
     cost = 0.5 * total(jnp.sum(force * slopes, axis=1))
@@ -123,10 +134,11 @@ def _start(p: Problem, settings: Settings, of: Items, smooth: Array) -> Array:
 
 
 def _visit_all(of: Items, order: Order, x: Array, force: Array, busy: Array) -> tuple[Array, Array]:
-    """One sweep: the forces after it, and what each island gained `[nisland, *W]`."""
+    """Run one sweep; return the forces and the improvement of each island `[nisland, *W]`."""
 
     def visit(turn: Array, carry: tuple) -> tuple:
         x, force, gain = carry
+        # Gather the item of each world, minimize over its force, scatter it back.
         at = lax.dynamic_slice_in_dim(order.items, turn, 1)
         one, f = _one((of, force), at)
         here = (turn < order.used) & spread(busy, one.island[None])
@@ -142,14 +154,15 @@ def _visit_all(of: Items, order: Order, x: Array, force: Array, busy: Array) -> 
 
 
 def _one(tree: Tree, at: Array) -> Tree:
-    """The items at a place `[1, *W]` that each world chooses for itself."""
+    """Gather the item at an index `[1, *W]` of each world's own."""
+    # One world: a dynamic index. A batch: a gather with one index per world.
     if at.ndim == 1:
         return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, at[0], keepdims=False), tree)
     return jax.tree.map(lambda a: a[0], picked(tree, at))
 
 
 def _put(force: Array, at: Array, new: Array) -> Array:
-    """Forces with those of one item of each world changed."""
+    """Scatter the force of one item per world."""
     if at.ndim == 1:
         return force.at[at[0]].set(new)
     world = jnp.arange(at.shape[1])

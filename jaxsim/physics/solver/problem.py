@@ -1,6 +1,16 @@
 """The constrained dynamics of one step as a convex problem in the acceleration.
 
-What concerns a kind of rows is asked of the block (constraint/rows.py); here are the sums.
+MuJoCo's documentation, Computation: Constraint model, primal problem (Gauss's principle with soft
+constraints):
+
+    minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i),   M a0 = smooth.
+
+A block of rows (constraint/rows.py) owns its Jacobian J, reference acceleration aref and cost s;
+this module sums over blocks: residuals r = J x - aref, forces f = -s'(r), curvatures W = s''(r),
+the gradient M x - smooth - J' f and the Hessian H = M + J' W J. Elliptic cones: constraint/cone.py.
+M and H are block-diagonal in groups of dofs that are known at compile time (physics/parts.py);
+`parts` are the blocks of H, `inertia_parts` the smaller ones of M. `pieces` are force, cost and
+curvature (`Piece`) of each block of rows at its residual.
 """
 
 from typing import Any, NamedTuple
@@ -35,8 +45,8 @@ class RowForces(NamedTuple):
     """Forces of the rows where they do not follow from their residuals.
 
     Attributes:
-      blocks: block by block, as `Piece.force`.
-      reach: of pyramids: largest force along each tangent, as `Pyramid.reach`; else None.
+      blocks: forces block by block, as `Piece.force`.
+      reach: for pyramids the largest force along each tangent, as `Pyramid.reach`; else None.
     """
 
     blocks: list
@@ -45,16 +55,17 @@ class RowForces(NamedTuple):
 
 @node("inertia_parts", "parts", "tied")
 class Problem:
-    """minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i),  with M a0 = smooth.
+    """Convex problem: minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i), M a0 = smooth.
 
     Attributes:
-      M: joint-space inertia `[nv, nv, *W]`; by its entries between dofs and their ancestors,
-        where rows touch one dof each, so that the Hessian has no others; or by its parts.
+      M: joint-space inertia: dense `[nv, nv, *W]`; or `TreeMatrix`, its entries between dofs and
+        their ancestors, where every row has one nonzero so that H has the same sparsity; or its
+        diagonal blocks, `Apart`.
       smooth: generalized force without constraints `[nv, *W]`.
       rows: constraint rows.
-      inertia_parts, parts: dofs that have to do with each other in M, and in the Hessian, see
-        physics/parts.py; empty: all have.
-      tied: those that have to do with each other whatever touches; empty: not known.
+      inertia_parts, parts: groups of coupled dofs in M and in H, see physics/parts.py; empty: one
+        group of all dofs.
+      tied: groups of dofs that are coupled whatever contacts exist; empty: not known.
     """
 
     M: Any
@@ -66,68 +77,69 @@ class Problem:
 
     @classmethod
     def of(cls, m: Model, d: Data, force: Array) -> "Problem":
-        """That of a state with a generalized force `[nv, *W]`."""
+        """Build the problem of a state with a generalized force `[nv, *W]`."""
         return cls(d.M, force, d.rows, inertia_parts(m), solver_parts(m))
 
     def times(self, x: Array) -> list:
-        """J x, block by block."""
+        """Compute J x, block by block."""
         return [block.J.times(x) for block in self.rows.blocks]
 
     def residual(self, x: Array) -> list:
-        """J x - aref, block by block."""
+        """Compute J x - aref, block by block."""
         return self.minus_reference(self.times(x))
 
     def minus_reference(self, Jx: list) -> list:
-        """J x - aref from J x."""
+        """Compute J x - aref from J x."""
         return [b.minus_reference(y) for b, y in zip(self.rows.blocks, Jx, strict=True)]
 
     def pieces(self, r: list) -> list[Piece]:
-        """Force, cost and curvature of each block at its residual."""
+        """Return force, cost and curvature of each block at its residual."""
         return [block.cost.at(x) for block, x in zip(self.rows.blocks, r, strict=True)]
 
     def force(self, pieces: list[Piece]) -> Array:
-        """J' f, `[nv, *W]`."""
+        """Compute J' f, `[nv, *W]`."""
         return self.push([piece.force for piece in pieces])
 
     def push(self, forces: list) -> Array:
-        """J' f, `[nv, *W]`, from the forces block by block."""
+        """Compute J' f, `[nv, *W]`, from the forces block by block."""
         out = jnp.zeros_like(self.smooth)
         for block, force in zip(self.rows.blocks, forces, strict=True):
             out = out + block.J.transposed(force, out.shape[0])
         return out
 
     def force_at(self, x: Array) -> Array:
-        """J' f at an acceleration."""
+        """Compute J' f at an acceleration."""
         return self.force(self.pieces(self.residual(x)))
 
     def row_forces(self, x: Array) -> RowForces:
-        """Forces of the rows at an acceleration, to be kept."""
+        """Return the forces of the rows at an acceleration, to be stored."""
         r = self.residual(x)
+        # Contact forces need their reach where they are stored.
         cost = None if self.rows.contact is None else self.rows.contact.cost
         reach = cost.reach(r[-1]) if isinstance(cost, Pyramid) else None
         return RowForces([piece.force for piece in self.pieces(r)], reach)
 
     def hessian(self, pieces: list[Piece], H: AnySymmetric) -> AnySymmetric:
-        """H + J' W J, W the curvature of the cost; of the problem where H is M."""
+        """Return H + J' W J, with W the curvature of the cost; the Hessian if H is M."""
         for block, piece in zip(self.rows.blocks, pieces, strict=True):
             H = block.J.add_gram(H, piece.weight)
         return H
 
     def inertia(self) -> Symmetric:
-        """M in the form in which a Hessian is added up and solved with, or by its parts."""
+        """Return M in the form in which the Hessian is accumulated and solved, or as its blocks."""
         if isinstance(self.M, TreeMatrix | Apart):
             return self.M
         return growing(self.M, self.parts, self.smooth, self.ties)
 
     def grows_by_parts(self) -> bool:
-        """Whether Newton's method, in one world, takes M by its parts as well."""
+        """Return True if Newton's method, in one world, stores M as diagonal blocks too."""
         return grows_by_parts(len(self.smooth), self.inertia_parts, self.parts, self.ties)
 
     def newton_step(self, start: Symmetric, first: Array | bool, r: list, g: Array) -> Array:
-        """-H^-1 g, with the Hessian at a residual.
+        """Compute -H^-1 g, with the Hessian at a residual.
 
         Args:
-          start: what `inertia` gives.
+          start: the result of `inertia`.
           first: bool scalar; where it is true H is M, without the constraints.
           r: residual J x - aref, block by block.
           g: gradient `[nv, *W]`.
@@ -135,60 +147,61 @@ class Problem:
         if first is True:
             return -self.solve_inertia(g)
 
+        # Assemble H at the residual.
         def whole(r: list) -> Symmetric:
             pieces = pin(self.pieces(r), g)
-            if isinstance(start, Apart):  # zeros are written again sooner than copied
+            if isinstance(start, Apart):  # writing zeros again costs less than a copy
                 return self.hessian(pieces, growing(start, self.parts, g, self.ties))
             return self.hessian(pieces, start)
 
         if self.parts == self.inertia_parts:
             return -lax.cond(first, lambda r: start, whole, r).solve(g)
-        # the inertia falls into smaller parts, which are solved for a fraction of the price
+        # M has smaller blocks than H, which are solved at a fraction of the cost.
         return -lax.cond(first, lambda r: self.solve_inertia(g), lambda r: whole(r).solve(g), r)
 
     @property
     def ties(self) -> Parts:
-        """`tied`, where contacts tie pairs of groups of dofs and are taken a few at a time."""
+        """Return `tied` if contacts couple pairs of dof groups and are truncated to active ones."""
         J = None if self.rows.contact is None else self.rows.contact.J
         pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
         return self.tied if pairs and len(self.tied) > 1 else ()
 
     def solve_inertia(self, b: Array) -> Array:
-        """M^-1 b."""
+        """Compute M^-1 b."""
         if isinstance(self.M, TreeMatrix | Apart):
             return self.M.solve(b)
         return solve_parts(self.M, b, self.inertia_parts)
 
     def inertia_times(self, x: Array) -> Array:
-        """M x."""
+        """Compute M x."""
         if isinstance(self.M, TreeMatrix | Apart):
             return self.M.times(x)
         return times_parts(self.M, x, self.inertia_parts)
 
     def along(self, at: "Point", move: "Point") -> list:
-        """The cost along at + step move, as pieces to be summed (linesearch.py)."""
+        """Restrict the cost to the line at + step * move; returns terms to sum (linesearch.py)."""
         slope, bend = total((at.Mx - self.smooth) * move.x), total(move.x * move.Mx)
         rows = zip(self.rows.blocks, at.r, move.r, strict=True)
         return [Parabola(slope, bend), *(block.cost.along(r, v) for block, r, v in rows)]
 
     def cost(self, at: "Point") -> Array:
-        """Cost up to a constant, `[1, *W]`: 1/2 x'Mx - x'smooth + constraint cost."""
+        """Compute the cost up to a constant, `[1, *W]`: 1/2 x'Mx - x'smooth + constraint cost."""
         pieces = self.pieces(at.r)
         return total((0.5 * at.Mx - self.smooth) * at.x) + sum(total(p.cost) for p in pieces)
 
     def better(self, a: "Point", b: "Point") -> "Point":
-        """The point of smaller cost, world by world."""
+        """Return the point of smaller cost, per world."""
         take_a = self.cost(a) < self.cost(b)
         return jax.tree.map(lambda u, v: jnp.where(take_a, u, v), a, b)
 
     def point(self, x: Array) -> "Point":
-        """An acceleration and what belongs to it."""
+        """Return the point at an acceleration, with M x and the residuals."""
         return Point(x, self.inertia_times(x), self.residual(x))
 
 
 @node()
 class Point:
-    """An acceleration with M x and the residuals there; also a direction, with M v and J v."""
+    """Acceleration with M x and residuals r; also a direction, with M v and J v."""
 
     x: jax.Array
     Mx: jax.Array

@@ -1,9 +1,10 @@
-"""The order in which the sweeps of the dual solver visit the rows: MuJoCo's, shuffled before each.
+"""Visiting order of the dual solver's sweeps: MuJoCo's, shuffled before each sweep.
 
-MuJoCo shuffles the rows of each island by Fisher and Yates' method with the generator PCG32
+MuJoCo shuffles the rows of each island by the Fisher-Yates algorithm with the generator PCG32
 (O'Neill, *PCG: A family of simple fast space-efficient statistically good algorithms for random
-number generation*, 2014) from a fixed seed. What a few sweeps find depends on the order, so it is
-the same here. The state of 64 bits is two numbers of 32, since JAX has no longer ones by default.
+number generation*, 2014) from a fixed seed. The result of a few sweeps depends on the order;
+therefore it is reproduced exactly. The 64-bit state is two 32-bit halves, because JAX has no 64-bit
+integers by default.
 """
 
 from typing import NamedTuple
@@ -17,17 +18,17 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, pick, running_sum
 
-FACTOR = 6364136223846793005  # of the generator
+FACTOR = 6364136223846793005  # multiplier of PCG32's linear congruential generator
 BITS = 0xFFFFFFFF
 
 
 class Order(NamedTuple):
-    """The order of a sweep, and where the generators are.
+    """Order of a sweep, and the states of the generators.
 
     Attributes:
-      items: `[n, *W]`: the rows island after island; past the last that takes part, any.
-      begin, size: `[nisland, *W]`: the first place of each island, and how many it has.
-      high, low: uint32 `[nisland, *W]`: halves of the states.
+      items: `[n, *W]`: ids of the rows, island after island; arbitrary past the last active one.
+      begin, size: `[nisland, *W]`: address of each island's first item, and number of its items.
+      high, low: uint32 `[nisland, *W]`: halves of the generator states.
     """
 
     items: jax.Array
@@ -38,19 +39,20 @@ class Order(NamedTuple):
 
     @property
     def used(self) -> Array:
-        """How many items take part, `[1, *W]`."""
+        """Return the number of active items, `[1, *W]`."""
         return jnp.sum(self.size, axis=0, keepdims=True, dtype=jnp.int32)
 
 
 def in_order(active: Array, island: Array, count: int) -> Order:
-    """The active items of each island, before the first shuffle.
+    """Return the active items of each island in order, before the first shuffle.
 
     Args:
       active: `[n, *W]` bool.
-      island: the island of each, int `[n, *W]`.
-      count: how many islands there are at most.
+      island: island of each item, int `[n, *W]`.
+      count: maximum number of islands.
     """
     n = len(active)
+    # A stable sort by island id puts inactive items last.
     place = jnp.broadcast_to(column(np.arange(n, dtype=np.int32), active), active.shape)
     key = jnp.where(active, island, np.int32(count))
     items = lax.sort((key, place), dimension=0, num_keys=1, is_stable=True)[1]
@@ -62,13 +64,15 @@ def in_order(active: Array, island: Array, count: int) -> Order:
 
 
 def shuffled(order: Order) -> Order:
-    """The next order: item i, from the last to the second, changes places with one up to it."""
+    """Shuffle by Fisher-Yates: swap item i, from the last to the second, with a random j <= i."""
     n = len(order.items)
 
     def swap(turn: Array, order: Order) -> Order:
         items, begin, size, high, low = order
         i = n - 1 - turn
+        # All islands swap at once; those with fewer items wait (`here`) and keep their generator.
         here = i < size
+        # Random index in [0, i], from the generator of each island.
         new_high, new_low, number = _next(high, low)
         other = (number % (i + 1).astype(jnp.uint32)).astype(jnp.int32)
         at = jnp.where(here, begin + i, n), jnp.where(here, begin + other, n)
@@ -78,6 +82,7 @@ def shuffled(order: Order) -> Order:
             items, begin, size, jnp.where(here, new_high, high), jnp.where(here, new_low, low)
         )
 
+    # Iterate i from the largest island size downward.
     if not platform().branches:
         return lax.fori_loop(0, n - 1, swap, order)
     most = jnp.max(order.size)
@@ -85,20 +90,21 @@ def shuffled(order: Order) -> Order:
 
 
 def _put(items: Array, at: Array, values: Array) -> Array:
-    """Values at places `[k, *W]`, which each world chooses for itself; none past the end."""
+    """Scatter values at indices `[k, *W]` of each world's own; those past the end are dropped."""
     if items.ndim == 1:
         return items.at[at].set(values, mode="drop")
     return items.at[at, jnp.arange(items.shape[1])].set(values, mode="drop")
 
 
 def _next(high: Array, low: Array) -> tuple[Array, Array, Array]:
-    """The state after a number, and the number."""
+    """Advance the PCG32 state; return it and the random number of the previous state."""
+    # state * FACTOR + 1 in 64-bit arithmetic on two halves.
     factor_high, factor_low = (np.uint32(FACTOR >> 32), np.uint32(FACTOR & BITS))
     carry, new_low = _product(low, factor_low)
     new_high = carry + high * factor_low + low * factor_high
     new_low = new_low + np.uint32(1)
     new_high = new_high + (new_low == 0).astype(jnp.uint32)
-    # ((s >> 18) ^ s) >> 27, its lower half, turned right by the topmost five bits
+    # Output permutation XSH-RR: ((s >> 18) ^ s) >> 27, rotated right by the top five bits.
     mixed_high = high ^ (high >> 18)
     mixed_low = low ^ ((low >> 18) | (high << 14))
     number = (mixed_low >> 27) | (mixed_high << 5)
@@ -108,7 +114,8 @@ def _next(high: Array, low: Array) -> tuple[Array, Array, Array]:
 
 
 def _product(a: Array, b: np.uint32) -> tuple[Array, Array]:
-    """Both halves of a product of two numbers of 32 bits."""
+    """Multiply two 32-bit numbers; returns both halves of the product."""
+    # Schoolbook multiplication on 16-bit digits.
     half = np.uint32(0xFFFF)
     a0, a1, b0, b1 = a & half, a >> 16, b & half, b >> np.uint32(16)
     middle = ((a0 * b0) >> 16) + ((a0 * b1) & half) + ((a1 * b0) & half)

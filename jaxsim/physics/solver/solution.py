@@ -1,9 +1,10 @@
-"""What a solver finds, and the derivative of it.
+"""Result of a solver, and its implicit derivative.
 
-The solution x(theta) makes the gradient of the cost vanish, F(x, theta) = 0. Its derivative is
-that of the solution, not of the iterations: dx = -H^-1 (dF/dtheta) dtheta with H the Hessian at x.
-The tangent is one linear solve, so that reverse mode follows by transposition, at the price of one
-system and independent of the number of iterations, and of the method.
+The solution x(theta) is a root of the gradient of the cost, F(x, theta) = 0. It is differentiated
+by the implicit function theorem (Blondel et al., *Efficient and modular implicit differentiation*,
+NeurIPS 2022), not through the iterations: dx = -H^-1 (dF/dtheta) dtheta with H the Hessian at x.
+The tangent is one linear solve, and reverse mode follows by transposition, at the cost of one
+system for any number of iterations and any method.
 """
 
 from collections.abc import Callable
@@ -27,13 +28,13 @@ from jaxsim.physics.solver.problem import Problem, RowForces
 
 
 class Settings(NamedTuple):
-    """How to iterate.
+    """Inputs of a solver method besides the problem.
 
     Attributes:
-      warm: first guess `[nv, *W]`, or None.
+      warm: warm start `[nv, *W]`, or None.
       tolerance, ls_tolerance: `[1, *W]`, see Option.
       scale: `[1, *W]`, 1 / trace of M, makes improvements comparable between models.
-      islands: for methods that end island by island; else None.
+      islands: islands, for methods that converge island by island; else None.
     """
 
     warm: jax.Array | None
@@ -44,9 +45,15 @@ class Settings(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Accelerations with and without constraints `[nv, *W]`, constraint force `[nv, *W]`,
-    iterations used `[1, *W]`, the forces of the rows where the method has its own, and statistics
-    of the iterations where they are asked for."""
+    """Result of a solver.
+
+    Attributes:
+      qacc, qacc_smooth: accelerations with and without constraints `[nv, *W]`.
+      force: constraint force J' f `[nv, *W]`.
+      niter: iterations used `[1, *W]`.
+      rows: forces of the rows, where the method has its own; else None.
+      stat: statistics of the iterations, if requested; else None.
+    """
 
     qacc: jax.Array
     qacc_smooth: jax.Array
@@ -57,11 +64,11 @@ class Solution(NamedTuple):
 
 
 def solve(p: Problem, settings: Settings, method: Callable) -> Solution:
-    """The acceleration that minimizes the constrained problem.
+    """Return the acceleration that minimizes the constrained problem, with an implicit derivative.
 
     Args:
       p: the problem.
-      settings: how to iterate.
+      settings: warm start and tolerances.
       method: `(p, settings) -> Solution`; its iterations are not differentiated.
     """
 
@@ -71,17 +78,20 @@ def solve(p: Problem, settings: Settings, method: Callable) -> Solution:
 
 
 def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
-    """The change of the solution by that of the problem."""
+    """Compute the tangent of the solution by the implicit function theorem."""
 
+    # Residuals of the optimality conditions with and without constraints, and their tangents.
     def gradients(p: Problem) -> tuple[Array, Array]:
         at_x = p.inertia_times(found.qacc) - p.smooth - p.force_at(found.qacc)
         return at_x, p.inertia_times(found.qacc_smooth) - p.smooth
 
     _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
+    # One system with the Hessian at the solution; the forces follow by the chain rule.
     pieces = pin(p.pieces(p.residual(found.qacc)), found.qacc)
     M: Symmetric = p.M if isinstance(p.M, TreeMatrix) else Whole(p.M, p.parts)
     H = p.hessian(pieces, M)
     dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
+    # Tangents of forces at the moved solution.
     _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (dp, dx))
     drows = None
     if found.rows is not None:
@@ -91,7 +101,7 @@ def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
 
 
 def _none(a: Array | np.ndarray) -> Any:
-    """The tangent of a number that does not change."""
+    """Return the zero tangent of a value that has no derivative."""
     if jnp.issubdtype(a.dtype, jnp.integer):
         return np.zeros(a.shape, jax.dtypes.float0)
     return jnp.zeros_like(a)

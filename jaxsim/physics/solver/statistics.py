@@ -1,7 +1,7 @@
-"""What each iteration of the solver did, as `mjData.solver` has it, for a Data that keeps it.
+"""Statistics of the solver iterations (`mjData.solver`), for a Data that keeps them.
 
-MuJoCo's documentation, Programming: Simulation, Diagnostics (mjSolverStat). Numbers of islands are
-those of MuJoCo; Newton's method takes a world as one.
+MuJoCo's documentation, Programming: Simulation, Diagnostics (mjSolverStat). CG and PGS record each
+island as MuJoCo does; Newton's method solves a world as one island.
 """
 
 from typing import Any, NamedTuple, Self
@@ -24,7 +24,7 @@ from jaxsim.physics.solver.problem import Point, Problem
 
 
 class Log(NamedTuple):
-    """As `SolverStat`: of one iteration `[nisland, *W]`, of all `[nisland, iterations, *W]`."""
+    """Statistics as in `SolverStat`, during iterations: `[nisland, iterations, *W]`."""
 
     improvement: jax.Array
     gradient: jax.Array
@@ -36,14 +36,15 @@ class Log(NamedTuple):
 
     @classmethod
     def empty(cls, like: Array, iterations: int) -> Self:
-        """Of as many iterations as there may be; `like` are numbers `[nisland, *W]`."""
+        """Return zeros for as many iterations as there may be; `like` is `[nisland, *W]`."""
+        # At most NSOLVER iterations are recorded.
         count = min(iterations, NSOLVER)
         real = jnp.zeros((len(like), count, *like.shape[1:]), like.dtype)
         whole = real.astype(jnp.int32)
         return cls(real, real, real, whole, whole, whole, whole)
 
     def plus(self, turn: Array, done: Array, **numbers: Array) -> Self:
-        """With one more iteration, number `turn`, of the islands in which it was done."""
+        """Record one iteration, number `turn`, in the islands where `done` is true."""
         place = column(np.arange(self.nactive.shape[1], dtype=np.int32), done)[None]
         here = (place == turn) & done[:, None]
         new = {}
@@ -53,7 +54,8 @@ class Log(NamedTuple):
         return self._replace(**new)
 
     def kept(self, some: Array) -> SolverStat:
-        """In MuJoCo's places: island by island of those that there are, `[nisland, *W]` bool."""
+        """Convert to MuJoCo's layout, existing islands (`some`, `[nisland, *W]` bool) first."""
+        # Compact the existing islands, and pad to MuJoCo's array sizes.
         index, count = first_true(some, np.arange(len(some)), len(some))
         there = column(np.arange(len(some), dtype=np.int32), index) < count
         lacks = ((0, max(0, NISLAND - len(some))), (0, NSOLVER - self.nactive.shape[1]))
@@ -66,17 +68,17 @@ class Log(NamedTuple):
 
 
 def no_statistics(like: SolverStat | None) -> SolverStat | None:
-    """Of a state without rows."""
+    """Return zero statistics, for a state without rows."""
     return jax.tree.map(jnp.zeros_like, like)
 
 
 def states(blocks: tuple[Block, ...], r: list) -> list[Array]:
-    """The state of every row at its residual, block by block `[rows, n, *W]`."""
+    """Return the state of every row at its residual, block by block `[rows, n, *W]`."""
     return [_states(block.cost, x) for block, x in zip(blocks, r, strict=True)]
 
 
 def counted(states: list[Array], before: list[Array], islands: Islands | None) -> dict[str, Array]:
-    """`nactive` and `nchange` of each island; of the world where `islands` is None."""
+    """Compute `nactive` and `nchange` of each island; of the world where `islands` is None."""
     satisfied = np.int32(ConstraintState.SATISFIED)
     active: list = [a != satisfied for a in states]
     changed = [a != b for a, b in zip(states, before, strict=True)]
@@ -84,12 +86,12 @@ def counted(states: list[Array], before: list[Array], islands: Islands | None) -
 
 
 def along(p: Problem, before: Point, after: Point) -> tuple[Array, Array]:
-    """How much the cost fell between two points, and its slope at the second along the way,
-    `[1, *W]`."""
+    """Return the decrease of the cost between two points, and the slope at the second."""
     move = jax.tree.map(jnp.subtract, after, before)
     one = jnp.ones_like(total(move.x))
     gain, slope = jnp.zeros_like(one), jnp.zeros_like(one)
     for piece in p.along(before, move):
+        # Sum over the terms of the cost, at step 1.
         gain = gain - _change(piece, one)
         slope = slope + piece.derivatives(one)[0]
     length = jnp.sqrt(total(move.x * move.x))
@@ -103,7 +105,8 @@ def _change(piece: Parabola | Summed, step: Array) -> Array:
 
 
 def _count(rows: list, islands: Islands | None) -> Array:
-    """How many rows of each island are true."""
+    """Count the rows of each island that are true."""
+    # Rows per contact, then sums over the members of each island.
     numbers: list = [jnp.sum(a, axis=0, dtype=jnp.int32).astype(jnp.float32) for a in rows]
     if islands is None:
         found = [total(a) for a in numbers]
@@ -114,7 +117,8 @@ def _count(rows: list, islands: Islands | None) -> Array:
 
 
 def _states(cost: Any, r: Any) -> Array:
-    """Of the rows of one block; a row that does not take part is satisfied."""
+    """Return the states of the rows of one block; an inactive row is satisfied."""
+    # Elliptic cone: zones of the residual.
     if isinstance(cost, Elliptic) and len(cost.mu) > 1:
         free, below = cost.zones(r)
         zone = jnp.where(below, np.int32(ConstraintState.QUADRATIC), np.int32(ConstraintState.CONE))
@@ -122,6 +126,7 @@ def _states(cost: Any, r: Any) -> Array:
         return jnp.stack([_where_active(D, zone) for D in cost.D])
     if isinstance(cost, Elliptic):
         return _one_sided(cost.D[0], r[0])[None]
+    # Pyramid: each edge is one-sided.
     if isinstance(cost, Pyramid):
         edges = [
             _one_sided(cost.edges(k).D, r[0] + sign * cost.mu[k] * r[k])
@@ -132,6 +137,7 @@ def _states(cost: Any, r: Any) -> Array:
         return jnp.stack(edges + normal)
     if isinstance(cost, OneSided):
         return _one_sided(cost.D, r)[None]
+    # Dry friction: linear beyond its bound.
     state = jnp.full(r.shape, ConstraintState.QUADRATIC, jnp.int32)
     if isinstance(cost, Huber):
         beyond = jnp.abs(cost.D * r) >= cost.floss

@@ -1,1 +1,1 @@
-"""Tendons: their paths, lengths and Jacobians, and what they exert on bodies."""
+"""Tendons: paths, lengths, Jacobians, and their forces on bodies."""

@@ -1,8 +1,8 @@
-"""Bias force of the inertia of motion along tendons.
+"""Bias force of tendon armature.
 
-A tendon with armature a has the kinetic energy a (ten_J qvel)^2 / 2. Its Jacobian turns with the
-legs, so that there is an inertial force without any acceleration of the dofs. MuJoCo's
-documentation, XML reference: tendon/spatial/armature.
+A tendon with armature a has the kinetic energy a (ten_J qvel)^2 / 2. Its Jacobian rotates with the
+legs, which gives an inertial force without any acceleration of the dofs. MuJoCo's documentation,
+XML reference: tendon/spatial/armature; corresponds to `mj_tendonBias`.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from jaxsim.physics.tendon.path import Legs, inverse_divisor, legs, tendon_patte
 
 
 def tendon_bias(m: Model, d: Data) -> Array | None:
-    """ten_J' armature (d ten_J/dt qvel), `[nv, *W]`; None for a model without such tendons."""
+    """Compute ten_J' armature (d ten_J/dt qvel), `[nv, *W]`; None without such tendons."""
     drift = tendon_drift(m, d)
     if drift is None:
         return None
@@ -30,19 +30,20 @@ def tendon_bias(m: Model, d: Data) -> Array | None:
 
 
 def tendon_drift(m: Model, d: Data) -> Array | None:
-    """d ten_J/dt qvel, `[ntendon, *W]` [m/s^2]: how lengths accelerate when dofs do not; or None.
+    """Compute d ten_J/dt qvel, the length acceleration at qacc = 0, `[ntendon, *W]`; or None.
 
-    A leg of length l along u, whose ends move apart with velocity w and, at zero acceleration of
-    the dofs, acceleration b, contributes
+    A leg of length l along u, whose ends have relative velocity w and, at zero acceleration of the
+    dofs, relative acceleration b, contributes
 
-        u . b + (w - u (u . w)) . w / l
+        u . b + (w - u (u . w)) . w / l    [m/s^2]
 
-    A fixed tendon has a constant Jacobian. One that wraps around a geom cannot have armature.
+    A fixed tendon has a constant Jacobian. A tendon that wraps around a geom cannot have armature.
     """
     group = _straight(m)
     if not len(group):
         return None
     still = d.replace(cacc=moving_sums(m, d.cdof_dot.scale(d.qvel)))
+    # Relative motion of the ends of each leg, along and across it.
     ends = group.site0, group.site1
     x0, x1 = (take(d.site_xpos, site) for site in ends)
     v0, v1 = (object_velocity(m, d, ObjType.SITE, site).lin for site in ends)
@@ -57,7 +58,8 @@ def tendon_drift(m: Model, d: Data) -> Array | None:
 
 @derived
 def _straight(s: Structure) -> Legs:
-    """The legs, between two bodies, of tendons with inertia that wrap around nothing."""
+    """Return the legs between two bodies of tendons with armature, which do not wrap."""
+    # Sum of the legs of each tendon, weighted by their pulleys.
     every = legs(s)
     wrapping = every.tendon[every.geom >= 0]
     apart = s.site_bodyid[every.site0] != s.site_bodyid[every.site1]

@@ -1,7 +1,7 @@
-"""What spatial tendons exert on bodies: all forces along them, at the points where they pull.
+"""Forces of spatial tendons on bodies, at their points of application.
 
-The generalized forces of tendons come from their Jacobians; `cfrc_ext` and the force sensors need
-the forces themselves. MuJoCo's mj_rnePostConstraint has them since 4.0.
+Generalized forces of tendons follow from their Jacobians; `cfrc_ext` and force sensors need the
+forces themselves. Corresponds to the tendon part of `mj_rnePostConstraint` in MuJoCo 4.0.
 """
 
 import jax.numpy as jnp
@@ -27,12 +27,13 @@ from jaxsim.physics.tendon.tendon import pulls
 
 
 def tendon_wrench(m: Model, d: Data) -> Spatial | None:
-    """Torque and force on each body from spatial tendons, `[nbody, *W]`, at the world's origin.
+    """Compute torque and force on each body from spatial tendons, `[nbody, *W]`, about the origin.
 
-    Needs `qacc`. None for a model without spatial tendons.
+    Requires `qacc`. None for a model without spatial tendons.
     """
     if not len(legs(m)):
         return None
+    # Unit pulls on points, times the force along the tendon.
     pull = pulls(m, d)
     force = pull.force.scale(take(_along(m, d), pull.tendon))
     member = 1.0 * (np.arange(m.nbody)[:, None] == pull.body)
@@ -40,10 +41,11 @@ def tendon_wrench(m: Model, d: Data) -> Spatial | None:
 
 
 def _along(m: Model, d: Data) -> Array:
-    """The whole force along each tendon `[ntendon, *W]` [N]: negative if it pulls together.
+    """Compute the total force along each tendon `[ntendon, *W]` [N]; negative: tension.
 
-    One that sleeps has no length (tendon.py), and no force.
+    A sleeping tendon has length zero (tendon.py), and no force.
     """
+    # All forces along the tendon; inertia counts negative.
     force = (
         tendon_spring(m, d)
         + tendon_damper(m, d)
@@ -63,8 +65,9 @@ def _of_actuators(m: Model, d: Data) -> Array:
 
 
 def _of_constraints(m: Model, d: Data) -> Array:
-    """Dry friction, limits and couplings: the force of a row times its slope by the length."""
+    """Sum the row forces of dry friction, limits and couplings, times their length Jacobian."""
     whole = jnp.zeros_like(d.ten_length)
+    # Row forces by type.
     for block, force in row_forces(d):
         on, share = block.ids, force
         if block.type == ConstraintType.LIMIT_TENDON:
@@ -80,7 +83,8 @@ def _of_constraints(m: Model, d: Data) -> Array:
 
 
 def _of_inertia(m: Model, d: Data) -> Array:
-    """armature (ten_J qacc + d ten_J/dt qvel)."""
+    """Compute armature (ten_J qacc + d ten_J/dt qvel)."""
+    # Length acceleration: J qacc plus drift.
     pattern = tendon_pattern(m)
     acc = pattern.apply(pattern.entries(d.ten_J), d.qacc)
     drift = tendon_drift(m, d)

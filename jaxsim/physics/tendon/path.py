@@ -20,7 +20,7 @@ class FixedTerms:
     """Terms `coefficient * joint position` of the fixed tendons.
 
     Attributes:
-      tendon, wrap: tendon of each term, and its place in the wrap tables (its coefficient).
+      tendon, wrap: tendon of each term, and index in the wrap tables (for its coefficient).
       qpos, dof: address of the joint in qpos and qvel.
     """
 
@@ -32,16 +32,16 @@ class FixedTerms:
 
 @dataclass(frozen=True, eq=False)
 class Legs:
-    """Pieces of spatial tendons between two sites, `[n]` each.
+    """Segments of spatial tendons between two sites, `[n]` each.
 
     Attributes:
       tendon: tendon of the leg.
       site0, site1: its ends.
-      pulley: place in the wrap tables of the pulley whose divisor holds here; -1: none.
-      geom: geom in the way; -1 for a straight leg.
-      side: site that says on which side of the geom to pass; -1: none.
+      pulley: index in the wrap tables of the pulley whose divisor applies; -1: none.
+      geom: wrapping geom; -1 for a straight leg.
+      side: site that selects the side of the geom; -1: none.
       kind: WrapType of the geom.
-      start, end: places of its ends in the wrap tables.
+      start, end: indices of its ends in the wrap tables.
     """
 
     tendon: np.ndarray
@@ -58,25 +58,25 @@ class Legs:
         return len(self.tendon)
 
     def where(self, mask: np.ndarray) -> "Legs":
-        """The legs at the true places of a mask."""
+        """Return the legs where a mask is True."""
         return Legs(*(getattr(self, n)[mask] for n in self.__dataclass_fields__))
 
     @classmethod
     def join(cls, groups: Sequence["Legs"]) -> "Legs":
-        """The legs of several groups one after another."""
+        """Concatenate the legs of several groups."""
         columns = ([getattr(g, n) for g in groups] for n in cls.__dataclass_fields__)
         return cls(*(np.concatenate(column) for column in columns))
 
 
 @derived
 def tendon_of_wrap(s: Structure) -> np.ndarray:
-    """[nwrap]: tendon whose path each wrap object is on."""
+    """Return the tendon of each wrap object, [nwrap]."""
     return np.repeat(np.arange(s.ntendon), s.tendon_num)
 
 
 @derived
 def fixed_terms(s: Structure) -> FixedTerms:
-    """All terms of all fixed tendons."""
+    """Return all terms of all fixed tendons."""
     wrap = np.flatnonzero(s.wrap_type == WrapType.JOINT)
     joint = s.wrap_objid[wrap]
     return FixedTerms(tendon_of_wrap(s)[wrap], wrap, s.jnt_qposadr[joint], s.jnt_dofadr[joint])
@@ -84,8 +84,9 @@ def fixed_terms(s: Structure) -> FixedTerms:
 
 @derived
 def legs(s: Structure) -> Legs:
-    """The path between two sites is straight, or leads past one geom; a pulley starts it anew."""
+    """Return all legs: between two sites, straight or past one geom; a pulley starts a new path."""
     rows = []
+    # Walk along the path: sites end legs, geoms are between two sites, pulleys restart.
     for t in range(s.ntendon):
         site, pulley, start, obstacle = -1, -1, -1, None
         for w in range(s.tendon_adr[t], s.tendon_adr[t] + s.tendon_num[t]):
@@ -105,7 +106,7 @@ def legs(s: Structure) -> Legs:
 
 @derived
 def leg_groups(s: Structure) -> list[tuple[WrapType, bool, Legs]]:
-    """Legs by kind of geom and whether they have a side site; straight legs first."""
+    """Return legs by type of geom and presence of a side site; straight legs first."""
     every = legs(s)
     groups = []
     for kind in (WrapType.NONE, WrapType.SPHERE, WrapType.CYLINDER):
@@ -118,15 +119,17 @@ def leg_groups(s: Structure) -> list[tuple[WrapType, bool, Legs]]:
 
 @derived
 def tendon_pattern(s: Structure) -> Pattern:
-    """Dofs that can change the length of each tendon.
+    """Return the dofs that can change the length of each tendon.
 
     A dof that moves all bodies of a spatial tendon moves it as a whole.
     """
     mask = np.zeros((s.ntendon, s.nv), bool)
     terms = fixed_terms(s)
+    # Fixed tendons: joints of their terms.
     mask[terms.tendon, terms.dof] = True
     moves = ancestors(s).astype(bool)
     every = legs(s)
+    # Spatial tendons: dofs that move some but not all bodies of the path.
     for t in np.unique(every.tendon):
         path = every.where(every.tendon == t)
         site = np.concatenate([path.site0, path.site1])
@@ -137,7 +140,7 @@ def tendon_pattern(s: Structure) -> Pattern:
 
 
 def inverse_divisor(m: Model, group: Legs) -> Array:
-    """What a leg contributes to the length: 1 / divisor of the pulley before it, or 1."""
+    """Return a leg's weight in the length: 1 / divisor of the pulley before it, or 1."""
     if (group.pulley < 0).all():
         return jnp.ones((len(group), *m.wrap_prm.shape[1:]), m.wrap_prm.dtype)
     padded = jnp.concatenate([m.wrap_prm, jnp.ones_like(m.wrap_prm[:1])])

@@ -1,8 +1,8 @@
 """Tendons: length, Jacobian and velocity.
 
 A fixed tendon is a weighted sum of joint positions. A spatial tendon is a string through sites,
-around geoms and over pulleys; each leg of it pulls on the bodies at its ends, and the Jacobian is
-the generalized force of a unit tension, with the sign of a push (virtual work).
+around geoms and over pulleys. Its Jacobian is the generalized force, by virtual work, of unit
+forces that lengthen each leg. Corresponds to `mj_tendon` in MuJoCo.
 """
 
 from typing import NamedTuple
@@ -39,18 +39,19 @@ from jaxsim.physics.topology import ancestors
     writes="ten_wrapadr ten_wrapnum wrap_obj wrap_xpos ten_length ten_J",
 )
 def tendon(m: Model, d: Data) -> Data:
-    """Lengths and Jacobians of all tendons.
+    """Compute lengths and Jacobians of all tendons; corresponds to `mj_tendon` in MuJoCo.
 
-    fixed:    ten_length = sum(coef qpos),           ten_J = coef
-    spatial:  ten_length = sum(leg length / divisor)
-              ten_J[i] = sum(force . velocity of its point per unit speed of dof i)
+    fixed:    ten_length = sum(coef qpos),           ten_J = coef spatial:  ten_length = sum(leg
+    length / divisor)
+              ten_J[i] = sum(force . velocity of its point per unit velocity of dof i)
 
-    As in MuJoCo a tendon that sleeps has no length. A Data that keeps `wrap_xpos` and its kin gets
-    the points of the paths.
+    As in MuJoCo a sleeping tendon has length 0. A Data that keeps `wrap_xpos` or related fields
+    also receives the points of the paths.
     """
     if not m.ntendon:
         none = d.qpos[:0]
         return d.replace(ten_length=none, ten_J=tendon_pattern(m).dense(none))
+    # Fixed tendons, then spatial ones.
     length, entries = _fixed(m, d)
     if len(legs(m)):
         found = _legs(m, d)
@@ -66,7 +67,7 @@ def tendon(m: Model, d: Data) -> Data:
 
 @stage(reads="qvel ten_J ", writes="ten_velocity")
 def tendon_velocity(m: Model, d: Data) -> Data:
-    """ten_velocity = ten_J qvel."""
+    """Compute ten_velocity = ten_J qvel."""
     if not m.ntendon:
         return d.replace(ten_velocity=d.qvel[:0])
     pattern = tendon_pattern(m)
@@ -74,8 +75,9 @@ def tendon_velocity(m: Model, d: Data) -> Data:
 
 
 def _fixed(m: Model, d: Data) -> tuple[Array, Array]:
-    """Lengths `[ntendon, *W]` and Jacobian entries `[nnz, *W]` of the fixed tendons."""
+    """Compute lengths `[ntendon, *W]` and Jacobian nonzeros `[nnz, *W]` of the fixed tendons."""
     terms, pattern = fixed_terms(m), tendon_pattern(m)
+    # Sum of coefficient times joint position.
     coef = take(m.wrap_prm, terms.wrap)
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == terms.tendon)
     length = weighted_sum(owner, coef * take(d.qpos, terms.qpos))
@@ -84,8 +86,7 @@ def _fixed(m: Model, d: Data) -> tuple[Array, Array]:
 
 
 class Pull(NamedTuple):
-    """Forces on points of bodies that push a tendon longer by a unit force along its length;
-    `tendon` and `body` are constant tables."""
+    """Unit forces on points of bodies that lengthen a tendon; `tendon` and `body` are constant."""
 
     tendon: np.ndarray
     body: np.ndarray
@@ -94,12 +95,12 @@ class Pull(NamedTuple):
 
 
 class Strung(NamedTuple):
-    """The legs of spatial tendons, in the order of `leg_groups`.
+    """Legs of spatial tendons, in the order of `leg_groups`.
 
     Attributes:
-      length: of each, divided by its pulley, `[n, *W]`.
-      pull: the forces on their ends and geoms.
-      touch: where those touch their geom that may; None: there are no such.
+      length: length of each, divided by its pulley, `[n, *W]`.
+      pull: forces on their ends and geoms.
+      touch: contacts with the geoms of wrapping legs; None: no such legs.
     """
 
     length: Array
@@ -108,10 +109,12 @@ class Strung(NamedTuple):
 
 
 def _spatial(m: Model, d: Data, found: Strung) -> tuple[Array, Array]:
-    """Lengths `[ntendon, *W]` and Jacobian entries `[nnz, *W]` of the spatial tendons."""
+    """Compute lengths `[ntendon, *W]` and Jacobian nonzeros `[nnz, *W]` of the spatial tendons."""
     pull = found.pull
+    # Lengths: sum over legs.
     order = np.concatenate([group.tendon for _, _, group in leg_groups(m)])
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == order)
+    # Jacobian: wrench of all pulls projected on each dof.
     arm = pull.point - take(d.subtree_com, m.body_rootid[pull.body])
     wrench = weighted_sum(_pull_members(m), Spatial.of(arm.cross(pull.force), pull.force))
     entries = take(d.cdof, tendon_pattern(m).col).dot(wrench)
@@ -119,12 +122,12 @@ def _spatial(m: Model, d: Data, found: Strung) -> tuple[Array, Array]:
 
 
 def pulls(m: Model, d: Data) -> Pull:
-    """Forces of the spatial tendons on bodies."""
+    """Return the forces of the spatial tendons on bodies."""
     return _legs(m, d).pull
 
 
 def _legs(m: Model, d: Data) -> Strung:
-    """All legs of spatial tendons."""
+    """Compute all legs of spatial tendons, group by group."""
     lengths, parts, touches = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
     every = [pull for part in parts for pull in part]
     pull = Pull(
@@ -139,7 +142,7 @@ def _legs(m: Model, d: Data) -> Strung:
 
 @derived
 def _pull_members(s: Structure) -> np.ndarray:
-    """[nnz, npull]: 1 where a force is of the entry's tendon, on a body that its dof moves."""
+    """Return the table [nnz, npull]: 1 where a force belongs to the nonzero's tendon and dof."""
     tendon: list[np.ndarray] = []
     body: list[np.ndarray] = []
     for kind, _, group in leg_groups(s):
@@ -156,26 +159,30 @@ def _pull_members(s: Structure) -> np.ndarray:
 def _leg(
     m: Model, d: Data, kind: WrapType, sided: bool, group: Legs
 ) -> tuple[Array, list[Pull], Wrap | None]:
-    """Lengths of legs of one kind, the forces on their ends and on the geoms, and where they touch
-    these."""
+    """Compute lengths of legs of one kind, forces on their ends and geoms, and touching points."""
+    # Ends of the legs, and the pulley weight.
     x0, x1 = take(d.site_xpos, group.site0), take(d.site_xpos, group.site1)
     body0, body1 = m.site_bodyid[group.site0], m.site_bodyid[group.site1]
     part = inverse_divisor(m, group)
     line = x1 - x0
+    # Straight leg: unit forces along the line.
     if kind == WrapType.NONE:
         push = line.normalize().scale(part)
         length = line.norm() * part
         ends = [Pull(group.tendon, body0, x0, -push), Pull(group.tendon, body1, x1, push)]
         return length, ends, None
 
+    # Wrapping leg: tangents to the geom, and the arc on its surface.
     center, R = take(d.geom_xpos, group.geom), take(d.geom_xmat, group.geom)
     radius = take(m.geom_size[:, 0], group.geom)
+    # Side site, and contact with the geom.
     side = take(d.site_xpos, group.side) if sided else None
     touch = wrap(kind, x0, x1, center, R, radius, side)
+    # Free segments and arc.
     to, fro = touch.first - x0, x1 - touch.last
     bent = to.norm() + touch.surface + fro.norm()
     length = jnp.where(touch.touches, bent, line.norm()) * part
-    # a leg that does not touch pulls both ways on the geom's center: nothing
+    # Without contact both forces act on the geom's center and cancel.
     push0 = select(touch.touches, to, line).normalize().scale(part)
     push1 = select(touch.touches, fro, line).normalize().scale(part)
     body = m.geom_bodyid[group.geom]

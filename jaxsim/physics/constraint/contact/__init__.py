@@ -1,1 +1,1 @@
-"""Contacts as constraint rows."""
+"""Constraint rows of contacts."""

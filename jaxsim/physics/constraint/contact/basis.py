@@ -1,4 +1,9 @@
-"""Velocity along the axes of each contact per unit speed of each dof."""
+"""Jacobian of contacts: velocity along the contact axes per unit velocity of each dof.
+
+Corresponds to `mj_jacDifPair` and the rotation to the contact frame in MuJoCo. Models with one
+kinematic root take a bilinear form of contact and dof axes; others build the velocity of each
+point.
+"""
 
 from collections.abc import Sequence
 
@@ -19,19 +24,21 @@ from jaxsim.physics.topology import ancestors
 
 
 def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
-    """Jacobians of the first `size` basis vectors of contacts, `[size, ncon, nv, *W]`.
+    """Compute Jacobians of the first `size` basis vectors of contacts, `[size, ncon, nv, *W]`.
 
-    Needs `cdof` and `subtree_com`, and of flexes `flexvert_xpos`.
+    Requires `cdof` and `subtree_com`, and for flexes `flexvert_xpos`.
     """
+    # Sign of each dof's effect on the relative velocity.
     sign = _sides(m, d, c)
     roots = np.unique(m.body_rootid[m.dof_bodyid])
+    # One common origin of the motion axes: products of contact axes with dof axes.
     if len(roots) == 1:
         arm = c.pos - take(d.subtree_com, roots)
         rows = [sign * _along(d.cdof, c.frame.rows[k % 3], arm, turns=k >= 3) for k in range(size)]
         return jnp.stack(pin(_with_rods(m, d, c, rows), d.qvel))
     cdof = d.cdof
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
-    # velocity of the contact point per unit speed of each dof
+    # Several origins: velocity of the contact point per unit velocity of each dof.
     arm = Vec(*(p[:, None] - o[None] for p, o in zip(c.pos.parts, origin.parts, strict=True)))
     point = Spatial(*(a[None] for a in cdof.parts))
     linear = point.at(arm)
@@ -45,21 +52,22 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
 def _with_rods(
     m: Model, d: Data, c: Contacts, rows: Sequence[Array | np.ndarray]
 ) -> Sequence[Array | np.ndarray]:
-    """Rows of the basis with what contacts on edges of rods add, which turn by hinges."""
+    """Add the rotation of rod edges by their hinges to the rows of contacts on them."""
     if c.item is None or not (item_edge(m) >= 0).any():
         return rows
     return [a + b for a, b in zip(rows, turning_rows(m, d, c, len(rows)), strict=True)]
 
 
 def _along(cdof: Spatial, axis: Vec, arm: Vec, turns: bool) -> Array:
-    """Velocity along an axis of each contact per unit speed of each dof, `[ncon, nv, *W]`.
+    """Compute the velocity along an axis of each contact per dof velocity, `[ncon, nv, *W]`.
 
     Args:
       cdof: motion axes about one point, `[nv, *W]`.
-      axis: of each contact, `[ncon, *W]`.
-      arm: of each contact, from that point.
-      turns: whether it is the angular velocity.
+      axis: axis of each contact, `[ncon, *W]`.
+      arm: vector from that point to each contact.
+      turns: True for angular velocity.
     """
+    # Bilinear form: components of axis and motion axes.
     pairs = list(zip((axis if turns else arm.cross(axis)).parts, cdof.rot.parts, strict=True))
     if not turns:  # axis . (rot x arm) = (arm x axis) . rot
         pairs += zip(axis.parts, cdof.lin.parts, strict=True)
@@ -67,10 +75,11 @@ def _along(cdof: Spatial, axis: Vec, arm: Vec, turns: bool) -> Array:
 
 
 def _sides(m: Model, d: Data, c: Contacts) -> Array | np.ndarray:
-    """+1 where a dof moves the second body only, -1 the first only, 0 both or none.
+    """Return +1 where a dof moves the second body only, -1 the first only, 0 both or none.
 
-    Of elements of flexes several bodies move, each by its share.
+    Flex elements are moved by several bodies, each with its weight.
     """
+    # 1 where a dof moves the first, or the second body.
     first, second = (body.bits(ancestors(m), c.dist) for body in c.body)
     if c.item is None:
         return second - first

@@ -1,7 +1,7 @@
-"""Jacobians of contacts that keep the numbers of the dofs which a contact touches.
+"""Jacobians of contacts stored for the dofs that each contact touches.
 
-As `BasisJacobian` (constraint/jacobian.py), for models of many trees: 12 balls have 72 dofs, and a
-contact touches 12 of them.
+The interface is that of `BasisJacobian` (constraint/jacobian.py), for models of many trees: 12
+balls have 72 dofs, of which a contact touches 12.
 """
 
 from dataclasses import replace
@@ -25,14 +25,15 @@ from jaxsim.physics.arrays.system.lower import AnySymmetric
 
 @node("dofs")
 class GroupJacobian:
-    """Contacts in their basis: normal, two tangents, spin, two rolls.
+    """Contact Jacobian in the basis (normal, two tangents, spin, two rolls), by dof groups.
 
     Attributes:
       dofs: the dofs of each group, as in `Groups`.
-      own: `[size, ncon, slots k, *W]`: the entries of the groups that a contact touches, one after
-        another; 0 where it touches none, or where a dof is there again.
-      group: of each slot the group, int `[ncon, *W]`, -1: none. Of two the first is the later one.
-      used: contacts up to the last that pushes in any world, int scalar; None: not known.
+      own: `[size, ncon, slots k, *W]`: entries for the groups that a contact touches, concatenated;
+        0 for an empty slot, or for a repeated dof.
+      group: the group of each slot, int `[ncon, *W]`, -1: none. In two slots the larger id is
+        first.
+      used: contacts up to the last active one in any world, int scalar; None: not known.
     """
 
     dofs: tuple[tuple[int, ...], ...]
@@ -42,15 +43,18 @@ class GroupJacobian:
 
     @property
     def _place(self) -> np.ndarray:
-        """Where each dof is among those of all groups, `[nv]`."""
+        """Return the index of each dof among those of all groups, `[nv]`."""
         return np.unique(np.array(self.dofs).ravel(), return_index=True)[1]
 
     def times(self, x: Array) -> list:
-        """J x, `[nv, *W]` -> list of `[ncon, *W]`."""
+        """Compute J x, `[nv, *W]` -> list of `[ncon, *W]`."""
         dofs = np.array(self.dofs)
         groups = take(x, dofs.ravel()).reshape(*dofs.shape, *x.shape[1:])
 
+        # Gather x of each contact's groups, and multiply; in chunks of contacts up to the last
+        # used.
         def product(own: Array, group: tuple) -> Array:
+            # x of the groups in each slot, side by side.
             moved = jnp.concatenate([chosen(groups, g) for g in group], axis=1)
             moved = pin(moved, own[0, 0])
             if few(own[0, 0]) or own.shape[2] > WRITE_OUT or not platform().recomputes:
@@ -61,16 +65,19 @@ class GroupJacobian:
             return lax.dynamic_update_slice_in_dim(out, product(own, group), first, axis=1)
 
         size, count = self.own.shape[:2]
+        # All contacts at once, or chunks up to the last used one.
         if self.used is None or count <= CHUNK:
             return list(product(self.own, self.group))
         start = jnp.zeros((size, count + -count % CHUNK, *self.own.shape[3:]), self.own.dtype)
         return list(chunks(put, start, self.used, (self.own, 1), (self.group, 0))[:, :count])
 
     def transposed(self, f: list, nv: int) -> Array:
-        """J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
+        """Compute J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
         number, k = len(self.dofs), len(self.dofs[0])
 
+        # Scatter-add each slot to its group, then gather the dofs.
         def add(out: Array, _: Array | int, own: Array, f: list, group: tuple) -> Array:
+            # Force of each slot, added to the vector of its group.
             push = pin(sum(own[b] * f[b][:, None] for b in range(len(f))), own[0, 0])
             for s, of_slot in enumerate(group):
                 out = added(out, push[:, s * k : (s + 1) * k], of_slot)
@@ -81,11 +88,13 @@ class GroupJacobian:
         return take(out.reshape(number * k, *out.shape[2:]), self._place[:nv])
 
     def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
-        """H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
+        """Return H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
+        # Contribution to H as blocks between groups, where H supports them.
         between = Between(self.dofs, self.own, self.group, weight, self.used)
         if H.takes(between):
             return H.plus_between(between)
 
+        # Otherwise expand chunks of rows to all dofs.
         def add(H: Any, _: Array | int, own: Array, weight: list, group: tuple) -> Any:
             own, weight, group = pin((own, weight, group), own[0, 0])
             part = replace(self, own=own, group=group, used=None)
@@ -95,7 +104,7 @@ class GroupJacobian:
         return out
 
     def with_contacts(self, new: Any, first: Array) -> "GroupJacobian":
-        """With other rows for the contacts from number `first` on."""
+        """Replace the rows of the contacts from index `first` on."""
         own = lax.dynamic_update_slice_in_dim(self.own, new.own, first, axis=1)
         group = [
             lax.dynamic_update_slice_in_dim(a, b, first, axis=0)
@@ -105,7 +114,8 @@ class GroupJacobian:
 
     @property
     def basis(self) -> Array:
-        """All numbers of the rows, `[size, ncon, nv, *W]`."""
+        """Return the full rows, `[size, ncon, nv, *W]`."""
+        # Expand each slot to the columns of its group.
         k = len(self.dofs[0])
         owner = column(self._place // k, self.group[0]).astype(np.int32)
         columns = jnp.moveaxis(self.own, 2, 0)

@@ -1,7 +1,6 @@
-"""Which dofs a contact can move: those of the trees of its two bodies, few of many.
+"""Groups of dofs that a contact can move: those of its bodies' trees.
 
-Rows of contacts are kept for these only. What a row has for the other dofs is zero, and takes
-neither memory nor time.
+Rows of contacts are stored for these dofs only; all other entries are zero.
 """
 
 from typing import NamedTuple
@@ -13,17 +12,17 @@ from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.parts import Parts, solver_parts, touching
 from jaxsim.physics.topology import ancestors
 
-GAIN = 2  # times less numbers in a row that groups have to bring: selecting them costs, too
+GAIN = 2  # use groups only if rows shrink by this factor; gathering them has a cost
 
 
 class Groups(NamedTuple):
-    """Dofs in groups, of which a contact touches one or two.
+    """Dof groups, of which a contact touches one or two.
 
     Attributes:
-      dofs: the dofs of each group, constant `[number, k]`; a smaller group has its first one again.
-      slots: how many groups a contact can touch.
+      dofs: the dofs of each group, constant `[number, k]`; smaller groups repeat their first dof.
+      slots: largest number of groups that a contact can touch.
       of_body: the group of each body, -1 for none, `[nbody]`.
-      moves: 1 where a dof of its group moves a body, `[nbody, k]`; 0 where a dof is there again.
+      moves: 1 where a dof of its group moves a body, `[nbody, k]`; 0 for repeated dofs.
     """
 
     dofs: np.ndarray
@@ -33,25 +32,27 @@ class Groups(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many groups there are."""
+        """Return the number of groups."""
         return len(self.dofs)
 
     @property
     def width(self) -> int:
-        """How many numbers a row has."""
+        """Return the number of entries of a row."""
         return self.slots * self.dofs.shape[1]
 
 
 def contact_groups(m: Model) -> Groups | None:
-    """The groups with which rows are shortest; None where whole rows are hardly longer.
+    """Return the groups with the shortest rows; None where full rows are hardly longer.
 
-    Trees, of which a contact touches two; or the parts into which the Hessian falls, which are
-    made so that a contact touches one.
+    Candidates are kinematic trees, of which a contact touches up to two, and the blocks of the
+    Hessian, which are built so that a contact touches one.
     """
+    # Flexes use full rows.
     s, plan = m.structure, layout(m)
     if plan.soft:
         return None
     trees = tuple(tuple(np.flatnonzero(s.dof_treeid == t).tolist()) for t in range(s.ntree))
+    # A contact touches two trees only if pairs between moving trees exist.
     pairs = touching(s, plan)
     both = bool(np.any((pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])))
     choices = [_groups(m, trees, 2 if both else 1), _groups(m, solver_parts(m), 1)]
@@ -60,11 +61,13 @@ def contact_groups(m: Model) -> Groups | None:
 
 
 def _groups(m: Model, parts: Parts, slots: int) -> Groups:
+    # Pad groups to equal width with their first dof.
     s, most = m.structure, max(map(len, parts))
     dofs = np.array([[*part, *[part[0]] * (most - len(part))] for part in parts])
     real = np.arange(most) < np.array([len(part) for part in parts])[:, None]
     of_dof = np.zeros(s.nv, int)
     of_dof[dofs[real]] = np.nonzero(real)[0]
+    # The group of a body is that of any dof that moves it.
     moved = ancestors(s) > 0
     of_body = np.where(moved.any(axis=1), of_dof[moved.argmax(axis=1)], -1)
     own = dofs[np.maximum(of_body, 0)]

@@ -1,4 +1,4 @@
-"""The Jacobian of the contacts of a state, in the form that suits the model."""
+"""Contact Jacobian, in the storage that suits the model."""
 
 from collections.abc import Sequence
 
@@ -22,11 +22,13 @@ from jaxsim.physics.constraint.jacobian import BasisJacobian
 
 
 def contact_jacobian(m: Model, d: Data, c: Contacts, size: int) -> BasisJacobian | GroupJacobian:
-    """Jacobians of the first `size` basis vectors of contacts, in the form that suits the model.
+    """Compute Jacobians of the first `size` basis vectors of contacts, by group or full.
 
-    Needs what `basis_jacobian` needs. Derivatives are made of whole rows; so are programs that take
-    all contacts at once, where choosing groups is not worth its kernels, and kernels of our own.
+    Requires what `basis_jacobian` requires. Full rows are used under differentiation, in programs
+    that process all contacts at once, where gathering groups costs more than it saves, and in our
+    own kernels.
     """
+    # Grouped rows need chunked loops, and no derivative.
     by_chunks = platform().chunks and not platform().kernels
     whole = c.item is not None or differentiated() or not by_chunks
     groups = None if whole else contact_groups(m)
@@ -36,6 +38,7 @@ def contact_jacobian(m: Model, d: Data, c: Contacts, size: int) -> BasisJacobian
 
 
 def _group_jacobian(m: Model, d: Data, c: Contacts, size: int, groups: Groups) -> GroupJacobian:
+    # The groups of both bodies; slots are in descending order, without duplicates.
     bodies = [body.values(groups.of_body.astype(np.int32), c.dist) for body in c.body]
     first, second = (jnp.broadcast_to(group, c.dist.shape) for group in bodies)
     moves = [body.bits(groups.moves, c.dist) for body in c.body]
@@ -58,18 +61,20 @@ def _rows_of_group(
     bodies: tuple[Array, Array],
     moves: Sequence[Array | np.ndarray],
 ) -> list[Array]:
-    """The rows of each contact for the dofs of one group, `[ncon, k, *W]` each.
+    """Compute the rows of each contact for the dofs of one group, `[ncon, k, *W]` each.
 
     Args:
-      group: of each contact, -1 for none.
-      bodies: the groups of its two bodies.
+      group: group of each contact, -1 for none.
+      bodies: groups of its two bodies.
       moves: where the dofs of these groups move the bodies, `[ncon, k, *W]`.
     """
+    # Entries of the first and of the second body in this group.
     one, other = (
         jnp.where(((body == group) & (group >= 0))[:, None], moved, 0)
         for body, moved in zip(bodies, moves, strict=True)
     )
     sign = other - one
+    # One origin per group if all its dofs are in one tree.
     table, dofs = groups.dofs, groups.dofs.ravel()
     root = m.body_rootid[m.dof_bodyid[table]]
     if (root == root[:, :1]).all():
@@ -78,6 +83,7 @@ def _rows_of_group(
     def own(a: Array, width: int) -> Array:
         return chosen(a.reshape(groups.number, width, *a.shape[1:]), group)
 
+    # Gather origins and motion axes of the group, then project the point velocities.
     origin = take(d.subtree_com, root.ravel()).map(lambda a: own(a, root.shape[1]))
     axes = take(d.cdof, dofs).map(lambda a: own(a, table.shape[1]))
     origin, axes = pin((origin, axes), d.qvel)

@@ -1,4 +1,9 @@
-"""Rows of contacts: the Jacobian of each contact's basis, regularization and reference."""
+"""Constraint rows of contacts: Jacobian of the basis, regularization, reference acceleration.
+
+MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space; corresponds to
+`mj_instantiateContact`. On platforms that work in chunks, rows are built only up to the last active
+contact (`used`).
+"""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -28,14 +33,13 @@ from jaxsim.physics.constraint.rows import Block, ContactRows
 
 
 def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
-    """Rows of the contacts of a state.
+    """Build the rows of the contacts of a state.
 
-        velocity along basis vector k = frame[k] . (v2 - v1)   at the contact point, k < 3
-                                        frame[k-3] . (w2 - w1)                      k >= 3
-
-    MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
+    velocity along basis vector k = frame[k] . (v2 - v1)   at the contact point, k < 3
+                                    frame[k-3] . (w2 - w1)                      k >= 3
     """
     c, size = found.contacts, basis_size(m)
+    # Without chunks, or under differentiation, all contacts are processed.
     of_one = c.active.ndim == 1 and not platform().in_kernels
     whole = of_one or differentiated() or not platform().chunks
     used = None if whole else _used(c.active)
@@ -49,20 +53,20 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
 def rows_at(
     m: Model, d: Data, c: Contacts, J: BasisJacobian | GroupJacobian, velocity: list
 ) -> ContactRows:
-    """Rows of contacts with a given Jacobian and velocity along their basis."""
+    """Build rows of contacts with a given Jacobian and velocity along their basis."""
     return _block(m, c, _parts_at(m, d, c, J, velocity), None)
 
 
 def basis_size(m: Model) -> int:
-    """The largest dimension that a contact of the model can have."""
+    """Return the largest dimension that a contact of the model can have."""
     return int(layout(m).pairs.dim.max())
 
 
 def surface_force(c: Contacts, force: list) -> list:
-    """Force between the surfaces, from that of the rows: without the pull of the adhesion.
+    """Return the force between the surfaces: that of the rows, less the adhesion.
 
-    The rows push the surfaces apart against the attraction, a passive force; what holds between
-    the surfaces is the difference, and pulls where the rows push less.
+    The rows push the surfaces apart against the attraction, which is a passive force; the
+    difference acts between the surfaces, and is attractive where the rows push less.
     """
     if c.adhesion is None:
         return force
@@ -70,12 +74,13 @@ def surface_force(c: Contacts, force: list) -> list:
 
 
 def with_pull(c: Contacts, D: Array, push: Array, by_edge: bool, times: float = 1.0) -> Array:
-    """Reference of the normal, raised by R adhesion, or by an edge's share of it.
+    """Return the normal's reference raised by R * adhesion, or by an edge's share of it.
 
     With the attraction as a passive force this moves the cone of forces down along the normal.
     MuJoCo's documentation, Computation: Constraint model, Adhesion. With `times` -1 the reference
     without the pull, from that with it.
     """
+    # Only contacts with rows adhere.
     if c.adhesion is None:
         return push
     held = D > 0
@@ -86,7 +91,7 @@ def with_pull(c: Contacts, D: Array, push: Array, by_edge: bool, times: float = 
 
 
 class _Parts(NamedTuple):
-    """What is computed of the rows: the Jacobian, fields of Pyramid or Elliptic, and of Block."""
+    """Computed fields of the rows: Jacobian, fields of Pyramid or Elliptic, and of Block."""
 
     J: BasisJacobian | GroupJacobian
     D: Any
@@ -97,13 +102,13 @@ class _Parts(NamedTuple):
 
 
 def _used(active: Array) -> Array:
-    """Contacts up to the last that is active in some world: active `[ncon]` or `[ncon, W]`."""
+    """Count contacts up to the last active in some world: active `[ncon]` or `[ncon, W]`."""
     place = np.arange(1, len(active) + 1, dtype=np.int32)
     return jnp.max(jnp.where(active if active.ndim == 1 else active.any(axis=-1), place, 0))
 
 
 def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts:
-    """The rows of the contacts that are used; the rest is zero."""
+    """Build the rows of contacts up to the last used one, in chunks; the rest is zero."""
 
     def build(part: Contacts) -> _Parts:
         return _parts(m, d, part, size)
@@ -115,13 +120,15 @@ def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts
         )
         return _Parts(out.J.with_contacts(new.J, first), *rest)
 
+    # Allocate zeros, and fill chunks up to the last used contact.
     shapes = jax.eval_shape(build, c)
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
     return chunks(put, start, used, (c, 0))
 
 
 def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactRows:
-    dims = layout(m).pairs.dim  # that contacts of the model can have; adhesion makes it 1
+    # dimensions of the model's possible contacts; adhesion reduces them to 1
+    dims = layout(m).pairs.dim
     flat = c.dim == 1 if dims.max() > 1 and (dims.min() == 1 or c.adhesion is not None) else None
     pyramids = m.opt.cone == ConeType.PYRAMIDAL
     return Block(
@@ -144,25 +151,28 @@ def _parts_at(
     m: Model, d: Data, c: Contacts, J: BasisJacobian | GroupJacobian, velocity: list
 ) -> _Parts:
     size = len(velocity)
-    if c.surfacevel is not None:  # friction acts on the motion of the surfaces
+    if c.surfacevel is not None:  # friction acts on the relative velocity of the moving surfaces
         driven = zip(velocity[1:4], c.surfacevel, strict=False)
         velocity = [velocity[0], *(v + s for v, s in driven), *velocity[4:]]
+    # Impedance and reference law of the normal.
     weight = _weight(m, d, c)
     violation, imp = _violation(c)
     spring = law(m, c.solref, c.solimp[1], imp, one_sided=True)
-    # friction of each basis vector; nothing beyond the contact's own dimension
+    # Friction coefficient of each basis vector; zero beyond the contact's own dimension.
     mu = [jnp.zeros_like(c.dist)] + [
         jnp.where(c.dim > k, c.friction[k - 1], 0) for k in range(1, size)
     ]
     soft = spring.softness(m)
     push = spring.reference(m, violation, velocity[0])
     if m.opt.cone == ConeType.PYRAMIDAL:
-        # the first row of a contact with friction is an edge
+        # Pyramid: the first row of a contact with friction is an edge; its weight includes
+        # friction.
         weight = weight * jnp.where(c.dim == 1, 1, 1 + c.friction[0] * c.friction[0])
         edges = _pyramid(m, c, regularization(soft, weight))
         rubs = [spring.reference(m, None, v) for v in velocity[1:]]
         aref = [with_pull(c, edges, push, by_edge=True), *rubs]
         return _Parts(J, edges, aref, mu, soft, weight)
+    # Elliptic cone: friction rows have a regularization and damping of their own.
     slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
     D = _cone(m, c, regularization(soft, weight), mu)
     damper = _rubbing(m, c, imp)
@@ -172,7 +182,8 @@ def _parts_at(
 
 
 def _rubbing(m: Model, c: Contacts, imp: Array) -> Law:
-    """The law of the friction rows of elliptic cones, which may have a damping of their own."""
+    """Return the law of the friction rows of elliptic cones, with `solreffriction` if it is set."""
+    # solreffriction (0, 0) means the normal's solref.
     own = (c.solreffriction[0] != 0) | (c.solreffriction[1] != 0)
     first, second = (law(m, ref, c.solimp[1], imp) for ref in (c.solref, c.solreffriction))
     damping = jnp.where(own, second.damping, first.damping)
@@ -180,7 +191,8 @@ def _rubbing(m: Model, c: Contacts, imp: Array) -> Law:
 
 
 def _violation(c: Contacts) -> tuple[Array, Array]:
-    """How far contacts are within their margin, negative, and their impedance there."""
+    """Return the violation of each contact's margin, negative, and its impedance."""
+    # Violation relative to the margin; smoothing weights the impedance.
     violation = c.dist - c.includemargin
     if c.smooth is None:
         return violation, impedance(c.solimp, violation)
@@ -189,15 +201,16 @@ def _violation(c: Contacts) -> tuple[Array, Array]:
 
 
 def _pyramid(m: Model, c: Contacts, R: Array) -> Array:
-    """All edges of a pyramid share one regularization, that of the first edge rescaled."""
+    """Return D of pyramids: all edges share one regularization, that of the first edge rescaled."""
     slope = c.friction[0]
     R = jnp.where(c.dim == 1, R, 2 * slope * slope / m.opt.impratio * R)
     return jnp.where(c.active, 1 / jnp.where(c.active, R, 1.0), 0)
 
 
 def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
-    """Friction directions of an elliptic cone have regularizations tied to the normal's."""
+    """Return D over the basis: friction regularizations are tied to the normal's."""
     D = [jnp.where(c.active, 1 / R, 0)]
+    # impratio scales the friction impedance; coefficients scale between directions.
     Rt = R / m.opt.impratio
     for k in range(1, len(mu)):
         ratio = jnp.where(mu[k] > 0, c.friction[0] / jnp.where(mu[k] > 0, mu[k], 1.0), 0)
@@ -207,7 +220,8 @@ def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
 
 
 def _weight(m: Model, d: Data, c: Contacts) -> Array:
-    """Approximate inverse inertia against a force at the contact: that of both bodies."""
+    """Return the approximate inverse inertia at the contact, `invweight0` of both bodies."""
+    # Static tables: translational inverse weight per body.
     first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
     if c.item is None:
         return first + second

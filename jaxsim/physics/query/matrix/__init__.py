@@ -1,1 +1,1 @@
-"""Matrices of a state in other forms than those that Data keeps."""
+"""Matrices of a state in sparse formats."""

@@ -1,7 +1,7 @@
-"""Matrices of a state by rows (CSR), with the patterns that MuJoCo stores for them.
+"""Matrices of a state in CSR format, with MuJoCo's sparsity patterns.
 
-The patterns are tables of the model, known when a program is traced: numbers are taken from the
-dense matrices, and the indices are constants. `jax.vmap` makes matrices with leading axes of them.
+The patterns are tables of the model, known when a program is traced: values are gathered from the
+dense matrices, and the indices are constants. Under `jax.vmap` the matrices have leading axes.
 """
 
 import jax
@@ -19,7 +19,7 @@ Pattern = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def sparse_m(m: Model, d: Data) -> BCSR:
-    """Return the lower triangle of the mass matrix, with the pattern M_rownnz, M_rowadr, M_colind.
+    """Return the lower triangle of M in CSR format, with the pattern M_rownnz, M_rowadr, M_colind.
 
     The whole is `A + jnp.tril(A, -1).T` with `A = sparse_m(m, d).todense()`.
 
@@ -51,7 +51,7 @@ def sparse_ten_j(m: Model, d: Data) -> BCSR:
 
 
 def sparse_actuator_moment(m: Model, d: Data) -> BCSR:
-    """Return the moment arms of the actuators (nout, nv): entries that may differ from zero.
+    """Return the moment arms of the actuators (nout, nv) in CSR format.
 
     MuJoCo finds this pattern at each state. Here it is that of the model: of joints and tendons the
     same, of sites, cranks and bodies all dofs that move them.
@@ -61,6 +61,7 @@ def sparse_actuator_moment(m: Model, d: Data) -> BCSR:
     Raises:
       ValueError: `d` does not keep `actuator_moment`.
     """
+    # Count the entries of each row to build the CSR pointers.
     at = moment_pattern(m)
     count = np.bincount(at.row, minlength=m.nout)
     pattern = count, np.cumsum(count) - count, at.col
@@ -93,7 +94,7 @@ def _kept(function: str, m: Model, d: Data, name: str) -> jax.Array:
 
 
 def _taken(dense: jax.Array, pattern: Pattern) -> BCSR:
-    """The entries of a matrix at the places of a pattern."""
+    """Gather the entries of a matrix in a pattern."""
     count, _, columns = pattern
     row = np.repeat(np.arange(len(count)), count)
     return _matrix(dense[row, columns[: len(row)]], pattern, dense.shape)

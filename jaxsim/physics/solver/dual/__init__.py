@@ -1,1 +1,1 @@
-"""The dual problem: forces as unknowns, one row or one contact after another."""
+"""Dual problem: the forces are the unknowns, visited one row or contact at a time."""

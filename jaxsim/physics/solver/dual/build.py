@@ -1,4 +1,4 @@
-"""The items of a step's rows in MuJoCo's order, and their forces block by block again."""
+"""Assemble the items of the dual problem in MuJoCo's row order, and scatter forces to blocks."""
 
 import jax
 import jax.numpy as jnp
@@ -15,31 +15,37 @@ from jaxsim.physics.solver.problem import Problem, RowForces
 
 
 def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
-    """The items of a problem.
+    """Assemble the items of a problem.
 
     Args:
       p: the problem, with rows.
-      inverse: M^-1.
-      islands: its islands.
+      inverse: blocks of M^-1.
+      islands: islands of the problem.
     """
+    # Items of the scalar rows, block by block, then of the contacts.
     parts = [of_rows(b, k, len(p.M)) for b, k in zip(p.rows.single, islands.number, strict=False)]
     order = p.rows.order
     worlds = p.smooth.shape[1:]
+    # Contacts follow the other rows.
     if p.rows.contact is not None:
         form = FORMS[type(p.rows.contact.cost)]
         parts.append(form.parts(p.rows.contact, islands.number[-1], worlds))
         order = np.concatenate([order, np.arange(len(order), len(order) + len(parts[-1].D))])
+    # Pad all items to the same number of rows, and reorder them.
     size = max(part.J.shape[1] for part in parts)
     all_parts = jax.tree.map(
         lambda *a: take(jnp.concatenate(a), order), *(with_room(q, size, worlds) for q in parts)
     )
     J, aref, D, mu, low, high, island = all_parts
+    # Diagonal blocks of the dual Hessian, A = J M^-1 J' + R.
     push = inverse.responses(flat(J)).reshape(J.shape)
     exists = D > 0
+    # D = 0 marks rows that do not exist; their diagonal of A is 1.
     R = jnp.where(exists, 1 / jnp.where(exists, D, 1.0), 0)
     A = jnp.sum(J[:, :, None] * push[:, None], axis=3)
     unit = np.eye(size, dtype=A.dtype).reshape(1, size, size, *(1,) * len(worlds))
     A = A + unit * jnp.where(exists, R, 1.0)[:, :, None]
+    # Find the contacts whose friction block is invertible.
     dim = jnp.sum(exists, axis=1, dtype=jnp.int32)
     solved = dim > 1
     if size > 1:
@@ -48,21 +54,24 @@ def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
 
 
 def warm_forces(p: Problem, of: Items, x: Array) -> Array:
-    """The forces that belong to an acceleration `[nv, *W]`: `[n, size, *W]`."""
+    """Compute the forces `[n, size, *W]` that belong to an acceleration `[nv, *W]`."""
     r = of.residual(x)
+    # Scalar rows: clipped forces of the residual.
     D = jnp.where(of.R > 0, 1 / jnp.where(of.R > 0, of.R, 1.0), 0)
     alone = jnp.clip(-D[:, 0] * r[:, 0], of.low, of.high)
     contact = p.rows.contact
     if of.R.shape[1] == 1 or contact is None:
         return alone[:, None]
     first = len(p.rows.order)
+    # Contacts: the force of the primal cost at the residual.
     piece = contact.cost.at([r[first:, k] for k in range(r.shape[1])])
     single = jnp.zeros_like(r[:first]).at[:, 0].set(alone[:first])
     return jnp.concatenate([single, jnp.stack(piece.force, axis=1)])
 
 
 def row_forces(p: Problem, f: Array) -> RowForces:
-    """The forces `[n, size, *W]` of items, block by block."""
+    """Scatter the forces `[n, size, *W]` of items to the blocks of rows."""
+    # Undo MuJoCo's row order, then split by block.
     order = p.rows.order
     single = take(f[: len(order), 0], np.argsort(order))
     forces: list = []

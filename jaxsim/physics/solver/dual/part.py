@@ -1,4 +1,4 @@
-"""A block of rows as items of the dual problem, and the forces of contacts back on their basis."""
+"""Convert a block of rows to items of the dual problem, and contact forces back to the basis."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from jaxsim.physics.solver.dual.items import flat
 
 
 class Part(NamedTuple):
-    """Items as in `Items`, with the inverse regularization `[n, size, *W]`."""
+    """Items as in `Items`, with the inverse regularization D instead of R, `[n, size, *W]`."""
 
     J: jax.Array
     aref: jax.Array
@@ -26,8 +26,9 @@ class Part(NamedTuple):
 
 
 def with_room(part: Part, size: int, worlds: tuple) -> Part:
-    """With all worlds, and as many places for rows as the largest items have."""
+    """Broadcast a part to all worlds, and pad its items to `size` rows."""
     part = Part(*(_spread(a, worlds) for a in part))
+    # Pad the axis of rows only.
     room = ((0, 0), (0, size - part.D.shape[1]))
 
     def padded(a: Array) -> Array:
@@ -37,12 +38,12 @@ def with_room(part: Part, size: int, worlds: tuple) -> Part:
 
 
 def _spread(a: Array, worlds: tuple) -> Array:
-    """An array `[..., *W]` with all worlds."""
+    """Broadcast an array `[..., *W]` to all worlds."""
     return jnp.broadcast_to(a, (*a.shape[: a.ndim - len(worlds)], *worlds))
 
 
 def of_rows(block: SingleRows, island: Array, nv: int) -> Part:
-    """Rows that are not of contacts, each an item."""
+    """Convert rows that are not contacts to items of one row each."""
     cost = block.cost
     low, high = BOUNDS[type(cost)](cost)
     J, aref, D = (a[:, None] for a in (block.J.dense(nv), block.aref, cost.D))
@@ -63,13 +64,17 @@ def _within_loss(cost: Huber) -> tuple[Array, Array]:
     return -loss, loss
 
 
-# the bounds of forces by the cost of their rows
+# Bounds of the forces, by the type of their rows' cost.
 BOUNDS: dict[type, Callable] = {Quadratic: _free, OneSided: _not_negative, Huber: _within_loss}
 
 
 class _Form(NamedTuple):
-    """How contacts are items: `parts(block, island, worlds)`, and `forces(cost, f)` back over the
-    basis, with the reach of pyramids."""
+    """Conversion of contacts to items and back.
+
+    Attributes:
+      parts: `(block, island, worlds) -> Part`.
+      forces: `(cost, f) -> (forces over the basis, reach of pyramids or None)`.
+    """
 
     parts: Callable[[Block, Array, tuple], Part]
     forces: Callable[[Any, Array], tuple[list, list | None]]
@@ -77,11 +82,12 @@ class _Form(NamedTuple):
 
 def _of_pyramids(block: Block, island: Array, worlds: tuple) -> Part:
     rows = []
+    # Each edge is a one-sided row: Jacobian and reference combine normal and tangent.
     for edge in block.cost.rows:
         zero = jnp.zeros_like(edge.D)
         J, aref = edge.jacobian(block.J.basis), edge.along(block.aref)
         rows.append((J, aref, edge.D, zero, zero, zero + jnp.inf, island))
-    # edge after edge of each contact
+    # The edges of each contact are consecutive items.
     fields = zip(*rows, strict=True)
     J, aref, D, mu, low, high, island = (
         flat(jnp.stack([_spread(a, worlds) for a in edges], axis=1)) for edges in fields
@@ -94,6 +100,7 @@ def _on_edges(cost: Pyramid, f: Array) -> tuple[list, list | None]:
     by_edge = f[:, 0].reshape(-1, len(edges), *f.shape[2:])
     zero = jnp.zeros_like(by_edge[:, 0])
     force, reach = [zero] * len(cost.mu), [zero] * (len(cost.mu) - 1)
+    # Each edge adds to the normal and, with its sign and coefficient, to one tangent.
     for place, (k, _, slope, _) in enumerate(edges):
         push = by_edge[:, place]
         force[0] = force[0] + push
@@ -106,6 +113,7 @@ def _on_edges(cost: Pyramid, f: Array) -> tuple[list, list | None]:
 def _of_cones(block: Block, island: Array, worlds: tuple) -> Part:
     del worlds
     cost = block.cost
+    # Rows with D = 0 are beyond the dimension of their contact.
     D = jnp.stack(cost.D, axis=1)
     exists = D > 0
     aref = jnp.where(exists, jnp.stack(block.aref, axis=1), 0)

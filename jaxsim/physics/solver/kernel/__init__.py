@@ -1,1 +1,1 @@
-"""Newton's method as one kernel of a GPU: the solver's form for lanes (arrays/kernel.py)."""
+"""Newton's method as one GPU kernel, on warps (arrays/kernel.py)."""

@@ -1,9 +1,15 @@
-"""Newton's method as one kernel of a GPU.
+"""Newton's method as one GPU kernel: one warp per world.
 
-The iteration is that of solver/newton.py, which says what it does; here a warp is a world,
-and what an iteration works with stays in its registers and caches. XLA makes of an
-iteration some forty kernels, and the host waits for each iteration to hear whether all worlds have
-ended. Here each world ends by itself.
+The algorithm is that of solver/newton.py. XLA compiles an iteration into some forty kernels, and
+the host synchronizes after each iteration to test convergence of all worlds. Here one warp solves
+one world to convergence, with its vectors in registers (one lane per dof) and its Hessian in tiles
+(arrays/system/spd_kernel.py). Iteration 0 computes the unconstrained acceleration with the same
+factorization code, and the final pass computes forces only, so that the factorization and the costs
+are compiled once.
+
+Names: `at` is the current point, `move` the direction v with M v and J v, `descent` the negative
+gradient, `pieces` force, cost and curvature of each block of rows, `given` and `made` the inputs
+and outputs of the kernel in memory.
 """
 
 from typing import Any, NamedTuple
@@ -32,14 +38,14 @@ from jaxsim.physics.solver.solution import Settings, Solution
 
 
 def serves(p: Problem) -> bool:
-    """Whether the kernel has a form for a problem."""
+    """Return True if the kernel supports a problem."""
     dense = isinstance(p.M, jax.Array)  # not by entries (arrays/system/tree.py)
     of_worlds = p.smooth.ndim <= 2 and 0 < len(p.smooth) <= spd_kernel.LARGEST
     return dense and of_worlds and all(map(of_rows.serves, p.rows.blocks))
 
 
 class _Given(NamedTuple):
-    """What is known, `[..., worlds]`, M padded: fields of `Problem` and `Settings`."""
+    """Inputs of the kernel, `[..., worlds]`: fields of `Problem` (M padded) and of `Settings`."""
 
     M: Any
     smooth: Any
@@ -51,11 +57,12 @@ class _Given(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """What is found: fields of `Solution`; and memory of the program.
+    """Outputs of the kernel, fields of `Solution`, and its scratch memory.
 
     Attributes:
-      system: see spd_kernel.py.
-      rows: see rows.py.
+      x, free, force, niter: solution, unconstrained acceleration, J' f, iterations.
+      system: scratch of the factorization, see spd_kernel.py.
+      rows: scratch of the rows, see rows.py.
     """
 
     x: Any
@@ -69,12 +76,13 @@ class _Made(NamedTuple):
 def newton_in_kernel(
     p: Problem, settings: Settings, iterations: int, ls_iterations: int
 ) -> Solution:
-    """As `newton`, without a record of the iterations."""
+    """Run `newton` as one kernel, without statistics of the iterations."""
     if p.smooth.ndim == 1:  # one world is a batch of one
         p, settings = jax.tree.map(lambda a: a[..., None], (p, settings))
         found = newton_in_kernel(p, settings, iterations, ls_iterations)
         return jax.tree.map(lambda a: a[..., 0], found)
     (nv, worlds), dtype = p.smooth.shape, p.smooth.dtype
+    # Allocate inputs, outputs and scratch memory.
     lanes = lanes_of(nv + 1)
     rows = [part for block in p.rows.blocks for part in of_rows.given(block, nv)]
     tolerance, ls_tolerance = settings.tolerance, settings.ls_tolerance
@@ -95,6 +103,7 @@ def newton_in_kernel(
         [of_rows.memory(part, nv) for part in rows],
     )
 
+    # One program of the kernel solves one world.
     def kernel(given: _Given, made: _Made) -> None:
         world = _Newton.of(given, made, nv, lanes)
         found = world.iterate(iterations, ls_iterations)
@@ -108,7 +117,7 @@ def newton_in_kernel(
 
 
 class _Point(NamedTuple):
-    """As `problem.Point`: along the lanes."""
+    """Point as in `problem.Point`, with vectors along the lanes."""
 
     x: Array
     Mx: Array
@@ -116,14 +125,14 @@ class _Point(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Between turns.
+    """Loop state.
 
     Attributes:
-      turn: how many there were, the first among them.
-      busy: 1, and 0 after the last turn.
-      goes_on: whether the step before left something to do.
-      at, force: where the iteration is, and J' f there.
-      free: the acceleration without constraints.
+      turn: number of iterations begun, including iteration 0.
+      busy: 1, and 0 after the final pass.
+      goes_on: False once the last iteration has converged.
+      at, force: current point, and J' f there.
+      free: the unconstrained acceleration.
     """
 
     turn: Array
@@ -135,16 +144,16 @@ class _State(NamedTuple):
 
 
 class _Newton(NamedTuple):
-    """The problem of a world, with vectors along the lanes.
+    """Problem of one world, with vectors along the lanes.
 
     Attributes:
-      M: in memory.
+      M: inertia, in memory.
       smooth: generalized force without constraints.
-      warm: first guess, or None.
+      warm: warm start, or None.
       tolerance, ls_tolerance, scale: scalars, see `Settings`.
       blocks: the rows.
-      nv: dofs.
-      system: memory for systems.
+      nv: number of dofs.
+      system: scratch memory of the factorization.
     """
 
     M: Any
@@ -159,12 +168,12 @@ class _Newton(NamedTuple):
 
     @property
     def side(self) -> int:
-        """Of the tiles of the Hessian."""
+        """Return the side of the tiles of the Hessian."""
         return spd_kernel.side(self.nv)
 
     @classmethod
     def of(cls, given: _Given, made: _Made, nv: int, lanes: int) -> "_Newton":
-        """Reads what belongs to a world."""
+        """Read the inputs of one world."""
         blocks = [
             of_rows.read(part, own, lanes) for part, own in zip(given.rows, made.rows, strict=True)
         ]
@@ -181,16 +190,17 @@ class _Newton(NamedTuple):
         )
 
     def iterate(self, iterations: int, ls_iterations: int) -> Solution:
-        """Goes to the solution; the numbers of turns as in `newton`.
+        """Iterate to convergence; iterations are counted as in `newton`.
 
-        Turn 0 finds the acceleration without constraints, and the last one forces only, so that
-        the factorization and the costs stand in the program once.
+        Iteration 0 computes the unconstrained acceleration, and the final pass the forces only, so
+        that the factorization and the costs are compiled once.
         """
 
         def proceed(state: _State) -> Array:
             return state.busy > 0
 
         def turn(state: _State) -> _State:
+            # Evaluate the rows at the current point; stop here after the last iteration.
             pieces = self._pieces(state.at.r)
             state = state._replace(force=self._push(pieces))
             return lax.cond(
@@ -203,20 +213,23 @@ class _Newton(NamedTuple):
         return Solution(last.at.x, last.free, last.force, last.turn - 1)
 
     def _begin(self) -> "_State":
-        """At the warm start, where there is one."""
+        """Start at the warm start, if any."""
         zero = jnp.zeros_like(self.smooth)
         at = self._minus_reference(self._point(zero if self.warm is None else self.warm))
         return _State(jnp.int32(0), jnp.int32(1), jnp.bool_(True), at, zero, zero)
 
     def _turn(self, state: "_State", pieces: list, ls_iterations: int) -> "_State":
-        """A step of Newton's; in turn 0 the acceleration without constraints."""
+        """Perform one Newton iteration; iteration 0 computes the unconstrained acceleration."""
         first, at = state.turn == 0, state.at
+        # Negative gradient; in iteration 0 the smooth force alone.
         descent = self.smooth + jnp.where(first, 0, state.force - at.Mx)
+        # Assemble H = M + J' W J in tiles and solve for the direction.
         H = spd_kernel.tiles(self.M, self.side)
         for block, piece in zip(self.blocks, pieces, strict=True):
             H = block.add_gram(H, piece, ~first)
         move = self._point(spd_kernel.solve(H, descent, self.nv, self.system))
 
+        # Iteration 0: start at the cheaper of warm start and unconstrained acceleration.
         def choose() -> tuple:
             free = self._minus_reference(move._replace(Mx=self.smooth))
             if self.warm is None:
@@ -224,6 +237,7 @@ class _Newton(NamedTuple):
             stays = self._cost(at, pieces) < self._cost(free, self._pieces(free.r))
             return jax.tree.map(lambda a, b: jnp.where(stays, a, b), at, free), state.goes_on
 
+        # Later iterations: exact line search along the direction.
         def descend() -> tuple:
             length, goes_on = self._descend(ls_iterations, at, descent, move)
             return jax.tree.map(lambda a, b: a + length * b, at, move), state.goes_on & goes_on
@@ -235,8 +249,9 @@ class _Newton(NamedTuple):
     def _descend(
         self, ls_iterations: int, at: _Point, descent: Array, move: _Point
     ) -> tuple[Array, Array]:
-        """Step length along the direction, and whether the world goes on after it."""
+        """Return the step length along the direction, and True if the world has not converged."""
         v = move.x
+        # Restrict the cost to the line: parabola of the Gauss term, one function per block of rows.
         goal = self.tolerance * self.ls_tolerance * jnp.sqrt(total(v * v)) / self.scale
         slope, bend = total((at.Mx - self.smooth) * v), total(v * move.Mx)
         lines = [
@@ -246,11 +261,12 @@ class _Newton(NamedTuple):
         ]
         pieces = [Parabola(slope, bend), *map(_Summed, lines)]
         length = line_search(pieces, ls_iterations, goal)
+        # Convergence test on the improvement that remains.
         left = remaining(pieces, length, self.scale * 0.5 * total(descent * v))
         return length, (left > self.tolerance) & (length > 0)
 
     def _point(self, x: Array) -> _Point:
-        """x with M x and J x."""
+        """Return the point at x, with M x and J x."""
         Mx = spd_kernel.times(self.M, x, self.system, self.side)
         return _Point(x, Mx, [block.times(x) for block in self.blocks])
 
@@ -262,26 +278,26 @@ class _Newton(NamedTuple):
         return [block.cost.at(x) for block, x in zip(self.blocks, r, strict=True)]
 
     def _push(self, pieces: list) -> Array:
-        """J' f."""
+        """Compute J' f."""
         pairs = zip(self.blocks, pieces, strict=True)
         return sum((block.push(piece) for block, piece in pairs), jnp.zeros_like(self.smooth))
 
     def _cost(self, at: _Point, pieces: list) -> Array:
-        """As `Problem.cost`."""
+        """Compute the cost up to a constant; see `Problem.cost`."""
         costs = (total(piece.cost) for piece in pieces)
         return sum(costs, total((0.5 * at.Mx - self.smooth) * at.x))
 
 
 class _Summed(NamedTuple):
-    """The cost of rows along a line, summed over the lanes."""
+    """Cost of rows along a line, summed over the lanes."""
 
     line: Any
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
-        """First and second derivative."""
+        """Return the first and second derivative."""
         first, second = self.line.derivatives(step)
         return total(first), total(second)
 
     def crossed(self, step: Array) -> Array:
-        """How many rows have another quadratic than at step 0."""
+        """Return the number of rows that left the quadratic piece of step 0."""
         return total(self.line.crossed(step))

@@ -1,9 +1,11 @@
-"""Constraint rows in a kernel: J x, J' f, costs, and what they add to the Hessian.
+"""Constraint rows in a GPU kernel: J x, J' f, costs, and their contribution to the Hessian.
 
-Rows lie along the lanes, so that the costs of constraint/cost.py and cone.py, which go row by row,
-are asked for all of them at once. Rows that touch one dof each lie at the lane of their dof. Of the
-others a program makes a list of those that are active in its world and copies their Jacobians to
-memory of its own: of forty places for contacts a world uses four or five.
+Rows are distributed over the lanes of a warp, so that the costs of constraint/cost.py and cone.py,
+which are elementwise in rows, are evaluated for all of them at once. Two layouts: rows with a
+single nonzero (`OfDofs`) are on the lane of their dof; of the others (`OfBasis`) a program compacts
+the active rows of its world and copies their Jacobians to scratch memory, because a world uses four
+or five of forty contact slots. Scratch memory is shared by the lanes of a warp; `settle` is the
+barrier between its writes and reads.
 """
 
 from dataclasses import replace
@@ -40,12 +42,12 @@ Cost = Quadratic | OneSided | Huber | Pyramid | Elliptic
 
 
 class Given(NamedTuple):
-    """Rows as they come.
+    """Rows as inputs of a kernel, in memory.
 
     Attributes:
-      J: `[basis, n, nv, worlds]`; of rows that touch one dof each their entries `[n, worlds]`.
-      row: of such rows the row of each dof, -1 where it has none, int32 `[nv, 1]`; else None.
-      cost: of the residuals.
+      J: `[basis, n, nv, worlds]`; for rows with one nonzero their entries `[n, worlds]`.
+      row: for rows with one nonzero the row of each dof, -1 for none, int32 `[nv, 1]`; else None.
+      cost: cost of the residuals.
       aref: list over the basis of reference accelerations `[n, worlds]`.
     """
 
@@ -56,10 +58,10 @@ class Given(NamedTuple):
 
 
 def given(block: Block, nv: int) -> list[Given]:
-    """What a kernel is given of a block of rows: more than one where a dof has several rows."""
+    """Convert a block of rows to kernel inputs: several where a dof has more than one row."""
     cost, aref = block.cost, block.aref
     if isinstance(cost, Pyramid | Elliptic):
-        cost = replace(cost, used=None)  # the kernel finds who acts
+        cost = replace(cost, used=None)  # the kernel compacts the active rows itself
     else:
         aref = [aref]
     match block.J:
@@ -73,8 +75,9 @@ def given(block: Block, nv: int) -> list[Given]:
 
 
 def _rows_of_dofs(dof: tuple[int, ...], nv: int) -> list[Array]:
-    """Tables of the row of each dof, `[nv, 1]`; as many as a dof has rows at most."""
+    """Tabulate the rows of each dof: tables `[nv, 1]`, as many as a dof has rows at most."""
     tables: list[np.ndarray] = []
+    # Place each row in the first table whose slot for its dof is free.
     for row, at in enumerate(dof):
         free = next((t for t in tables if t[at] < 0), None)
         if free is None:
@@ -85,17 +88,17 @@ def _rows_of_dofs(dof: tuple[int, ...], nv: int) -> list[Array]:
 
 
 def serves(block: Block) -> bool:
-    """Whether there is a form for these rows: Jacobians of flexes by entries have none."""
+    """Return True if the kernel supports these rows; sparse Jacobians (flexes) are not."""
     return not isinstance(block.J, SparseJacobian) and len(jax.tree.leaves(block.aref)[0]) > 0
 
 
 class Memory(NamedTuple):
-    """What a kernel writes of rows that touch several dofs.
+    """Scratch memory of rows with several nonzeros.
 
     Attributes:
-      order: the active rows in order, then the others, int32 `[n]`.
-      J: their Jacobians `[n, basis, width]`, as wide as the tiles of the Hessian.
-      force, weight: what they push with and their curvature, lower triangles, row by row.
+      order: ids of the active rows in order, then of the others, int32 `[n]`.
+      J: Jacobians of the active rows `[n, basis, width]`, padded to the tiles of the Hessian.
+      force, weight: their forces, and the lower triangles of their curvature, row by row.
     """
 
     order: Room
@@ -105,13 +108,14 @@ class Memory(NamedTuple):
 
 
 class MemoryOfDofs(NamedTuple):
-    """What a kernel writes of rows that touch one dof each: their curvature `[width]`."""
+    """Scratch memory of rows with one nonzero: their curvature `[width]`."""
 
     weight: Room
 
 
 def memory(rows: Given, nv: int) -> Memory | MemoryOfDofs:
-    """The memory that rows need."""
+    """Allocate the scratch memory of rows."""
+    # Rows with one nonzero store a diagonal only.
     if rows.row is not None:
         return MemoryOfDofs(Room((width(nv),), rows.J.dtype, public=False))
     (size, n), dtype = rows.J.shape[:2], rows.J.dtype
@@ -125,17 +129,17 @@ def memory(rows: Given, nv: int) -> Memory | MemoryOfDofs:
 
 
 def _lower(size: int) -> int:
-    """Entries of a lower triangle."""
+    """Return the number of entries of a lower triangle."""
     return size * (size + 1) // 2
 
 
 def read(rows: Given, own: Any, lanes: int) -> "OfDofs | OfBasis":
-    """The rows of a world in registers and memory of its program."""
+    """Read the rows of a world into registers and scratch memory."""
     return (OfBasis if rows.row is None else OfDofs).of(rows, own, lanes)
 
 
 class OfDofs(NamedTuple):
-    """Rows that touch one dof each: `[lanes]`, at the lanes of their dofs.
+    """Rows with one nonzero: `[lanes]`, each on the lane of its dof.
 
     Attributes:
       own: `MemoryOfDofs`.
@@ -150,31 +154,37 @@ class OfDofs(NamedTuple):
 
     @classmethod
     def of(cls, given: Given, own: Any, lanes: int) -> "OfDofs":
-        """Reads the row of each dof."""
+        """Gather the row of each dof."""
+        # Lanes beyond nv have no row.
         place, nv = numbers(lanes), given.row.shape[0]
         row = jnp.where(place < nv, load(given.row, place, where=place < nv), -1)
         rest = _gathered((given.J, given.cost, given.aref[0]), row, row >= 0)
         return cls(own, *rest)
 
     def times(self, x: Array) -> Array:
-        """J x."""
+        """Compute J x."""
         return self.sign * x
 
     def minus_reference(self, y: Array) -> Array:
-        """J x - aref from J x."""
+        """Compute J x - aref from J x."""
         return y - self.aref
 
     def push(self, piece: Piece) -> Array:
-        """J' f along the dofs; notes the curvature for `add_gram`."""
+        """Compute J' f along the dofs, and store the curvature for `add_gram`."""
+        # Store the curvature by dof; `add_gram` reads it tile by tile.
         place, end = numbers(len(piece.weight)), self.own.weight.shape[0]
-        settle()  # nobody reads that of the turn before
+        settle()  # all lanes have read the values of the previous iteration
         store(self.own.weight, place, value=piece.weight, where=place < end)
         settle()
         return self.sign * piece.force
 
     def add_gram(self, H: Tiles, piece: Piece, act: Array) -> Tiles:
-        """H + J' W J where `act` is true, with what `push` has noted; signs are squared away."""
+        """Add J' W J to H where `act` is true, with the curvature stored by `push`.
+
+        The Jacobian has entries +-1, so that J' W J is the diagonal W.
+        """
         del piece
+        # The diagonal of the tile.
         side = len(H[0][0])
         place = numbers(side)
         there = (place[:, None] == place[None, :]) & act
@@ -186,12 +196,12 @@ class OfDofs(NamedTuple):
 
 
 class OfBasis(NamedTuple):
-    """Rows, or contacts, with a Jacobian each: those that are active, one a lane.
+    """Rows, or contacts, with dense Jacobians: the active ones, one per lane.
 
     Attributes:
       own: `Memory`.
-      lanes: of a vector over the dofs.
-      number: how many are active.
+      lanes: lanes of a vector over the dofs.
+      number: number of active rows.
       cost, aref: as in `Given`.
     """
 
@@ -203,9 +213,11 @@ class OfBasis(NamedTuple):
 
     @classmethod
     def of(cls, given: Given, own: Any, lanes: int) -> "OfBasis":
-        """Looks for the active rows, and copies what belongs to them."""
+        """Compact the active rows, and copy their Jacobians to scratch memory."""
         size, n, nv = given.J.shape
+        # One lane per row slot.
         row = numbers(lanes_of(n))
+        # Stream compaction: the prefix sum of the flags is the address of each active row.
         D = jax.tree.leaves(given.cost.D)[0]
         active = load(D, row, where=row < n) > 0
         until = jnp.cumsum(active.astype(jnp.int32), dtype=jnp.int32)
@@ -216,6 +228,7 @@ class OfBasis(NamedTuple):
 
         dof, end = numbers(lanes), own.J.shape[2]
 
+        # Copy the Jacobians of the active rows, lane by lane over the dofs.
         def copy(k: Array, _: None) -> None:
             row = own.order[k]
             for p in range(size):
@@ -223,13 +236,15 @@ class OfBasis(NamedTuple):
                 store(own.J, k, p, dof, value=values, where=dof < end)
 
         loop(count, copy, None)
+        # Gather costs and references of the active rows, one per lane.
         there = row < count
         order = load(own.order, row, where=there)
         settle()
         return cls(own, lanes, count, *_gathered((given.cost, given.aref), order, there))
 
     def times(self, x: Array) -> Any:
-        """J x: of contacts a list over the basis."""
+        """Compute J x; a list over the basis for contacts."""
+        # A dot product over the dofs for each row; lane k keeps the result of row k.
         size, lane = len(self.aref), numbers(len(self.aref[0]))
 
         def row(k: Array, out: list) -> list:
@@ -240,24 +255,26 @@ class OfBasis(NamedTuple):
         return out if self._of_contacts else out[0]
 
     def minus_reference(self, y: Any) -> Any:
-        """J x - aref from J x."""
+        """Compute J x - aref from J x."""
         if not self._of_contacts:
             return y - self.aref[0]
         return [a - b for a, b in zip(y, self.aref, strict=True)]
 
     def push(self, piece: Piece) -> Array:
-        """J' f along the dofs; notes the curvature for `add_gram`."""
+        """Compute J' f along the dofs, and store the curvature for `add_gram`."""
         contacts, basis = self._of_contacts, range(len(self.aref))
+        # Store forces and lower triangles of the curvature, one row per lane.
         force = piece.force if contacts else [piece.force]
         weight = piece.weight if contacts else [[piece.weight]]
         lane, n = numbers(len(force[0])), self.own.J.shape[0]
-        settle()  # nobody reads those of the turn before
+        settle()  # all lanes have read the values of the previous iteration
         for p in basis:
             store(self.own.force, lane, p, value=force[p], where=lane < n)
         for k, w in enumerate(weight[p][q] for p in basis for q in range(p + 1)):
             store(self.own.weight, lane, k, value=w, where=lane < n)
         settle()
 
+        # Sum over the rows with a nonzero force.
         def row(k: Array, out: Array) -> Array:
             pushes = (self.own.force[k, p] * self._row(k, p) for p in basis)
             return sum(pushes, out)
@@ -267,14 +284,17 @@ class OfBasis(NamedTuple):
         return out
 
     def add_gram(self, H: Tiles, piece: Piece, act: Array) -> Tiles:
-        """H + J' W J where `act` is true, with the curvature that `push` has noted."""
+        """Add J' W J to H where `act` is true, with the curvature stored by `push`."""
+        # Rows without curvature contribute nothing.
         basis = range(len(self.aref))
         normal = piece.weight[0][0] if self._of_contacts else piece.weight
 
         def row(k: Array, H: Tiles) -> Tiles:
             side = len(H[0][0])
             J = [[part(self.own.J, i, side, k, p) for i in range(len(H))] for p in basis]
+            # Rank-1 updates of the upper tiles, one per row of the contact basis.
             for p in basis:
+                # Row p of W J.
                 weight = [self.own.weight[k, _lower(max(p, q)) + min(p, q)] for q in basis]
                 right = [
                     sum(w * a for w, a in zip(weight, column, strict=True))
@@ -294,14 +314,15 @@ class OfBasis(NamedTuple):
         return isinstance(self.cost, Pyramid | Elliptic)
 
     def _row(self, k: Array, p: int) -> Array:
-        """The Jacobian of an active row, along the dofs."""
+        """Load the Jacobian of an active row, along the dofs."""
         dof, end = numbers(self.lanes), self.own.J.shape[2]
         return load(self.own.J, k, p, dof, where=None if self.lanes == end else dof < end)
 
     def _each(self, mask: Array, body: Any, start: Any) -> Any:
-        """`body(k, state)` for the active rows where a mask `[lanes of rows]` is true."""
+        """Iterate `body(k, state)` over the active rows whose entry of `mask` is true."""
         lane, end = numbers(len(mask)), jnp.int32(len(mask))
 
+        # Next lane whose mask is set, by a reduction.
         def after(k: Array) -> Array:
             return jnp.min(jnp.where(mask & (lane > k), lane, end))
 
@@ -324,7 +345,7 @@ def _some_number(force: list) -> Array:
 
 
 def _gathered(tree: Any, index: Array, there: Array) -> Any:
-    """Numbers of rows, one a lane; zero, or false, where a lane has no row."""
+    """Gather values of rows, one per lane; zero, or False, on lanes without a row."""
 
     def gather(ref: Any) -> Array:
         return load(ref, index, where=there)
