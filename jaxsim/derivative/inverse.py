@@ -86,7 +86,7 @@ def inverse_fd(
     # One column of the identity per perturbed coordinate; all perturbed runs share one program.
     unit = jnp.eye(3 * m.nv, dtype=eps.dtype)
     there = jax.vmap(lambda z: outputs(m, d, z))(eps * unit)
-    here = outputs(m, d, jnp.zeros_like(unit[0]))
+    here = outputs(m, d, jnp.zeros(3 * m.nv, eps.dtype))
     # Divided differences, with the direction as last axis.
     rates = jax.tree.map(lambda a, b: jnp.moveaxis((a - b[None]) / eps, 0, -1), there, here)
     return InverseDerivative(*_parts(m, *rates))
@@ -125,6 +125,9 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
     def exact(m: Model, d: Data) -> tuple[Array, ...]:
         n, rest = 3 * m.nv, d.qpos.shape[1:]
         zero = jnp.zeros((n, *rest), d.qpos.dtype)
+        if not n:  # no direction to go in
+            force, sensed, M = values(m, d, zero)
+            return _parts(m, force[:, None][:, :0], sensed[:, None][:, :0], M[:, :, None])
 
         def along(direction: Array) -> tuple[Array, Array, Array]:
             column = jnp.broadcast_to(direction.reshape(n, *(1,) * len(rest)), zero.shape)

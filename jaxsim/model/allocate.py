@@ -21,7 +21,7 @@ from jaxsim.model.data import (
     Data,
     absent,
 )
-from jaxsim.model.fields import Field
+from jaxsim.model.fields import Field, brief
 from jaxsim.model.model import Model
 from jaxsim.model.start import start_state
 
@@ -65,6 +65,11 @@ def _kept_names(keep: Keep) -> frozenset[str]:
         return frozenset(Data.fields)
     if isinstance(keep, str):
         raise ValueError(f"keep: expected 'default', 'all' or names of fields, got {keep!r}")
+    if not isinstance(keep, Iterable):
+        raise ValueError(
+            "keep: expected 'default', 'all', or a list of names of fields and of stages, "
+            f"[jaxsim.crb], got {brief(keep)}"
+        )
     names = frozenset(
         name
         for item in keep

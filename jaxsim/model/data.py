@@ -354,7 +354,8 @@ class Data(Record):
 
     def __getattr__(self, name: str) -> Any:
         """Says of MuJoCo's other fields where their numbers are."""
-        raise AttributeError(f"Data has no field {name!r}{_instead(INSTEAD, name)}")
+        near = "" if name.startswith("_") else remedy(name, self.fields)
+        raise AttributeError(f"Data has no field {name!r}{_instead(INSTEAD, name) or near}")
 
     @property
     def _impl(self) -> Any:

@@ -374,6 +374,8 @@ def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -
     shape = _shape_of(value, old)
     if shape is None:
         return
+    if getattr(getattr(value, "dtype", None), "kind", "") in NO_NUMBERS:
+        raise ValueError(f"{name}: expected real numbers, got {brief(value)}")
     if field.nested is not None:
         raise ValueError(f"{name}: expected a {field.nested.__name__}, got {brief(value)}")
     expected = _expected(field, old, sizes)
@@ -437,4 +439,5 @@ def brief(value) -> str:
     return text if len(text) <= BRIEF or isinstance(value, Record) else text[:BRIEF] + "..."
 
 
+NO_NUMBERS = frozenset("cOSUMm")  # kinds of numpy: complex numbers, objects, texts, dates
 BRIEF = 60  # characters of what is no array

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.places import ctrl_places, dof_places, qpos_places, sensor_places
@@ -76,4 +77,6 @@ def ctrl_index(m: Model, names: Names) -> np.ndarray:
 
 def _ids(m: Model, kind: str, names: Names) -> np.ndarray:
     given = [names] if isinstance(names, str) else names
+    if not isinstance(given, Iterable) or not all(isinstance(name, str) for name in given):
+        raise ValueError(f"{kind}: expected a name or several, got {brief(names)}")
     return np.array([name2id(m, kind, name) for name in given], np.int64)

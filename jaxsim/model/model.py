@@ -5,13 +5,22 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 `m.nv`, `m.jnt_type`, `m.body_parentid`.
 """
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import jax
 import numpy as np
 
-from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType, WrapType
+from jaxsim.enums import (
+    ConeType,
+    DisableBit,
+    EnableBit,
+    IntegratorType,
+    JacobianType,
+    SolverType,
+    WrapType,
+)
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, brief, nested, static
@@ -22,6 +31,14 @@ from jaxsim.model.switch.clashes import DECIDE, check_clashes, clashing
 from jaxsim.model.switch.switches import check_states, check_switches
 from jaxsim.words import remedy
 
+CHOICES = {
+    "integrator": IntegratorType,
+    "cone": ConeType,
+    "jacobian": JacobianType,
+    "solver": SolverType,
+}
+FLAGS = {"disableflags": DisableBit, "enableflags": EnableBit}
+MOST_OF_A_LIMIT = 2**31 - 1  # of iterations; they are counted in 32 bits
 NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
 
 
@@ -60,6 +77,17 @@ class Option(Record):
     disableflags: int = static("DisableBit")
     enableflags: int = static("EnableBit")
     disableactuator: int = static("bit i set: actuators of group i are off")
+
+    def _check(self, values: Mapping[str, Any]) -> None:
+        super()._check(values)
+        for name, value in values.items():
+            if name in self.fields and self.fields[name].static:
+                _check_option(name, value)
+
+    def _typed(self, name: str, value: Any) -> Any:
+        """Return a new value in the type of its field; static ones are Python integers."""
+        is_static = name in self.fields and self.fields[name].static
+        return operator.index(value) if is_static else super()._typed(name, value)
 
 
 class Statistic(Record):
@@ -392,7 +420,11 @@ class Model(Record):
             raise AttributeError(name)
         if name in ADDRESSES:
             return name_addresses(self.structure)[name]
-        return getattr(self.structure, name)
+        structure = self.structure
+        if structure is not None and name not in structure:
+            near = remedy(name, [*self.fields, *structure])
+            raise AttributeError(f"the model has no field {name!r}{near}")
+        return getattr(structure, name)
 
     def __repr__(self) -> str:
         """Sizes and precision; `describe` says more."""
@@ -488,6 +520,24 @@ def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
             f"wrap_prm: item {lost[0]} is the side site of a geom, which decides the program; "
             "write another one in the model (sidesite) before it is loaded"
         )
+
+
+def _check_option(name: str, value: Any) -> None:
+    """Raise ValueError for a static option that the program has no meaning for."""
+    kind = CHOICES.get(name)
+    if kind is not None:
+        known = tuple(kind.__members__)
+        if not hasattr(value, "__index__") or operator.index(value) not in tuple(kind):
+            raise ValueError(
+                f"{name}: expected one of {kind.__name__} ({', '.join(known)}), got "
+                f"{brief(value)}; write jaxsim.{kind.__name__}.{known[-1]}"
+            )
+        return
+    bits = sum(FLAGS[name]) if name in FLAGS else None
+    what = "a sum of bits of " + FLAGS[name].__name__ if name in FLAGS else "a whole number"
+    whole = hasattr(value, "__index__") and not isinstance(value, bool | np.bool_)
+    if not whole or not 0 <= operator.index(value) <= (bits or MOST_OF_A_LIMIT):
+        raise ValueError(f"{name}: expected {what}, at least 0, got {brief(value)}")
 
 
 def _check_callbacks(value: Any) -> None:

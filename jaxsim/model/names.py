@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxsim.enums import CtrlChart, CtrlInput, GainType, ObjType
 from jaxsim.escape import line
+from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 from jaxsim.words import remedy
 
@@ -46,6 +47,8 @@ def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
       >>> id2name(m, "body", 1), id2name(m, "body", 7)
       ('arm', None)
     """
+    if not hasattr(index, "__index__"):
+        raise ValueError(f"id2name: index: expected a number of a {kind}, got {brief(index)}")
     names = _names(m, kind)
     return names[index] or None if 0 <= index < len(names) else None
 

@@ -101,8 +101,10 @@ def check_data(function: str, m: Model, d: Any, worlds: Shape = ()) -> None:
 
 def check_count(name: str, value: Any, most: int | None = None) -> int:
     """Return a count as an int; raise ValueError if it is not an integer in 0..`most`."""
+    dtype = np.dtype(getattr(value, "dtype", np.int64))
+    whole = hasattr(value, "__index__") and np.ndim(value) == 0 and dtype.kind in "iu"
     # Booleans are integers in Python, but not counts.
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool) or not whole:
         raise ValueError(f"{name}: expected a whole number, got {brief(value)}")
     count = operator.index(value)
     if count < 0 or (most is not None and count > most):
@@ -216,8 +218,8 @@ def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: s
 def _shape(function: str, name: str, value: Any, dims: Shape) -> Shape:
     """Return the shape of a scalar; a list would be a tree of scalars, not an array."""
     if not isinstance(value, int | float):
-        kind = type(value).__name__
-        raise ValueError(f"{function}: {name}: expected an array of shape {dims}, got a {kind}")
+        kind = "None" if value is None else f"a {type(value).__name__}"
+        raise ValueError(f"{function}: {name}: expected an array of shape {dims}, got {kind}")
     return ()
 
 
@@ -225,10 +227,19 @@ def _leaves(m: Model, record: Record, prefix: str) -> Iterator[tuple[str, Any, S
     """Yield name, value and declared shape of every array that a record has."""
     for name, dims in _declared(m)[type(record)]:
         value = getattr(record, name)
-        if dims is not None and value is not None:
+        if dims is not None and (value is not None or name in PRESENT[type(record)]):
             yield prefix + name, value, dims
         elif isinstance(value, Record):
             yield from _leaves(m, value, f"{prefix}{name}.")
+
+
+# fields that are None in no model and in no state
+PRESENT = {
+    Model: Model.fields.keys() - {"smooth"},
+    Option: Option.fields.keys(),
+    Data: frozenset(("time", "qpos", "qvel")),
+    **dict.fromkeys((Statistic, Contact, SolverStat), frozenset()),
+}
 
 
 @derived

@@ -3,6 +3,7 @@
 MuJoCo's documentation, Programming: Simulation, State and control.
 """
 
+import operator
 from collections.abc import Iterator
 
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 
 from jaxsim.enums import State
 from jaxsim.model.data import LOW, Data
+from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 
 # fields by bit, the first of 1
@@ -124,7 +126,9 @@ def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     Raises:
       ValueError: a bit that MuJoCo does not have.
     """
-    spec = int(spec)
+    if not hasattr(spec, "__index__"):
+        raise ValueError(f"spec: expected bits of jaxsim.State, got {brief(spec)}")
+    spec = operator.index(spec)
     if not 0 <= spec < 1 << len(FIELDS):
         raise ValueError(
             f"spec: expected bits of jaxsim.State, below {1 << len(FIELDS)}, got {spec}"

@@ -68,7 +68,7 @@ def _columns(J: Array, x: Array, whole: bool) -> Array:
     # Many worlds: long sums by a batched dot, short ones unrolled over the columns.
     if J.shape[1] > WRITE_OUT:
         return worlds_dot(J, x, ((1,), (0,)))
-    if whole:
+    if whole or not len(x):
         return jnp.sum(J * x[None], axis=1)
     shape = (len(J), 1, *x.shape[1:])
     worlds = range(2, len(shape))
@@ -87,7 +87,7 @@ def _rows(J: Array, f: Array, whole: bool) -> Array:
     # Many worlds: long sums by a batched dot, short ones unrolled over the rows.
     if J.shape[0] > WRITE_OUT:
         return worlds_dot(J, f, ((0,), (0,)))
-    if whole:
+    if whole or not len(f):
         return jnp.sum(J * f[:, None], axis=0)
     shape = (1, J.shape[1], *f.shape[1:])
     worlds = range(2, len(shape))

@@ -12,6 +12,7 @@ from states import single, world
 from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, STAGES
 
 import jaxsim
+from jaxsim.derivative import inverse, inverse_fd
 from jaxsim.physics.arrays.system.ldl import ltdl, solve_transposed
 
 pair = cache(machine)
@@ -129,6 +130,31 @@ def test_the_factor_has_a_derivative():
     both, h = jax.jit(jax.value_and_grad(number)), 1e-5  # one program
     (below, _), (_, slope), (above, _) = (both(0.1 + k * h) for k in (-1, 0, 1))
     np.testing.assert_allclose(slope, (above - below) / (2 * h), **DIFFERENCE)
+
+
+def test_a_model_without_dofs_has_an_empty_matrix():
+    m = jaxsim.load_model("<mujoco><worldbody><body><geom size='.1'/></body></worldbody></mujoco>")
+    d, none = jaxsim.make_data(m), jnp.zeros(0)
+
+    def shapes(time):
+        at = d.replace(time=time)
+        products = (jaxsim.mul_m, jaxsim.mul_m2, jaxsim.solve_m, jaxsim.solve_m2)
+        exact, by_differences = inverse(m, at), inverse_fd(m, at)
+        return {
+            "full_m": jaxsim.full_m(m, at),
+            "L": jaxsim.factor_m(m, at).L,
+            "D": jaxsim.factor_m(m, at).D,
+            **{f.__name__: f(m, at, none) for f in products},
+            "inverse": exact.DfDq,
+            "DmDq": exact.DmDq,
+            "inverse_fd": by_differences.DfDq,
+        }
+
+    square = {"full_m": 2, "L": 2, "inverse": 2, "DmDq": 3, "inverse_fd": 2}
+    for name, a in shapes(jnp.zeros(())).items():
+        assert a.shape == (0,) * square.get(name, 1), name
+    for name, a in jax.vmap(shapes)(jnp.zeros(2)).items():
+        assert a.shape == (2, *(0,) * square.get(name, 1)), name
 
 
 def test_total_mass():

@@ -18,7 +18,7 @@ def ltdl(A: Array) -> tuple[Array, Array]:
     """Factorize A = L' D L: L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`."""
     n = A.shape[0]
     if not n:
-        return A, A[:, 0]
+        return A, A.reshape(A.shape[1:])
     number = column(np.arange(n), A[0])
 
     def eliminate(A: Array, k: Array) -> tuple[Array, None]:
