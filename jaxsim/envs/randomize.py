@@ -67,7 +67,7 @@ def drawing(m: Model, change: Change | Ranges, *, derive: bool = True) -> Drawin
     """Return the random model of a change; see `randomize`."""
     if not isinstance(m, Model):
         raise ValueError(f"randomize: m: expected a Model, got {type(m).__name__}")
-    if isinstance(change, Mapping):
+    if isinstance(change, Mapping | list | tuple):
         change = change_of(m, change)
     elif not callable(change):
         raise ValueError(

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import BiasType, GainType
+from jaxsim.enums import BiasType, GainType, JointType
 from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, ends
 from jaxsim.identify.select import FORM, PREFIXES, SIGNALS, check_present, current, matching
@@ -51,6 +51,15 @@ COUPLED = {
     "actuator_gainprm": ("the bias of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
     "actuator_biasprm": ("the gain of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
     "geom_size": ("mass and inertia of the body stay as they are", "'body:*/mass' as well"),
+}
+# ranges, and the tables of what they limit
+LIMITED = {
+    "jnt_range": "jnt_limited",
+    "jnt_actfrcrange": "jnt_actfrclimited",
+    "tendon_range": "tendon_limited",
+    "tendon_actfrcrange": "tendon_actfrclimited",
+    "actuator_forcerange": "actuator_forcelimited",
+    "actuator_actrange": "actuator_actlimited",
 }
 NOT_OF_A_MODEL = {
     "delay": "actions are delayed by Delayed(worlds, (least, most)), worlds.delay_most in a file; "
@@ -238,7 +247,7 @@ def find(m: Model, name: str) -> Parameter:
     Raises:
       ValueError: there is none, or a number of it cannot be drawn by itself.
     """
-    found = FORM.fullmatch(name)
+    found = FORM.fullmatch(name) if isinstance(name, str) else None
     if found is None:
         raise ValueError(f"{name}: expected 'kind:name/field', a field or an option")
     kind, pattern, field, k = found["kind"], found["name"], found["field"], found["k"]
@@ -452,6 +461,8 @@ def _checked(m: Model, p: Parameter, form: Form | Range) -> Form | Range:
     """A range that a parameter may have."""
     if not p.objects:
         raise ValueError(f"{p.name}: no object has this parameter")
+    for numbers in p.own:
+        _check_effect(m, p.name, numbers)
     if p.turned:
         if not isinstance(form, Range) or form.kind != "shift":
             raise ValueError(f"{p.name}: a rotation is drawn by shift(low, high), in rad")
@@ -473,6 +484,23 @@ def _checked(m: Model, p: Parameter, form: Form | Range) -> Form | Range:
         raise ValueError(f"{p.name}: an object has {p.width} numbers; say which: '{p.name}[0]'")
     _check_bounds(m, p, form)
     return form
+
+
+def _check_effect(m: Model, name: str, n: Numbers) -> None:
+    """Raise ValueError for numbers that nothing reads in this model."""
+    flag = LIMITED.get(n.field)
+    if flag is not None and not np.asarray(getattr(m, flag), bool)[_items(m, n)].any():
+        raise ValueError(
+            f"{name}: nothing is limited there, so that its range changes nothing; limit it in the "
+            "model before it is loaded"
+        )
+    if n.field in ("body_pos", "body_quat"):
+        joint = np.asarray(m.body_jntadr)[n.adr if n.field == "body_quat" else _items(m, n)]
+        kinds = np.append(m.jnt_type, -1)  # of no joint, address -1
+        if (kinds[joint] == JointType.FREE).all():
+            raise ValueError(
+                f"{name}: a body with a free joint is placed by qpos; draw the start in Env.start"
+            )
 
 
 def _items(m: Model, n: Numbers) -> np.ndarray:

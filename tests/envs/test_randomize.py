@@ -181,6 +181,8 @@ BAD = {
     "geom:box/size": (3, r"expected \[lowest, highest\] factor, shift"),
     "geom:box/margin": (scale(0.5, 2, frozen=True), "frozen"),
     "geom:box/solmix": (linear(), "expected bounds, or sd"),
+    "joint:hip/range": (shift(0, 1), "nothing is limited there"),
+    "actuator:*/forcerange": (shift(-1, 1), "nothing is limited there"),
 }
 
 
@@ -190,6 +192,22 @@ def test_what_cannot_be_drawn_is_told(m, name):
     with pytest.raises(ValueError, match=message) as caught:
         randomize(m, KEYS, {name: form})
     assert str(caught.value).startswith(name)
+
+
+def test_the_place_of_a_free_body_is_no_number_of_the_model():
+    free = '<body name="b"><freejoint/><geom size=".1"/></body><body name="f"/>'
+    m = jaxsim.load_model(f"<mujoco><worldbody>{free}</worldbody></mujoco>")
+    for name in ("body:b/pos", "body:b/rotation"):
+        with pytest.raises(ValueError, match=f"{name}: a body with a free joint is placed by qpos"):
+            randomize(m, KEYS, {name: shift(-1, 1)})
+    models, _ = randomize(m, KEYS, {"body:f/pos": shift(-1, 1)})
+    assert len(set(np.asarray(models.body_pos[:, 2, 0]).tolist())) == WORLDS
+
+
+def test_a_list_of_ranges_may_name_a_parameter_twice(m):
+    both = [("joint:knee/damping", (2, 2)), ("joint:knee/damping", shift(0.5, 0.5))]
+    models, _ = randomize(m, KEYS, both)
+    np.testing.assert_allclose(models.dof_damping[:, 1], 2 * m.dof_damping[1] + 0.5, rtol=1e-6)
 
 
 def test_functions_that_make_impossible_bodies_or_return_no_leaves_are_told(m):

@@ -49,7 +49,9 @@ def test_enums_of_any_package_are_the_same_option(world):
     m, _ = world
     for value in (jaxsim.SolverType.CG, mujoco.mjtSolver.mjSOL_CG, np.int64(1), 1):
         new = m.opt.replace(solver=value, iterations=np.int32(7))
-        assert type(new.solver) is int and new.solver == 1 and type(new.iterations) is int
+        assert type(new.solver) is int
+        assert new.solver == 1
+        assert type(new.iterations) is int
     flags = jaxsim.DisableBit.CONTACT | jaxsim.DisableBit.GRAVITY
     assert m.opt.replace(disableflags=flags).disableflags == int(flags)
 
