@@ -10,6 +10,7 @@ attaches, and its assets. Registered here: `data:`, files written out inside the
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,8 +59,11 @@ class Provider:
             raise ResourceError(f"the provider of '{self.prefix}:' has no '{shown(name)}'")
         try:
             data = self._call("read", self.read, name, handle)
-        finally:
-            self._call("close", self.close, name, handle)
+        except ResourceError:
+            with contextlib.suppress(ResourceError):  # the first failure is the cause
+                self._call("close", self.close, name, handle)
+            raise
+        self._call("close", self.close, name, handle)
         if not isinstance(data, bytes | bytearray | memoryview):
             kind = type(data).__name__
             message = f"the provider of '{self.prefix}:' gave {kind} for '{shown(name)}'"
@@ -74,8 +78,9 @@ class Provider:
 
     def folder(self, name: str) -> str:
         """The folder that relative names in a file start from."""
-        if self.getdir is not None:
-            return str(self.getdir(name))
+        given = None if self.getdir is None else self.getdir(name)
+        if given is not None:
+            return str(given)
         inside, mark, archive = name.partition("::")
         folder = inside[: inside.rfind("/") + 1] or f"{self.prefix}:"
         return f"{folder}{mark}{archive}"
@@ -108,13 +113,18 @@ def register_provider(
       open: name -> handle, or the bytes themselves; raises where there is no such file.
       read: handle -> bytes; None: `handle.read()`, or the handle if it is bytes.
       close: handle -> anything; None: `handle.close()`, if it has that.
-      getdir: name -> folder; None: the name up to its last slash.
+      getdir: name -> folder; None, or a folder that is None: the name up to its last slash.
       modified: name, seconds since the epoch -> whether the file has changed; None: never.
 
     Raises:
-      ValueError: the prefix is not the scheme of a URI, or has another provider.
+      ValueError: the prefix is not the scheme of a URI, or has another provider; or what should be
+        a function is none.
     """
-    if not _SCHEME.fullmatch(prefix):
+    callbacks = {"open": open, "read": read, "close": close, "getdir": getdir, "modified": modified}
+    for name, function in callbacks.items():
+        if not callable(function) and (function is not None or name == "open"):
+            raise ValueError(f"{name}: expected a function, got {type(function).__name__}")
+    if not isinstance(prefix, str) or not _SCHEME.fullmatch(prefix):
         rule = "a letter, then letters, digits, '+', '-' or '.', without the colon"
         raise ValueError(f"prefix: '{prefix}' is not the scheme of a URI; it is {rule}")
     provider = Provider(

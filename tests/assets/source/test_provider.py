@@ -106,6 +106,32 @@ def test_the_callbacks(register):
     assert not Resources().modified("my:a", 6)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("open", None), ("open", b"data"), ("read", 5), ("close", True)]
+)
+def test_callbacks_are_functions(name, value):
+    given = {"open": open} | {name: value}
+    with pytest.raises(ValueError, match=f"^{name}: expected a function, got"):
+        register_provider("my", **given)
+    assert provider_of("my:a") is None
+    with pytest.raises(ValueError, match="prefix: 'None' is not the scheme of a URI"):
+        register_provider(None, open=open)
+
+
+def test_a_folder_that_is_none_is_the_usual_one(register):
+    register("my", open=lambda name: b"", getdir=lambda name: None)
+    assert folder_name("my:a/b.xml") == "my:a/"
+
+
+def test_the_first_of_two_failures_is_told(register):
+    def fails(handle):
+        raise OSError("the cause" if handle == "my:a" else "another")
+
+    register("my", open=lambda name: name, read=fails, close=lambda handle: fails(None))
+    with pytest.raises(ResourceError, match="cannot read 'my:a': the cause"):
+        read("my:a")
+
+
 def test_a_provider_that_cannot_tell_has_no_changes(web):
     assert not Resources().modified("http://a", 0)
 
