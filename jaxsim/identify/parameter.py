@@ -15,6 +15,7 @@ import numpy as np
 from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, Map, make_map
 from jaxsim.identify.select import Target, current, select
+from jaxsim.io.assemble import live_model
 from jaxsim.math.rotation import Quat
 from jaxsim.math.vector import Vec
 from jaxsim.model.model import Model
@@ -126,6 +127,11 @@ class Parameters(Mapping[str, Parameter]):
                 found += [] if p.form.frozen else p.labels
         return tuple(found)
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of the model that they set, "opt.density" for one of the options."""
+        return tuple(w.field for p in self._parts.values() for w in p.target.writes)
+
     def nominal(self) -> jax.Array:
         """The unknowns of the first guess, (size,)."""
         starts = [p.map.start for p in self._parts.values() if not p.form.frozen]
@@ -221,6 +227,8 @@ class Parameters(Mapping[str, Parameter]):
     def model(self, m: Model, theta: jax.Array) -> Model:
         """The model with these unknowns, derived constants recomputed where they change.
 
+        Fields that were compiled out, as they were zero, are live in it.
+
         Args:
           m: the model that the parameters were made for.
           theta: the unknowns, (size,).
@@ -228,6 +236,7 @@ class Parameters(Mapping[str, Parameter]):
         changed: dict[str, jax.Array] = {}
         for p, u in self._split(theta):
             changed |= _written(m, changed, p, u)
+        m = live_model(m, changed)
         options = {n.partition(".")[2]: v for n, v in changed.items() if n.startswith("opt.")}
         fields = {n: v for n, v in changed.items() if not n.startswith("opt.")}
         m = m.replace(opt=m.opt.replace(**options), **fields) if options else m.replace(**fields)
@@ -248,8 +257,9 @@ def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
       forms: name (`identify/select.py` has the ways to write one): how it is searched.
 
     Raises:
-      ValueError: nothing has a name, the program has no place for a number (with the remedy), two
-        parameters set the same number, or a first guess cannot be searched as its form says.
+      ValueError: nothing has a name, a number needs a slot that the model does not have (with the
+        remedy), two parameters set the same number, or a first guess cannot be searched as its
+        form says.
 
     Example:
       >>> from jaxsim.identify import linear, log, parameters, scale

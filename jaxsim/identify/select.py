@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.model.model import Model
-from jaxsim.model.switch.switches import compiled_out
+from jaxsim.model.switch.switches import without_slot
 from jaxsim.words import remedy
 
 SIGNALS = ("sensor", "qpos", "qvel", "ctrl")
@@ -86,7 +86,7 @@ def select(m: Model, key: str, inertia: bool = False) -> Target:
       inertia: "body:.../inertia" stands for all ten numbers of the body.
 
     Raises:
-      ValueError: nothing has the name, or the program has no place for the number.
+      ValueError: nothing has the name, or the number needs a slot that the model does not have.
     """
     found = FORM.fullmatch(key) if isinstance(key, str) else None
     if found is None:
@@ -234,9 +234,9 @@ def current(m: Model, field: str):
 
 
 def check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
-    """Refuse a number that has no effect in the program of the model."""
+    """Refuse a number that has no effect in any program of the model."""
     if field == "actuator_delay":
         raise ValueError(f"{key}: identify the delay of a control as 'ctrl:name/delay'")
-    reason = compiled_out(m.structure, field, ids)
+    reason = without_slot(m.structure, field, ids)
     if reason is not None:
         raise ValueError(f"{key}: {field} {reason}")
