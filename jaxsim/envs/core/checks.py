@@ -235,6 +235,7 @@ def check_models(base: Model, model: Any, axes: Any) -> None:
     form: Any = jax.tree.structure(like)
     if form != jax.tree.structure(model):
         raise ValueError("model: has another structure than that of env; make it from env.m")
+    model.check_values("model: ")
     flags: list[int | None] = []
 
     def note(axis: Any, part: Any) -> None:
