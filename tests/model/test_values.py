@@ -116,6 +116,7 @@ def test_shapes_and_traced_numbers_are_not_looked_at(m):
     shapes = jax.eval_shape(lambda: m)
     state = jaxsim.state_dict(m)
     jaxsim.from_state_dict(shapes, state)
+    jax.jit(lambda x: jaxsim.make_data(m).qpos + x)(0.0)  # known numbers inside a program
     again = jax.jit(lambda state: jaxsim.from_state_dict(m, state).qpos0)(state)
     np.testing.assert_array_equal(again, m.qpos0)
     tangent = jax.tree.map(jnp.ones_like, m)

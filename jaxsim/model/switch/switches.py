@@ -250,7 +250,8 @@ def _flag(switch: Switch, values: list) -> Any:
 
 
 def _any(switch: Switch, value) -> bool:
-    return bool(np.any(np.asarray(value) > 0 if switch.positive else value))
+    value = np.asarray(value)  # of an array that is known no program becomes part
+    return bool(np.any(value > 0 if switch.positive else value))
 
 
 def _by_item(value, rank: int) -> np.ndarray:
