@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from jaxsim.cli.problem import drawing
 from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit, fit
 from jaxsim.identify.report import report
@@ -76,7 +77,9 @@ def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) 
     save_model(found.model, folder / "model.jxm")
     # last: what was found is not lost to a drawing of it
     title = f"Identification of {Path(reading.study.model).name}"
-    write_whole(folder / "report.html", report(found, held=held, title=title, level=level))
+    page = folder / "report.html"
+    with drawing(page, f"the fit is in '{folder}': fit.json, model.jxm"):
+        write_whole(page, report(found, held=held, title=title, level=level))
 
 
 def _number(x: float) -> float | None:
