@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from jaxsim.atomic_write import write_whole
 from jaxsim.cli.problem import drawing
 from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit, fit
@@ -14,7 +15,6 @@ from jaxsim.identify.report import report
 from jaxsim.identify.study import Reading, read_study
 from jaxsim.identify.validate import Validation, validate
 from jaxsim.io.save import save_model
-from jaxsim.io.whole import write_whole
 
 
 def identify(args: argparse.Namespace) -> int:

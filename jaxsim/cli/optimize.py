@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from jaxsim.atomic_write import target_of, temporary_name
 from jaxsim.cli.problem import InputProblem, drawing
 from jaxsim.cli.progress import size
 from jaxsim.control.optimization.picture import draw
 from jaxsim.control.optimization.read import Optimization, read_optimization
 from jaxsim.control.optimization.search import Batch, Found, search
 from jaxsim.extra import needed
-from jaxsim.io.whole import target_of, temporary_name
 from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.atomic_write import write_whole
 from jaxsim.errors import InputError, Place, Problem
 from jaxsim.escape import MAX_MESSAGE, line
 from jaxsim.extra import needed
-from jaxsim.io.whole import write_whole
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxsim.atomic_write import discard_left_over, target_of, write_whole
 from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, Place, Problem
 from jaxsim.io.config import Places, check_memory, config_text, read_config
 from jaxsim.io.phase import phase
-from jaxsim.io.whole import discard_left_over, target_of, write_whole
 from jaxsim.learn.checkpoint import Checkpoints
 from jaxsim.learn.config import Training
 from jaxsim.learn.curve import Curve, Row

@@ -20,9 +20,9 @@ import pytest
 from flax import struct
 
 import jaxsim
+from jaxsim import atomic_write as whole
 from jaxsim.cli import main
 from jaxsim.errors import InputError
-from jaxsim.io import whole
 from jaxsim.learn.curve import read_curve
 from jaxsim.learn.evaluate import Scores
 

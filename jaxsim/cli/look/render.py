@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.atomic_write import target_of, whole_file
 from jaxsim.cli.input.recorded import model_of, read_motion
 from jaxsim.cli.problem import InputProblem, drawing
 from jaxsim.cli.progress import Progress
@@ -18,7 +19,6 @@ from jaxsim.errors import UnsupportedError
 from jaxsim.extra import needed
 from jaxsim.io.load import load_model
 from jaxsim.io.phase import phase
-from jaxsim.io.whole import target_of, whole_file
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
