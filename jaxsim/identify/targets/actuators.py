@@ -24,12 +24,12 @@ class Column(NamedTuple):
 
     Attributes:
       field: name of the field of the model.
-      index: of the number in the row of the actuator.
+      slot: of the number in the row of the actuator.
       sign: of the number, where the parameter is positive.
     """
 
     field: str
-    index: int
+    slot: int
     sign: float = 1.0
 
 
@@ -66,7 +66,9 @@ LAWS: dict[str, dict[str, tuple[Columns, ...]]] = {
         **{n: ((Column(GAIN, k), Column(BIAS, k)),) for k, n in enumerate(_CURVE, 2)},
     },
 }
-FILTER = {"timeconst": ((Column(DYN, 0),),)}  # of the activation, whatever the law
+FILTER: dict[str, tuple[Columns, ...]] = {
+    "timeconst": ((Column(DYN, 0),),)
+}  # of the activation, whatever the law
 FILTERED = (DynType.FILTER, DynType.FILTEREXACT)
 NAMES = frozenset(name for law in (*LAWS.values(), FILTER) for name in law)
 BY_GAIN = {
@@ -155,8 +157,8 @@ def entries_of(
             raise ValueError(f"{key}: an actuator has {count} numbers; say which: '{key}[0]'")
         if component is not None and component >= count:
             raise ValueError(f"{key}: expected an index below {count}, got {component}")
-        for field, index, sign in components[component or 0]:
-            rows.setdefault(field, []).append((i * WIDTH + index, owner, sign))
+        for field, slot, sign in components[component or 0]:
+            rows.setdefault(field, []).append((i * WIDTH + slot, owner, sign))
     parts = tuple(Entries(f, *map(np.array, zip(*r, strict=True))) for f, r in rows.items())
     return np.array(list(having)), parts
 
