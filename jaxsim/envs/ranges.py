@@ -8,7 +8,7 @@
     "body:torso/inertia": pseudo_inertia(sd=0.1)  mass, center of mass and inertia
 
 Names and forms are those of identification (identify/targets/select.py, identify/forms.py); "*"
-stands for all objects, those without a name too. One factor is drawn for each object, and every
+means all objects, those without a name too. One factor is drawn for each object, and every
 number that follows from the parameter follows: inertia from mass, the bias of a servo from its
 gain. A bare field, "body_mass", changes alone.
 """

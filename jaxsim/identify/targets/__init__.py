@@ -1,1 +1,1 @@
-"""What the name of a parameter stands for: numbers of a model or of a signal."""
+"""Resolve the name of a parameter to numbers of a model or of a signal."""

@@ -80,6 +80,6 @@ def reshaped(m: Model, changed: Mapping[str, jax.Array], geoms: np.ndarray) -> M
 
 
 def _rows(m: Model) -> dict[int, tuple]:
-    """What inferred inertias consist of, by geom; see `compile/body/masses.py`."""
+    """Return what inferred inertias consist of, by geom; see `compile/body/masses.py`."""
     table = m.body_matter if "body_matter" in m.structure else ()
     return {row[0]: row for of in table if of for row in of[2]}
