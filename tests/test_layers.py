@@ -16,7 +16,7 @@ PACKAGE = ROOT / "jaxsim"
 
 # the rows of the design; a name is a module or package directly under jaxsim
 ROWS = (
-    "enums cache escape errors words extra version xla",
+    "atomic_write enums cache escape errors words extra version xla",
     "math mjcf assets",
     "model spec",
     "extend compile",
@@ -30,7 +30,10 @@ ROWS = (
 )
 MOST = 16  # files of a folder, without its __init__
 ROW = {name: i for i, names in enumerate(ROWS) for name in names.split()}
-WITHOUT_JAX = ("cache", "escape", "errors", "enums", "words", "mjcf", "assets", "spec", "compile")
+WITHOUT_JAX = (
+    *("atomic_write", "cache", "escape", "errors", "enums", "words", "mjcf", "assets", "spec"),
+    "compile",
+)
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

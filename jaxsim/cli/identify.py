@@ -7,13 +7,14 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from jaxsim.atomic_write import write_whole
+from jaxsim.cli.problem import drawing
 from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit, fit
 from jaxsim.identify.report import report
 from jaxsim.identify.study import Reading, read_study
 from jaxsim.identify.validate import Validation, validate
 from jaxsim.io.save import save_model
-from jaxsim.io.whole import write_whole
 
 
 def identify(args: argparse.Namespace) -> int:
@@ -76,7 +77,9 @@ def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) 
     save_model(found.model, folder / "model.jxm")
     # last: what was found is not lost to a drawing of it
     title = f"Identification of {Path(reading.study.model).name}"
-    write_whole(folder / "report.html", report(found, held=held, title=title, level=level))
+    page = folder / "report.html"
+    with drawing(page, f"the fit is in '{folder}': fit.json, model.jxm"):
+        write_whole(page, report(found, held=held, title=title, level=level))
 
 
 def _number(x: float) -> float | None:

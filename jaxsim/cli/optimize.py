@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxsim.cli.problem import InputProblem
+from jaxsim.atomic_write import target_of, temporary_name
+from jaxsim.cli.problem import InputProblem, drawing
 from jaxsim.cli.progress import size
 from jaxsim.control.optimization.picture import draw
 from jaxsim.control.optimization.read import Optimization, read_optimization
 from jaxsim.control.optimization.search import Batch, Found, search
 from jaxsim.extra import needed
-from jaxsim.io.whole import target_of
 from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 
@@ -44,7 +44,17 @@ def optimize(args: argparse.Namespace) -> int:
     if args.out is not None:
         _write(args.out, whole, found)
     if args.plot is not None:
-        draw(args.plot, whole, found)
+        try:
+            with drawing(args.plot, f"the motion is in '{args.out}'" if args.out else ""):
+                draw(args.plot, whole, found)
+        except InputProblem as problem:
+            if args.out is not None:
+                raise
+            # what was found is not lost to a drawing of it
+            motion = temporary_name(Path(args.plot).with_suffix(".npz"))
+            motion = motion.with_name(motion.name.lstrip("."))
+            _write(str(motion), whole, found)
+            raise InputProblem(f"{problem}; the motion is in '{motion}'") from problem
         print(f"{'wrote':11} {args.plot}")
     return 0
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from jaxsim.atomic_write import discard_unfinished
 from jaxsim.io.phase import is_active
-from jaxsim.io.whole import discard_unfinished
 
 # a terminal that is closed does not send SIGHUP on every system
 REQUESTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -21,7 +21,6 @@ import numpy as np
 from jaxsim.envs.core.current import current
 from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
-from jaxsim.envs.registration import register_tasks
 from jaxsim.envs.state import State
 from jaxsim.envs.tasks import make
 from jaxsim.envs.vector import VectorEnv
@@ -32,8 +31,8 @@ from jaxsim.physics.arguments import check_count
 from jaxsim.view.picture.render import render
 
 gymnasium = needed("gymnasium", "rl")
+needed("jaxsim_gymnasium", "rl")  # registers the tasks
 _MODE = gymnasium.vector.AutoresetMode
-register_tasks()
 MODES = {"next": _MODE.NEXT_STEP, "same": _MODE.SAME_STEP, None: _MODE.DISABLED}
 
 

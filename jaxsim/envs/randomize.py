@@ -2,10 +2,11 @@
 
 What a change of masses or lengths moves (inverse weights, lengths of tendons, statistics) follows
 by `set_const`. Which leaves then differ between worlds is read from the traced function: a leaf
-that does not depend on the random numbers stays one for all worlds.
+that does not depend on the random numbers stays one for all worlds. Fields that were compiled out,
+as they were zero when the model was loaded, are live in the models that are drawn.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +16,8 @@ import numpy as np
 from jaxsim.envs.core.checks import check_keys
 from jaxsim.envs.ranges import Change, Ranges, change_of
 from jaxsim.identify.parameter import INDEPENDENT
-from jaxsim.model.model import Model
+from jaxsim.io.assemble import live_model
+from jaxsim.model.model import Model, Option
 from jaxsim.physics.arrays.call.call import CALL, program_of
 from jaxsim.physics.constants.set_const import set_const
 
@@ -103,8 +105,8 @@ def randomize(
       None, as `in_axes` of `jax.vmap` takes it.
 
     Raises:
-      ValueError: the model has no such parameter or field, or compiled it out because it is zero;
-        or a body has become one that cannot be.
+      ValueError: the model has no such parameter or field, or no slot for it (a delay without a
+        history); or a body has become one that cannot be.
 
     Example:
       >>> keys = jax.random.split(jax.random.key(0), 4)
@@ -130,9 +132,18 @@ def _changed(m: Model, change: Change, derive: bool, key: jax.Array) -> Model:
             f"randomize: change: expected new leaves by name, got a {type(new).__name__}; "
             f"return {like} of what has changed"
         )
-    model = m.tree_replace(new)
+    model = live_model(m, _named(m, new)).tree_replace(new)
     follows = derive and not all(n.startswith("opt") or n.endswith(INDEPENDENT) for n in new)
     return set_const(model) if follows else model
+
+
+def _named(m: Model, new: Mapping[str, Any]) -> Iterator[str]:
+    """The names of new leaves, "opt.density" for one of the options, whole options apart."""
+    for name, value in new.items():
+        if isinstance(value, Option):
+            changed = (n for n in value.fields if getattr(value, n) is not getattr(m.opt, n))
+            yield from (f"opt.{n}" for n in changed)
+        yield name.removeprefix("_impl.")
 
 
 def _check_bodies(models: Model, axes: Any) -> None:

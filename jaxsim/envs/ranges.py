@@ -7,10 +7,10 @@
     "body:torso/mass": shift(-1, 3)               what is added to it
     "body:torso/inertia": pseudo_inertia(sd=0.1)  mass, center of mass and inertia
 
-Names and forms are those of identification (identify/select.py, identify/forms.py); "*" stands for
-all objects, those without a name too. One factor is drawn for each object, and every number that
-follows from the parameter follows: inertia from mass, the bias of a servo from its gain. A bare
-field, "body_mass", changes alone.
+Names and forms are those of identification (identify/targets/select.py, identify/forms.py); "*"
+means all objects, those without a name too. One factor is drawn for each object, and every
+number that follows from the parameter follows: inertia from mass, the bias of a servo from its
+gain. A bare field, "body_mass", changes alone.
 """
 
 import warnings
@@ -22,10 +22,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import BiasType, GainType, JointType
+from jaxsim.enums import JointType
 from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, ends
-from jaxsim.identify.select import FORM, PREFIXES, SIGNALS, check_present, current, matching
+from jaxsim.identify.targets import actuators
+from jaxsim.identify.targets.select import (
+    FORM,
+    PREFIXES,
+    SIGNALS,
+    WILDCARDS,
+    check_present,
+    current,
+    matching,
+)
 from jaxsim.math.rotation import Quat
 from jaxsim.math.vector import Vec
 from jaxsim.model.model import Model
@@ -262,11 +271,13 @@ def find(m: Model, name: str) -> Parameter:
         ids = _objects(m, kind, pattern)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+    if kind == "actuator" and field in actuators.NAMES:
+        return _of_actuators(m, name, pattern, str(field), component)
     special = SPECIAL.get((kind, str(field)))
     if special is not None:
         if component is not None:
             raise ValueError(f"{name}: its numbers change together; leave [{component}] out")
-        return special(m, name, ids, exact=not any(c in pattern for c in "*?["))
+        return special(m, name, ids, exact=not any(c in pattern for c in WILDCARDS))
     if field == "rotation":
         return _rotation(m, name, kind, ids)
     prefix = next((p for p in PREFIXES[kind] if f"{p}_{field}" in Model.fields), None)
@@ -301,7 +312,7 @@ def _bare(m: Model, name: str, field: str, component: int | None) -> Parameter:
     if not array.size:
         raise ValueError(f"{name}: the model has no object with this field")
     left, better = COUPLED.get(field, ("", ""))
-    servos = field not in ("actuator_gainprm", "actuator_biasprm") or _has_servos(m)
+    servos = field not in ("actuator_gainprm", "actuator_biasprm") or actuators.has_servos(m)
     if left and servos:
         warnings.warn(f"{name}: changes alone: {left}; use {better}", stacklevel=2)
     ids = np.arange(m.njnt if field.startswith("dof_") else array.shape[0] if array.ndim else 1)
@@ -360,67 +371,15 @@ def _inertia(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
     return Parameter(name, len(ids), (own,), field="body_inertia")
 
 
-class Servo(NamedTuple):
-    """Columns of gainprm and biasprm that hold the gains of an actuator, each with its sign."""
-
-    kp: tuple[tuple[str, int, float], ...] = ()
-    kv: tuple[tuple[str, int, float], ...] = ()
-    gain: tuple[tuple[str, int, float], ...] = ()
-
-
-GAIN, BIAS = "actuator_gainprm", "actuator_biasprm"
-
-
-def _servo(m: Model, i: int) -> Servo:
-    """The gains of an actuator: of a position or velocity servo, a damper, or a motor."""
-    gain, bias = (np.asarray(getattr(m, n), np.float64)[i] for n in (GAIN, BIAS))
-    kind, affine = m.actuator_gaintype[i], m.actuator_biastype[i] == BiasType.AFFINE
-    if kind == GainType.AFFINE and gain[2] and not gain[:2].any():
-        return Servo(kv=((GAIN, 2, -1.0),))  # a damper
-    if kind != GainType.FIXED or not gain[0]:
-        return Servo()
-    if not affine or not bias[:3].any():
-        return Servo(gain=((GAIN, 0, 1.0),))
-    if bias[1] == -gain[0]:
-        kv = ((BIAS, 2, -1.0),) if bias[2] else ()
-        return Servo(kp=((GAIN, 0, 1.0), (BIAS, 1, -1.0)), kv=kv)
-    if not bias[1] and bias[2] == -gain[0]:
-        return Servo(kv=((GAIN, 0, 1.0), (BIAS, 2, -1.0)))
-    return Servo()
-
-
-def _has_servos(m: Model) -> bool:
-    """Return whether the gain of some actuator is bound to its bias."""
-    servos = (_servo(m, i) for i in range(len(m.actuator_gaintype)))
-    return any(len(s.kp) > 1 or len(s.kv) > 1 for s in servos)
-
-
-def _gains(which: str) -> Callable[..., Parameter]:
-    """The function that finds "kp", "kv" or "gain" of actuators."""
-
-    def find(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
-        servos = {int(i): _servo(m, int(i)) for i in ids}
-        having = {i: getattr(s, which) for i, s in servos.items() if getattr(s, which)}
-        lacking = [i for i in servos if i not in having]
-        if lacking and (exact or not having):
-            others = [n for n in ("kp", "kv", "gain") if getattr(servos[lacking[0]], n)]
-            actuator = m.names["actuator"][lacking[0]] or lacking[0]
-            there = f"it has {' and '.join(map(repr, others))}" if others else (
-                "its law is another; change its numbers by a function (m, key) -> leaves"
-            )  # fmt: skip
-            raise ValueError(f"{name}: actuator {actuator!r} has no {which!r}; {there}")
-        parts: dict[str, list[tuple[int, int, float]]] = {GAIN: [], BIAS: []}
-        for owner, (i, columns) in enumerate(having.items()):
-            for field, column, sign in columns:
-                parts[field].append((i * 10 + column, owner, sign))
-        made = [
-            Numbers(f, *(np.array(x) for x in zip(*rows, strict=True)))
-            for f, rows in parts.items()
-            if rows
-        ]
-        return Parameter(name, len(having), tuple(made), field=f"_{which}")
-
-    return find
+def _of_actuators(
+    m: Model, name: str, pattern: str, field: str, component: int | None
+) -> Parameter:
+    """A parameter of actuators by its name in MJCF."""
+    ids = _objects(m, "actuator", pattern)
+    exact = not any(c in pattern for c in WILDCARDS)
+    ids, parts = actuators.entries_of(m, name, ids, field, component, exact)
+    own = tuple(Numbers(*part) for part in parts)
+    return Parameter(name, len(ids), own, field=f"_{field}")
 
 
 def _delay(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
@@ -447,9 +406,6 @@ def _rotation(m: Model, name: str, kind: str, ids: np.ndarray) -> Parameter:
 SPECIAL: dict[tuple[str, str], Callable[..., Parameter]] = {
     ("body", "mass"): _mass,
     ("body", "inertia"): _inertia,
-    ("actuator", "kp"): _gains("kp"),
-    ("actuator", "kv"): _gains("kv"),
-    ("actuator", "gain"): _gains("gain"),
     ("actuator", "delay"): _delay,
 }
 

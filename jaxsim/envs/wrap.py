@@ -17,7 +17,7 @@ import numpy as np
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import Observation, State, select
 from jaxsim.envs.vector import VectorEnv
-from jaxsim.identify.select import matching
+from jaxsim.identify.targets.select import matching
 from jaxsim.physics.arguments import check_count
 
 DELAY, PUSH = 2, 4  # what is folded into the key of an episode for its delay and its pushes

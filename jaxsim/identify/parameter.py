@@ -14,7 +14,9 @@ import numpy as np
 
 from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, Map, make_map
-from jaxsim.identify.select import Target, current, select
+from jaxsim.identify.targets.geometry import DENSITY, SIZE, reshaped
+from jaxsim.identify.targets.select import Target, current, select
+from jaxsim.io.assemble import live_model
 from jaxsim.math.rotation import Quat
 from jaxsim.math.vector import Vec
 from jaxsim.model.model import Model
@@ -58,6 +60,18 @@ class Parameter:
     def size(self) -> int:
         """Number of its values, as many as it has unknowns if it is not frozen."""
         return len(self.map.start)
+
+    @property
+    def is_shape(self) -> bool:
+        """Return whether it is a size or density of geoms, from which inertias follow."""
+        return any(write.field in (SIZE, DENSITY) for write in self.target.writes)
+
+    @property
+    def items(self) -> np.ndarray:
+        """The geoms of a size or density."""
+        return np.concatenate(
+            [w.places // (3 if w.field == SIZE else 1) for w in self.target.writes]
+        )
 
     def coordinates(self, u: jax.Array) -> jax.Array:
         """The ten coordinates of an inertia, (10,)."""
@@ -125,6 +139,11 @@ class Parameters(Mapping[str, Parameter]):
             else:
                 found += [] if p.form.frozen else p.labels
         return tuple(found)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of the model that they set, "opt.density" for one of the options."""
+        return tuple(w.field for p in self._parts.values() for w in p.target.writes)
 
     def nominal(self) -> jax.Array:
         """The unknowns of the first guess, (size,)."""
@@ -221,17 +240,28 @@ class Parameters(Mapping[str, Parameter]):
     def model(self, m: Model, theta: jax.Array) -> Model:
         """The model with these unknowns, derived constants recomputed where they change.
 
+        Fields that were compiled out, as they were zero, are live in it.
+
         Args:
           m: the model that the parameters were made for.
           theta: the unknowns, (size,).
         """
+        # sizes and densities first: what else is searched of their bodies holds
+        shapes: dict[str, jax.Array] = {}
+        parts = list(self._split(theta))
+        for p, u in parts:
+            shapes |= _written(m, shapes, p, u) if p.is_shape else {}
+        if shapes:
+            m = reshaped(m, shapes, np.concatenate([p.items for p, _ in parts if p.is_shape]))
         changed: dict[str, jax.Array] = {}
-        for p, u in self._split(theta):
-            changed |= _written(m, changed, p, u)
+        for p, u in parts:
+            changed |= {} if p.is_shape else _written(m, changed, p, u)
+        m = live_model(m, changed)
         options = {n.partition(".")[2]: v for n, v in changed.items() if n.startswith("opt.")}
         fields = {n: v for n, v in changed.items() if not n.startswith("opt.")}
         m = m.replace(opt=m.opt.replace(**options), **fields) if options else m.replace(**fields)
-        return m if all(n.endswith(INDEPENDENT) for n in fields) else set_const(m)
+        follows = shapes or not all(n.endswith(INDEPENDENT) for n in fields)
+        return set_const(m) if follows else m
 
     def _split(self, theta: jax.Array) -> Iterator[tuple[Parameter, jax.Array]]:
         """Each parameter with its unknowns."""
@@ -245,11 +275,12 @@ def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
 
     Args:
       m: the model.
-      forms: name (`identify/select.py` has the ways to write one): how it is searched.
+      forms: name (`identify/targets/select.py` has the ways to write one): how it is searched.
 
     Raises:
-      ValueError: nothing has a name, the program has no place for a number (with the remedy), two
-        parameters set the same number, or a first guess cannot be searched as its form says.
+      ValueError: nothing has a name, a number needs a slot that the model does not have (with the
+        remedy), two parameters set the same number, or a first guess cannot be searched as its
+        form says.
 
     Example:
       >>> from jaxsim.identify import linear, log, parameters, scale
@@ -340,6 +371,7 @@ def _written(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u: jax.Ar
     numbers, found = p.numbers(u), {}
     for write in p.target.writes:
         array = now(write.field)
-        flat = array.reshape(-1).at[write.places].set(write.sign * numbers)
+        own = numbers if write.owner is None else numbers[write.owner]
+        flat = array.reshape(-1).at[write.places].set(jnp.asarray(write.sign, u.dtype) * own)
         found[write.field] = flat.reshape(array.shape)
     return found

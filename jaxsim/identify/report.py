@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.atomic_write import write_whole
 from jaxsim.escape import MAX_LABEL, MAX_MESSAGE, html, mathtext
 from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.validate import Validation
-from jaxsim.io.whole import write_whole
 
 COLORS = {"measured": "#999999", "predicted": "#0b5fa5", "left": "#b03a2e"}
 MOST = 400  # points of a signal that are drawn

@@ -26,6 +26,7 @@ from jaxsim.identify.search.sensitivity import Motion, changed_leaves, sensitivi
 from jaxsim.identify.sequences import STATE, Sequence, samples
 from jaxsim.identify.shooting import cuts
 from jaxsim.identify.signals import signal
+from jaxsim.io.assemble import live_model
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import differentiate_pos, integrate_pos
@@ -46,7 +47,8 @@ class Problem:
         same per s].
 
     Attributes:
-      given, m: the model, as it was given and as it is simulated.
+      given, m: the model as it was given, with the fields of the parameters live, and as it is
+        simulated.
       size: number of unknowns.
       names: of the signals.
       rows: number of rows that count.
@@ -69,6 +71,7 @@ class Problem:
         self.sequences = (sequences,) if isinstance(sequences, Sequence) else tuple(sequences)
         if not self.sequences:
             raise ValueError("sequences: expected at least one Sequence, got none")
+        m = live_model(m, parameters.fields)
         # a state that diverges must stay so, to be seen
         flags = int(m.opt.disableflags) | int(DisableBit.AUTORESET)
         self.given = m

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
+from jaxsim.atomic_write import whole_file
 from jaxsim.escape import line
-from jaxsim.io.whole import whole_file
 from jaxsim.words import remedy
 
 ENCODING: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogatepass"}  # of a CSV file

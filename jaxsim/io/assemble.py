@@ -7,7 +7,7 @@ MuJoCo's (`bridge`). The field tables of `Model`, `Option` and `Statistic` say w
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -27,7 +27,7 @@ from jaxsim.model.flex_tables import flex_tables
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.motor import actuator_states
 from jaxsim.model.structure import HULLS_MOVED, Structure
-from jaxsim.model.switch.switches import Free, flags, freed
+from jaxsim.model.switch.switches import Free, flags, freeable, freed
 from jaxsim.physics.collision.smooth import REACH
 from jaxsim.words import remedy
 
@@ -144,6 +144,16 @@ def freed_model(m: Model, free: Free) -> Model:
     moving = m.nhull and (free == "all" or "mesh_vert" in free)
     marks = {HULLS_MOVED: True} if moving else {}
     return m.replace(structure=freed(m.structure, free).replace(**marks))
+
+
+def live_model(m: Model, fields: Iterable[str]) -> Model:
+    """Return the model with some fields live: those that were compiled out are freed.
+
+    Args:
+      m: the model; its numbers may be traced.
+      fields: names of fields that will change, "opt.density" for one of the options.
+    """
+    return freed_model(m, freeable(m.structure, fields))
 
 
 def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> None:

@@ -67,7 +67,7 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
     kept = [n for n, f in Data.fields.items() if not f.static and getattr(d, n, None) is not None]
     start = make_data(new, kept)
     batch = np.shape(d.time)
-    state = {name: np.array(getattr(d, name)) for name in _WHOLE}
+    state = {n: np.array(getattr(d, n)) for n in _WHOLE if getattr(start, n) is not None}
     for name, part in _PARTS.items():
         old, fresh = getattr(d, name), getattr(start, name)
         if old is None or fresh is None:
@@ -148,10 +148,28 @@ def _shared(owners: Mapping[str, str], size: str) -> _Part:
     )
 
 
+_HISTORIES = {"actuator": "actuator_history", "sensor": "sensor_history"}
+
+
+def _low_times(kind: str) -> Callable[[Structure], Blocks]:
+    """The low parts of the times in each buffer: one more than it has samples."""
+
+    def blocks(s: Structure) -> Blocks:
+        # buffer by buffer, actuators before sensors (`time_places`)
+        held = [(getattr(s, f"{n}adr") >= 0, getattr(s, n)[:, 0] + 1) for n in _HISTORIES.values()]
+        lengths = np.concatenate([np.where(has, count, 0) for has, count in held])
+        first = np.cumsum(lengths) - lengths
+        n = len(held[0][0])
+        own = slice(0, n) if kind == "actuator" else slice(n, None)
+        return [np.arange(a, a + k) for a, k in zip(first[own], lengths[own], strict=True)]
+
+    return blocks
+
+
 _DOFS = _Part((("joint", _slots_of(dof_places, "njnt")),))
 _MOCAP = _Part((("body", _mocap),))
 _VERTICES = _Part((("flex", _spans("flex_vertadr", "flex_vertnum")),))
-_WHOLE = ("time", "warning", "warning_lastinfo")
+_WHOLE = ("time", "time_low", "warning", "warning_lastinfo")
 _PARTS = {
     "qpos": _Part((("joint", _slots_of(qpos_places, "njnt")),)),
     "qvel": _DOFS,
@@ -169,6 +187,7 @@ _PARTS = {
     "history": _shared(
         {"actuator": "actuator_historyadr", "sensor": "sensor_historyadr"}, "nhistory"
     ),
+    "history_low": _Part(tuple((kind, _low_times(kind)) for kind in _HISTORIES)),
     "plastic": _shared(
         {"joint": "jnt_plasticadr", "tendon": "tendon_plasticadr", "flex": "flex_plasticadr"},
         "nplastic",

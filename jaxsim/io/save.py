@@ -18,12 +18,12 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
+from jaxsim.atomic_write import write_whole
 from jaxsim.errors import AssetError, ModelError, Place, Problem
 from jaxsim.extend.registry import renewed
 from jaxsim.io.assemble import warn_unsupported
 from jaxsim.io.consistency import check_model
 from jaxsim.io.jxm import is_jxm, pack, unpack
-from jaxsim.io.whole import write_whole
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure

@@ -23,9 +23,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.atomic_write import discard_left_over, temporary_name, unfinished
 from jaxsim.errors import InputError, Place, Problem
 from jaxsim.extra import needed
-from jaxsim.io.whole import discard_left_over, temporary_name, unfinished
 
 orbax = needed("orbax.checkpoint", "rl")
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.atomic_write import write_whole
 from jaxsim.errors import InputError, Place, Problem
+from jaxsim.escape import MAX_MESSAGE, line
 from jaxsim.extra import needed
-from jaxsim.io.whole import write_whole
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,20 @@ class Curve:
                     self._writer.add_scalar(f"{name}/{row.seed}", getattr(row, name), row.step)
         self._write()
 
-    def draw(self, title: str) -> Path:
-        """Draws the scores of all seeds over the steps; returns the file."""
-        return draw(self.rows, self._picture, title)
+    def draw(self, title: str) -> str | None:
+        """Draw the scores of all seeds over the steps; return why not, if they cannot be drawn.
+
+        Raises:
+          OSError: the file cannot be written.
+        """
+        try:
+            draw(self.rows, self._picture, title)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001  (a training is not lost to a drawing of it)
+            fault = line(f"{type(error).__name__}: {error}", MAX_MESSAGE)
+            return f"{self._picture} cannot be drawn: {fault}"
+        return None
 
     def _write(self) -> None:
         text = io.StringIO()

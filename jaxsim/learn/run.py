@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxsim.atomic_write import discard_left_over, target_of, write_whole
 from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, Place, Problem
 from jaxsim.io.config import Places, check_memory, config_text, read_config
 from jaxsim.io.phase import phase
-from jaxsim.io.whole import discard_left_over, target_of, write_whole
 from jaxsim.learn.checkpoint import Checkpoints
 from jaxsim.learn.config import Training
 from jaxsim.learn.curve import Curve, Row
@@ -222,7 +222,7 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
             began -= max((row.seconds for row in curve.rows), default=0.0)
             _go_on(run, programs, curve, step, state, began, say)
         else:  # the process may have been killed before it wrote the rest
-            curve.draw(training.task)
+            _draw(curve, training, step, say)
             if not _is_motion_of(motion, step):
                 scores = jax.device_get(programs.score(state, run.test_keys(training.episodes)))
                 write_motion(motion, run, scores, _best_of(scores), step)
@@ -286,11 +286,18 @@ def _go_on(
         scores = jax.device_get(programs.score(state, starts))
         rows = _rows(step, time.monotonic() - began, state, scores)
         curve.add(rows)
-        curve.draw(training.task)
         run.checkpoints.save(step, state, [dataclasses.asdict(row) for row in curve.rows])
+        _draw(curve, training, step, say)
         say(Report(step, rows))
         if step >= training.steps:
             write_motion(run.folder / "motion.npz", run, scores, _best_of(scores), step)
+
+
+def _draw(curve: Curve, training: Training, step: int, say: Callable[[Report], None]) -> None:
+    """Draw the curve, after all that a resumed run needs is written."""
+    fault = curve.draw(training.task)
+    if fault is not None:
+        say(Report(step, (), fault))
 
 
 def _write_settings(path: Path, training: Training) -> None:

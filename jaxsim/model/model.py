@@ -39,6 +39,7 @@ CHOICES = {
 }
 FLAGS = {"disableflags": DisableBit, "enableflags": EnableBit}
 MOST_OF_A_LIMIT = 2**31 - 1  # of iterations; they are counted in 32 bits
+CHECKED = "_checked"  # attribute of a Model whose values were checked against its structure
 NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
 
 
@@ -361,6 +362,8 @@ class Model(Record):
         where a program cannot see for itself whether they moved, it takes that for granted then.
         """
         new = super().replace(**values)
+        if CHECKED in self.__dict__ and "structure" not in values:
+            new.__dict__[CHECKED] = True
         if "mesh_vert" in values and new.structure is not None:
             new = new._restructured(**{HULLS_MOVED: True})
         if DECIDE.isdisjoint(values) or not isinstance(new.opt, Option) or new.structure is None:
@@ -368,6 +371,38 @@ class Model(Record):
         if not new.structure.clash_places or clashing(new):
             return new
         return new._restructured(clash_places=())
+
+    def converted(self, values: Mapping[str, Any], native: bool) -> Self:
+        """A copy with some fields changed, in the public or the physics' form; not checked."""
+        new = super().converted(values, native)
+        new.__dict__.pop(CHECKED, None)
+        return new
+
+    def check_values(self, prefix: str = "") -> None:
+        """Refuse numbers of fields that were compiled out, which a program would ignore.
+
+        `replace` refuses them where they are given. Pytree operations (`jax.tree.map`, restored
+        leaves in an old structure) cannot, for the leaves may be tangents: so functions that take a
+        model check it, once for each object. Numbers that are traced are not known.
+
+        Args:
+          prefix: of the message, which begins with the name of a field.
+
+        Raises:
+          ValueError: names the field, the items and the remedy.
+        """
+        if CHECKED in self.__dict__ or self._native or self.structure is None:
+            return
+        values = {n: getattr(self, n) for n, f in self.fields.items() if not f.static}
+        if isinstance(self.opt, Option):
+            values |= {f"opt.{n}": getattr(self.opt, n) for n in self.opt.fields}
+        known = {n: v for n, v in values.items() if _is_known(v)}
+        try:
+            check_switches(self.structure, known, self.fields)
+        except ValueError as error:
+            raise ValueError(f"{prefix}{error}") from None
+        if len(known) == len(values):
+            self.__dict__[CHECKED] = True
 
     def _remedy(self, name: str, value: Any) -> str:
         """The function for tables of the structure, or the nearest name."""
@@ -506,6 +541,11 @@ class Model(Record):
     def names(self) -> NameText:
         """Names of objects, `m.names["body"]`, "" for one without; also one text, as in mjModel."""
         return name_text(self.structure)
+
+
+def _is_known(value: Any) -> bool:
+    """Return whether a value is an array of numbers, neither traced nor a shape."""
+    return isinstance(value, jax.Array | np.ndarray) and not isinstance(value, jax.core.Tracer)
 
 
 def _check_side_sites(s: Structure, wrap_prm: Any) -> None:

@@ -67,6 +67,8 @@ def check_callbacks(function: str, m: Model) -> None:
 def check_model(function: str, m: Any) -> None:
     """Raise ValueError if `m` is not a Model, or its leaves have the wrong shapes.
 
+    Or if its numbers do not fit its structure (`Model.check_values`).
+
     Raises:
       UnsupportedError: the model cannot be simulated.
     """
@@ -81,6 +83,7 @@ def check_model(function: str, m: Any) -> None:
             f"jax.tree.map(lambda _: None, m).replace({name.rpartition('.')[2]}=0)"
         )
         _check(function, m, name, value, dims, remedy)
+    m.check_values(f"{function}: m.")
 
 
 def check_data(function: str, m: Model, d: Any, worlds: Shape = ()) -> None:

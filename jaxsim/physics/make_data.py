@@ -30,6 +30,7 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
       keep: which results a step carries besides the state and the inputs.
     """
     check_supported(m)
+    m.check_values("make_data: m.")
     d = allocate(m, keep)
     # Trees with the policy INIT need a forward pass.
     if not sleeps(m) or not np.any(m.tree_sleep_policy == SleepPolicy.INIT):

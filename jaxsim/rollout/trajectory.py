@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
-from jaxsim.io.whole import keep, unfinished
-from jaxsim.io.whole import target_of as target_of
+from jaxsim.atomic_write import keep, unfinished
+from jaxsim.atomic_write import target_of as target_of
 
 FORMAT, VERSION = "jaxsim trajectory", 1
 FINISHED = "finished.npz"

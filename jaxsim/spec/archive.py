@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from jaxsim.assets.source.model_archive import ROOT
 from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri, join
+from jaxsim.atomic_write import write_whole
 from jaxsim.errors import ModelError, Problem
 from jaxsim.mjcf import find_model, to_xml
 from jaxsim.mjcf.beside import FOLDERS
@@ -38,8 +39,7 @@ def write_archive(spec: Tree, file: str | os.PathLike[str] | BinaryIO) -> None:
             member.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(member, data)
     if isinstance(file, str | os.PathLike):
-        with open(file, "wb") as target:
-            target.write(stream.getvalue())
+        write_whole(file, stream.getvalue())
     else:
         file.write(stream.getvalue())
 

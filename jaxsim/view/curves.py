@@ -1,13 +1,12 @@
 """Fields of a recorded motion as curves, with names and units, in a picture."""
 
 import os
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxsim.atomic_write import whole_file
 from jaxsim.escape import MAX_NAME, line, mathtext
 from jaxsim.extra import needed
 from jaxsim.model.model import Model
@@ -73,9 +72,8 @@ def draw_motion(
     panels[-1].set_xlabel("time [s]")
     of_worlds = f", world {world} of {worlds}" if worlds > 1 else ""
     figure.suptitle(mathtext(f"{motion.header.get('model', 'motion')}{of_worlds}", MAX_NAME))
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
-        figure.savefig(Path(folder) / target.name, dpi=120)
-        os.replace(Path(folder) / target.name, target)
+    with whole_file(target) as part:
+        figure.savefig(part, dpi=120)
 
 
 def _time(motion: Trajectory, world: int) -> np.ndarray:

@@ -82,7 +82,7 @@ PROGRAM = """
 import hashlib, os, signal, sys, time
 from jaxsim.cli.signals import stops_in_order
 from jaxsim.io.phase import phase
-from jaxsim.io.whole import whole_file
+from jaxsim.atomic_write import whole_file
 # a job in the background inherits ignored signals, which stay ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -257,8 +257,8 @@ def test_models_that_differ():
         (lambda: jaxsim.sensor(M, jaxsim.make_data(M), "angel"), "did you mean 'angle'"),
         (lambda: randomize(M, KEYS, lambda m, k: {"body_mas": 1}), "body_mas"),
         (
-            lambda: randomize(M, KEYS, lambda m, k: {"dof_frictionloss": m.dof_frictionloss + 1}),
-            "dry friction",
+            lambda: randomize(M, KEYS, lambda m, k: {"actuator_delay": m.actuator_delay + 1}),
+            "a history",
         ),
     ],
 )

@@ -1,7 +1,9 @@
 """Gymnasium's own checker, and its conventions of resets, masks and copies."""
 
 import importlib
+import os
 import pickle
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -15,11 +17,13 @@ from envs.tasks import hold
 from gymnasium.utils.env_checker import check_env
 
 import jaxsim
+import jaxsim_gymnasium
 from jaxsim.envs import VectorEnv
 from jaxsim.envs.gymnasium import GymnasiumEnv, GymnasiumVectorEnv
 from jaxsim.envs.tasks import TASKS
 
 LENGTH = 10
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +184,43 @@ def test_tasks_are_known_to_gymnasium_by_name():
 
 def test_the_entry_point_registers_the_tasks():
     """Gymnasium calls it within the namespace of its name."""
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     module, name = project["entry-points"]["gymnasium.envs"]["jaxsim"].split(":")
     known = {n: gymnasium.registry.pop(n) for n in list(gymnasium.registry) if "jaxsim/" in n}
     getattr(importlib.import_module(module), name)()
     assert {n for n in gymnasium.registry if "jaxsim/" in n} == known.keys()
+
+
+def test_names_and_lengths_registered_are_those_of_the_tasks():
+    assert {n: task.length for n, task in TASKS.items()} == jaxsim_gymnasium.LENGTHS
+
+
+LIGHT = """
+import sys, gymnasium
+{registers}
+assert gymnasium.spec("jaxsim/Hopper-v5").max_episode_steps == 1000
+heavy = {{name.partition(".")[0] for name in sys.modules}} & {{"jax", "jaxlib", "jaxsim", "flax"}}
+assert not heavy, heavy
+one = gymnasium.make("jaxsim_gymnasium:jaxsim/cartpole_balance")
+assert "jaxsim" in sys.modules
+"""
+
+
+@pytest.mark.parametrize(
+    "registers",
+    [
+        "import jaxsim_gymnasium",
+        "from jaxsim_gymnasium import register_tasks; register_tasks()",
+    ],
+)
+def test_registering_tasks_does_not_import_jax(registers):
+    """`gymnasium.make` imports the adapter, not the registration."""
+    program = LIGHT.format(registers=registers)
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr

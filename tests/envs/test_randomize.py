@@ -167,7 +167,7 @@ BAD = {
     "body_inertia": (linear(0.1, 1), "moments change by a factor"),
     "joint:hip/damping": (shift(-1, 0), "expected at least 0"),
     "joint:*/frictionloss": ((0.5, 1), "has 0 there, of which a factor changes nothing"),
-    "joint:hip/frictionloss": (linear(0, 1), r"free=\('dof_frictionloss',\)"),
+    "joint:hip/springyield": (linear(1, 2), "write it in the model before it is loaded"),
     "actuator:ankle/kp": ((1, 2), "actuator 'ankle' has no 'kp'; it has 'gain'"),
     "actuator:hip/gain": ((1, 2), "it has 'kp' and 'kv'"),
     "actuator:hip/delay": (linear(0, 0.01), "write nsample in the model"),

@@ -8,8 +8,9 @@ import pytest
 from tolerance import DYNAMICS, ROUNDING
 
 import jaxsim
-from jaxsim.identify import inertia, linear, log, parameters, pseudo_inertia, scale
+from jaxsim.identify import Sequence, inertia, linear, log, parameters, pseudo_inertia, scale
 from jaxsim.identify.parameter import INDEPENDENT
+from jaxsim.identify.residual import Problem
 
 ARM = """<mujoco><option timestep="0.005"/><worldbody>
   <body name="upper"><joint name="shoulder" axis="0 1 0" damping="0.2" armature="0.01"/>
@@ -217,9 +218,7 @@ def test_the_derivative_of_a_model_is_that_of_differences(m):
 
 
 REFUSED = {
-    "joint:elbow/frictionloss": (log(0.1, 1), r"free=\('dof_frictionloss',\)"),
-    "dof_frictionloss": (log(0.1, 1), r"free=\('dof_frictionloss',\)"),
-    "opt.density": (log(0.1, 1), r"free=\('opt.density',\)"),
+    "joint:elbow/springyield": (log(0.1, 1), "a spring that yields; write it in the model"),
     "actuator:motor/delay": (linear(), "ctrl:name/delay"),
     "body:lowr/mass": (scale(), "did you mean 'lower'"),
     "body:lower/mas": (scale(), "did you mean 'mass'"),
@@ -249,6 +248,19 @@ def test_what_cannot_be_meant_is_refused(m, name):
 def test_a_number_is_set_once(m):
     with pytest.raises(ValueError, match="sets the same number as 'body:lower/mass'"):
         parameters(m, {"body:lower/mass": scale(), "body:lower/inertia": pseudo_inertia()})
+
+
+@pytest.mark.parametrize("name", ["joint:elbow/frictionloss", "dof_frictionloss", "opt.density"])
+def test_fields_that_were_compiled_out_are_live_in_the_models_of_a_fit(m, name):
+    field = name.replace("joint:elbow/", "dof_")
+    P = parameters(m, {name: log(0.01, 10)})
+    assert P.fields == (field,)
+    free = jaxsim.load_model(ARM, free=(field,))
+    assert m.structure != free.structure
+    assert P.model(m, P.nominal()).structure == free.structure
+    assert jax.eval_shape(P.model, m, P.nominal()).structure == free.structure
+    data = Sequence({"qpos:elbow": np.zeros(3)}, sigma=1.0)
+    assert Problem(m, P, data).given.structure == free.structure
 
 
 def test_freed_numbers_can_be_searched():

@@ -20,9 +20,9 @@ import pytest
 from flax import struct
 
 import jaxsim
+from jaxsim import atomic_write as whole
 from jaxsim.cli import main
 from jaxsim.errors import InputError
-from jaxsim.io import whole
 from jaxsim.learn.curve import read_curve
 from jaxsim.learn.evaluate import Scores
 
@@ -400,3 +400,31 @@ def test_a_curve_that_is_not_whole_is_told_with_its_line(tmp_path, text, message
     (tmp_path / "curve.csv").write_text(text.replace("HEAD", head))
     with pytest.raises(InputError, match=message):
         read_curve(tmp_path / "curve.csv")
+
+
+def test_a_training_is_not_lost_to_a_drawing_of_its_curve(folder, finished, monkeypatch):
+    """Whatever fails: what is drawn is told, and the results are those of a run that draws."""
+
+    def fail(rows, path, title):
+        raise RuntimeError("no font\nfor this")
+
+    monkeypatch.setattr("jaxsim.learn.curve.draw", fail)
+    path, said = folder / "undrawn", []
+    runs.train(runs.new_run(folder / "small.toml", path), said.append)
+    notes = [report.note for report in said if report.note]
+    assert notes
+    assert all("curve.png cannot be drawn: RuntimeError: no font" in note for note in notes)
+    assert not any("\n" in note for note in notes)
+    assert not (path / "curve.png").exists()
+    assert_same(path, finished)
+
+
+def test_a_checkpoint_is_written_before_the_curve_is_drawn(folder, finished, monkeypatch):
+    def stop(rows, path, title):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxsim.learn.curve.draw", stop)
+    path = folder / "stopped while drawing"
+    with pytest.raises(KeyboardInterrupt):
+        runs.train(runs.new_run(folder / "small.toml", path))
+    assert runs.old_run(path).checkpoints.any()

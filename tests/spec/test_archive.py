@@ -5,6 +5,7 @@ import os
 import random
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -284,3 +285,21 @@ def test_places_in_an_archive_are_those_of_its_files(tmp_path):
     (tmp_path / "a.mjz").write_bytes(zipped({"model.xml": b"<mujoco>\n<worldbod/>\n</mujoco>"}))
     with pytest.raises(ModelError, match=r"a\.mjz/model\.xml:2: .*did you mean"):
         jaxsim.load_model(tmp_path / "a.mjz")
+
+
+def test_an_archive_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    spec = Spec.from_string("<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>")
+    path = tmp_path / "a.mjz"
+    spec.to_zip(path)
+    old = path.read_bytes()
+    real = Path.write_bytes
+
+    def full(self, data):
+        real(self, data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        spec.to_zip(path)
+    assert path.read_bytes() == old
+    assert [p.name for p in tmp_path.iterdir()] == ["a.mjz"]

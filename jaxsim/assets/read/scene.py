@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.assets.read.claims import check_claims
+from jaxsim.assets.source.limits import check_limit
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 from jaxsim.extra import MissingExtra, needed
@@ -38,13 +40,17 @@ def read_scene(data: bytes, kind: str) -> Surface:
             needed(_NEEDS[kind], "meshes")
     except MissingExtra as error:
         raise AssetError(f"{kind} files are read by an extra: {error}") from None
+    check_claims(data, kind)
     try:
         scene = trimesh.load(io.BytesIO(data), file_type=kind, process=False)
     except Exception as error:  # noqa: BLE001 - whatever its readers raise for damaged files
         raise AssetError(
             f"the {kind} file cannot be read: {error or type(error).__name__}"
         ) from None
-    surfaces = [s for mesh, pose in _posed_meshes(scene) if (s := _surface(mesh, pose)) is not None]
+    posed = _posed_meshes(scene)
+    # many nodes may show one mesh: their vertices are counted before they are made
+    check_limit("mesh_vertices", sum(len(getattr(mesh, "vertices", ())) for mesh, _ in posed))
+    surfaces = [s for mesh, pose in posed if (s := _surface(mesh, pose)) is not None]
     if not surfaces:
         raise AssetError(f"the {kind} file has no mesh")
     scale = _meters(data) if kind == "dae" else 1.0

@@ -32,7 +32,7 @@ LIMITS = {
     "archive_bytes": Limit(2**30, "bytes that an archive unpacks to"),
     "image_bytes": Limit(2**28, "bytes of pixels in one image"),
     "hfield_points": Limit(2**26, "heights in one height field"),
-    "mesh_vertices": Limit(5_000_000, "points of a built-in mesh"),
+    "mesh_vertices": Limit(5_000_000, "points of a built-in mesh or a scene"),
 }
 
 _COUNTABLE = 2.0**63

@@ -8,10 +8,10 @@ from typing import Any
 
 import jax
 
+from jaxsim.atomic_write import target_of
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import size
 from jaxsim.io.config.memory import memory
-from jaxsim.io.whole import target_of
 from jaxsim.model.data import Data
 from jaxsim.model.describe import bytes_per_world
 from jaxsim.model.model import Model

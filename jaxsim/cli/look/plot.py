@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from jaxsim.cli.input.recorded import model_of, read_motion
-from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.problem import InputProblem, drawing
 from jaxsim.extra import needed
 from jaxsim.io.load import load_model
 from jaxsim.view.curves import draw_motion
@@ -20,12 +20,13 @@ def plot(args: argparse.Namespace) -> int:
     source = model_of(args.file, motion, args.model)
     m = None if source is None else load_model(source)
     out = args.out or str(Path(args.file).with_suffix(".png"))
-    try:
-        draw_motion(motion, fields, out, m=m, world=args.world)
-    except ValueError as error:
-        raise InputProblem(f"{args.file}: {error}") from None
-    except OSError as error:
-        raise InputProblem(f"--out: {error}") from None
+    with drawing(out):
+        try:
+            draw_motion(motion, fields, out, m=m, world=args.world)
+        except ValueError as error:
+            raise InputProblem(f"{args.file}: {error}") from None
+        except OSError as error:
+            raise InputProblem(f"--out: {error}") from None
     if m is None:
         print(f"the model '{motion.header.get('model')}' is not here: numbers stand for names")
     print(f"{'wrote':11} {out}: {', '.join(fields)}")

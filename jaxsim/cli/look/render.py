@@ -10,15 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.atomic_write import target_of, whole_file
 from jaxsim.cli.input.recorded import model_of, read_motion
-from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.problem import InputProblem, drawing
 from jaxsim.cli.progress import Progress
 from jaxsim.enums import IntegratorType, SolverType
 from jaxsim.errors import UnsupportedError
 from jaxsim.extra import needed
 from jaxsim.io.load import load_model
 from jaxsim.io.phase import phase
-from jaxsim.io.whole import target_of, whole_file
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -234,14 +234,15 @@ def _progress(pictures: Iterator[np.ndarray], number: int, worlds: int) -> Itera
 
 def _write(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
     """Write one file as a whole; none is left half-written."""
-    try:
-        with whole_file(out) as part:
-            if out.suffix == ".mp4":
-                _write_mp4(part, pictures, fps)
-            else:
-                _write_images(part, pictures, fps)
-    except OSError as error:
-        raise InputProblem(f"--out: {error}") from None
+    with drawing(out):
+        try:
+            with whole_file(out) as part:
+                if out.suffix == ".mp4":
+                    _write_mp4(part, pictures, fps)
+                else:
+                    _write_images(part, pictures, fps)
+        except OSError as error:
+            raise InputProblem(f"--out: {error}") from None
 
 
 def _write_images(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.atomic_write import whole_file
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.optimization.search import Found
 from jaxsim.escape import MAX_NAME, mathtext
 from jaxsim.extra import needed
-from jaxsim.io.whole import whole_file
 
 MOST = 12  # lines of a panel with names
 

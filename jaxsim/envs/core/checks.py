@@ -14,6 +14,7 @@ import numpy as np
 from jaxsim.envs.state import STATE, State, state_alone
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.switch.switches import differ_in_switches
 
 
 def check_hooks(env: Any) -> None:
@@ -228,9 +229,13 @@ def check_models(base: Model, model: Any, axes: Any) -> None:
     cure = "models, axes = randomize(m, keys, change) gives both"
     if not isinstance(model, Model):
         raise ValueError(f"model: expected a Model, got {type(model).__name__}; {cure}")
-    form: Any = jax.tree.structure(base)
+    like = base  # of which `randomize` may have made fields live
+    if differ_in_switches(base.structure, model.structure):
+        like = base.converted({"structure": model.structure}, native=False)
+    form: Any = jax.tree.structure(like)
     if form != jax.tree.structure(model):
         raise ValueError("model: has another structure than that of env; make it from env.m")
+    model.check_values("model: ")
     flags: list[int | None] = []
 
     def note(axis: Any, part: Any) -> None:

@@ -1,7 +1,6 @@
 """The form of an identification file.
 
     model = "arm.xml"
-    free = ["dof_frictionloss"]
 
     [parameters."joint:hinge/damping"]
     form = "log"
@@ -95,7 +94,10 @@ class Study:
     """An identification."""
 
     model: str = setting(doc="a model in MJCF or URDF, beside this file")
-    free: tuple[str, ...] = setting((), doc="fields that are zero in the file and are searched")
+    free: tuple[str, ...] = setting(
+        (),
+        doc="fields that are live though they are zero in the file; those of parameters always are",
+    )
     timestep: float | None = setting(None, doc="of the simulation [s]; else the model's", above=0)
     parameters: dict[str, ParameterForm] = setting(doc="what is searched, by name")
     sigma: float | None = setting(

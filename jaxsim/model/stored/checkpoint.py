@@ -66,8 +66,9 @@ def from_state_dict(like: AnyRecord, state: Mapping[str, Any]) -> AnyRecord:
       state: what `state_dict` made.
 
     Raises:
-      ValueError: a field is missing, is not one of `like`, or has another shape. The message has
-        the path to it, from the outermost tree that flax restores.
+      ValueError: a field is missing, is not one of `like`, has another shape, or was compiled out
+        in `like` and is not zero. The message has the path to it, from the outermost tree that flax
+        restores.
     """
     path = serialization.current_path().split("/")
     return _filled(like, state, "".join(f"{name}." for name in path if name.strip(".")))
@@ -94,6 +95,8 @@ def _filled(like: Any, state: Any, prefix: str) -> Any:
     if rest:
         raise ValueError(f"state: {prefix}{sorted(rest)[0]} is no field of the given record")
     new = like.converted(values, native=False)
+    if isinstance(new, Model):
+        new.check_values(f"state: {prefix}")
     if isinstance(new, Model) and hulls_differ(new.structure, new.mesh_vert):
         return new.replace(mesh_vert=new.mesh_vert)  # which marks its structure
     return new

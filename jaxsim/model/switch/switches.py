@@ -5,8 +5,9 @@ forces: what is not there costs nothing. One rule holds for all of these fields:
 zero for every item when the model is made is compiled out, unless `load_model(..., free=...)` names
 it; one item that is not zero keeps the field live for all items. So a live field can be traced,
 batched and differentiated without regard to which of its items were zero, and `Model.replace`
-refuses a field that was compiled out. The flags are tables of the structure; this is the one file
-that computes them.
+refuses a field that was compiled out. Functions that know which fields will change (randomization,
+identification) free them by themselves (`freeable`). The flags are tables of the structure; this is
+the one file that computes them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ import numpy as np
 
 from jaxsim.model.fields import Field
 from jaxsim.model.motor import STATES, ActState, kind_of_states
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import HULLS_MOVED, Structure
 
 Free = Literal["all"] | Iterable[str]
 
@@ -123,19 +124,40 @@ def freed(structure: Structure, free: Free) -> Structure:
     return structure.replace(**tables) if tables else structure
 
 
-def compiled_out(structure: Structure, field: str, ids: np.ndarray | None = None) -> str | None:
-    """Return why a field has no effect in the programs of a structure, with the remedy; or None.
+def freeable(structure: Structure, fields: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some fields that were compiled out and that `freed` makes live.
 
     Args:
       structure: of the model.
-      field: name of a real field, "opt.density" for one of the options.
-      ids: items that matter; None: all.
+      fields: names of real fields, "opt.density" for one of the options.
+    """
+    found = (
+        name
+        for switch, name in _concerned(dict.fromkeys(fields))
+        if switch in SWITCHES and not np.all(getattr(structure, switch.flag))
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def without_slot(structure: Structure, field: str, ids: np.ndarray) -> str | None:
+    """Return why numbers of a field have no effect and cannot be freed, with the remedy; or None.
+
+    Args:
+      structure: of the model.
+      field: name of a real field.
+      ids: the items that matter.
     """
     for switch, name in _concerned({field: None}):
-        flag = np.asarray(getattr(structure, switch.flag), bool)
-        if not (flag if ids is None or not switch.each else flag[ids]).all():
+        if switch in FIXED and not np.asarray(getattr(structure, switch.flag), bool)[ids].all():
             return _lack(switch, name)
     return None
+
+
+def differ_in_switches(one: Structure, other: Structure) -> bool:
+    """Return whether two structures differ in what can be freed, and in nothing else."""
+    own = {s.flag for s in SWITCHES} | {HULLS_MOVED}
+    rest = [Structure({n: getattr(s, n) for n in s if n not in own}) for s in (one, other)]
+    return one != other and rest[0] == rest[1]
 
 
 def check_switches(
@@ -228,7 +250,8 @@ def _flag(switch: Switch, values: list) -> Any:
 
 
 def _any(switch: Switch, value) -> bool:
-    return bool(np.any(np.asarray(value) > 0 if switch.positive else value))
+    value = np.asarray(value)  # of an array that is known no program becomes part
+    return bool(np.any(value > 0 if switch.positive else value))
 
 
 def _by_item(value, rank: int) -> np.ndarray:

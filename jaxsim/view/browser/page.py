@@ -1,11 +1,10 @@
 """A motion as one HTML page that plays by itself, without a server or a network."""
 
 import os
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
+from jaxsim.atomic_write import write_whole
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import target_of
 from jaxsim.view.browser.draw.poses import Posing
@@ -56,10 +55,7 @@ def record(
     times = np.arange(0, moving.time[-1] + 0.5 / rate, 1 / rate)
     records = np.clip(np.searchsorted(moving.time, times + 1e-9, side="right") - 1, 0, None)
     html = _film(m, moving, number, ghosts, records, rate)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
-        written = Path(folder) / target.name
-        written.write_text(html, encoding="utf-8")
-        os.replace(written, target)
+    write_whole(target, html)
     return len(records)
 
 

@@ -3,7 +3,8 @@
 body:link3/mass             kind:name/field; names may have the wildcards of a shell: leg*_knee
 joint:elbow/damping         of a joint, or of its dofs
 geom:foot*/friction[0]      one of several numbers
-actuator:hip/kp, /kv        gains of a position or velocity actuator, in gainprm and biasprm
+geom:arm/size[1], /density  the inertia of the body follows (geometry.py)
+actuator:hip/kp, /kv        parameters of an actuator as MJCF names them (actuators.py)
 body:link3/inertia          with pseudo_inertia(): mass, center of mass and inertia
 site:imu/rotation           turned by a rotation vector; also of a geom, body or camera
 dof_frictionloss            a field of every object that has it
@@ -17,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsim.identify.targets import actuators, geometry
 from jaxsim.model.model import Model
-from jaxsim.model.switch.switches import compiled_out
+from jaxsim.model.switch.switches import without_slot
 from jaxsim.words import remedy
 
 SIGNALS = ("sensor", "qpos", "qvel", "ctrl")
@@ -37,11 +39,7 @@ PREFIXES = {
     "hfield": ("hfield",),
     "sensor": ("sensor",),
 }
-GAINS = {
-    "gain": (("actuator_gainprm", 0, 1.0),),
-    "kp": (("actuator_gainprm", 0, 1.0), ("actuator_biasprm", 1, -1.0)),
-    "kv": (("actuator_biasprm", 2, -1.0),),
-}
+WILDCARDS = "*?["
 FORM = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>[^/]+?)(?:/(?P<field>\w+))?(?:\[(?P<k>\d+)\])?")
 
 
@@ -51,12 +49,14 @@ class Write(NamedTuple):
     Attributes:
       field: "body_mass", "opt.gravity"; "inertia" and "body_quat+" (a turn) are not set by number.
       places: flat places in the field, (n,); ids of the objects where it is not set by number.
-      sign: what the parameter is multiplied by.
+      sign: what the parameter is multiplied by, () or (n,).
+      owner: which of the target's numbers each is, (n,); None: they are as many, in their order.
     """
 
     field: str
     places: np.ndarray
-    sign: float = 1.0
+    sign: float | np.ndarray = 1.0
+    owner: np.ndarray | None = None
 
 
 class Target(NamedTuple):
@@ -86,7 +86,7 @@ def select(m: Model, key: str, inertia: bool = False) -> Target:
       inertia: "body:.../inertia" stands for all ten numbers of the body.
 
     Raises:
-      ValueError: nothing has the name, or the program has no place for the number.
+      ValueError: nothing has the name, or the number needs a slot that the model does not have.
     """
     found = FORM.fullmatch(key) if isinstance(key, str) else None
     if found is None:
@@ -110,15 +110,18 @@ def select(m: Model, key: str, inertia: bool = False) -> Target:
         return Target("inertia", (key,), np.zeros(10), (Write("inertia", ids),))
     if field == "rotation":
         return _turned(m, key, kind, ids)
-    if kind == "actuator" and field in GAINS:
-        return _numbers(m, key, [(f, ids, c, sign) for f, c, sign in GAINS[field]], kind)
+    if kind == "actuator" and field in actuators.NAMES:
+        return _of_actuators(m, key, name, str(field), component)
+    if kind == "geom" and field in ("size", "density"):
+        geometry.check_geoms(m, key, f"geom_{field}", ids)
+        return _numbers(m, key, f"geom_{field}", ids, component, kind)
     prefix = next((p for p in PREFIXES[kind] if f"{p}_{field}" in Model.fields), None)
     if prefix is None:
         known = [n.partition("_")[2] for n in Model.fields if n.split("_")[0] in PREFIXES[kind]]
         raise ValueError(f"{key}: no field {field!r} of a {kind}{remedy(str(field), known)}")
     if prefix == "dof":
         ids = np.flatnonzero(np.isin(m.dof_jntid, ids))
-    return _numbers(m, key, [(f"{prefix}_{field}", ids, component, 1.0)], kind)
+    return _numbers(m, key, f"{prefix}_{field}", ids, component, kind)
 
 
 def matching(m: Model, kind: str, pattern: str) -> np.ndarray:
@@ -146,41 +149,51 @@ def _whole(m: Model, key: str, name: str, component: int | None) -> Target:
         known = [n for n, f in Model.fields.items() if not f.static and f.nested is None]
     if name not in known:
         raise ValueError(f"{key}: the model has no real field {name!r}{remedy(name, known)}")
+    if name == geometry.SIZE:
+        geometry.check_geoms(m, key, name, np.arange(m.ngeom))
     shape = np.shape(current(m, name))
     items = np.arange(shape[0] if shape and not name.startswith("opt.") else 1)
     if not items.size:
         raise ValueError(f"{key}: the model has no object with this field")
     kind = {p: k for k, ps in PREFIXES.items() for p in ps}.get(name.split("_")[0], "")
-    return _numbers(m, key, [(name, items, component, 1.0)], kind)
+    return _numbers(m, key, name, items, component, kind)
 
 
-def _numbers(m: Model, key: str, parts: list, kind: str) -> Target:
-    """Numbers that are set in one or more fields; the first says what they are now."""
-    writes: list[Write] = []
-    labels: list[str] = []
-    nominal = np.zeros(0)
-    for field, ids, component, sign in parts:
-        check_present(m, key, field, ids)
-        array = np.asarray(current(m, field), np.float64)
-        width = array.size if field.startswith("opt.") else int(np.prod(array.shape[1:], dtype=int))
-        if component is not None and component >= width:
-            raise ValueError(f"{key}: expected an index below {width}, got {component}")
-        if component is None and Model.fields.get(field) and Model.fields[field].kind == "quat":
-            raise ValueError(f"{key}: four numbers of a quaternion are not free; use '/rotation'")
-        columns = np.arange(width) if component is None else np.array([component])
-        places = (ids[:, None] * width + columns).ravel()
-        if not labels:
-            nominal = array.ravel()[places] * sign
-            names = [_label(m, field, kind, int(i)) for i in ids]
-            ends = [f"[{c}]" for c in columns] if width > 1 and component is None else [""]
-            field_named = key if len(names) == len(ends) == 1 else key.split(":")[0]
-            labels = (
-                [key]
-                if len(places) == 1
-                else [_named(key, kind, field_named, n, e) for n in names for e in ends]
-            )
-        writes.append(Write(field, places, sign))
-    return Target("field", tuple(labels), nominal, tuple(writes))
+def _of_actuators(m: Model, key: str, pattern: str, name: str, component: int | None) -> Target:
+    """A parameter of actuators, whose first numbers say what it is now."""
+    exact = not any(c in pattern for c in WILDCARDS)
+    ids = matching(m, "actuator", pattern)
+    ids, parts = actuators.entries_of(m, key, ids, name, component, exact)
+    nominal = np.zeros(len(ids))
+    for part in reversed(parts):
+        nominal[part.owner] = part.sign * np.ravel(current(m, part.field))[part.adr]
+    end = "" if component is None else f"[{component}]"
+    names = [m.names["actuator"][i] for i in ids]
+    labels = (key,) if len(ids) == 1 else tuple(f"actuator:{n}/{name}{end}" for n in names)
+    writes = tuple(Write(part.field, part.adr, part.sign, part.owner) for part in parts)
+    return Target("field", labels, nominal, writes)
+
+
+def _numbers(
+    m: Model, key: str, field: str, ids: np.ndarray, component: int | None, kind: str
+) -> Target:
+    """Numbers of a field."""
+    check_present(m, key, field, ids)
+    array = np.asarray(current(m, field), np.float64)
+    width = array.size if field.startswith("opt.") else int(np.prod(array.shape[1:], dtype=int))
+    if component is not None and component >= width:
+        raise ValueError(f"{key}: expected an index below {width}, got {component}")
+    if component is None and Model.fields.get(field) and Model.fields[field].kind == "quat":
+        raise ValueError(f"{key}: four numbers of a quaternion are not free; use '/rotation'")
+    columns = np.arange(width) if component is None else np.array([component])
+    places = (ids[:, None] * width + columns).ravel()
+    names = [_label(m, field, kind, int(i)) for i in ids]
+    ends = [f"[{c}]" for c in columns] if width > 1 and component is None else [""]
+    head = key if len(names) == len(ends) == 1 else key.split(":")[0]
+    labels = (
+        [key] if len(places) == 1 else [_named(key, kind, head, n, e) for n in names for e in ends]
+    )
+    return Target("field", tuple(labels), array.ravel()[places], (Write(field, places),))
 
 
 def _named(key: str, kind: str, head: str, name: str, end: str) -> str:
@@ -228,15 +241,17 @@ def _signals(m: Model, key: str, kind: str, pattern: str, field: str | None) -> 
 
 
 def current(m: Model, field: str):
-    """The numbers of a field, or of an option "opt.gravity"."""
+    """The numbers of a field, of an option "opt.gravity", or the densities of geoms."""
+    if field == geometry.DENSITY:
+        return geometry.densities(m)
     owner, _, option = field.partition(".")
     return getattr(m.opt, option) if owner == "opt" and option else getattr(m, field)
 
 
 def check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
-    """Refuse a number that has no effect in the program of the model."""
+    """Refuse a number that has no effect in any program of the model."""
     if field == "actuator_delay":
         raise ValueError(f"{key}: identify the delay of a control as 'ctrl:name/delay'")
-    reason = compiled_out(m.structure, field, ids)
+    reason = without_slot(m.structure, field, ids)
     if reason is not None:
         raise ValueError(f"{key}: {field} {reason}")

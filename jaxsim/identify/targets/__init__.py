@@ -1,0 +1,1 @@
+"""Resolve the name of a parameter to numbers of a model or of a signal."""
