@@ -15,19 +15,20 @@ ROOM = 48  # places from which on many worlds are gone through one by one in ker
 SOME = 256  # places of a list that kernels put in order, which hold no sorting
 
 
-def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
+def first_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """The first true items of a list.
 
     Args:
       mask: bool `[n, *W]`.
-      order: constant `[n]`: the items in the order in which they are wanted.
+      order: constant `[n]`: the items in the order in which they are wanted; None: as they stand,
+        which puts no constant into the program.
       size: how many places there are.
 
     Returns:
       Items `[size, *W]`; those past the last true one are arbitrary. And the number of true items
       `[1, *W]`, which may exceed `size`.
     """
-    if len(order) and platform().in_kernels:
+    if len(mask) and platform().in_kernels:
         if mask.ndim == 1:
             found, count = _one_by_one(mask[:, None], order, size)
             return found[:, 0], count[:, 0]
@@ -148,9 +149,9 @@ def _smallest(values: Array, k: int) -> Array:
     return lax.bitcast_convert_type(bits, values.dtype)
 
 
-def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
+def _one_by_one(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """World by world, item by item: a kernel does this in a nanosecond an item."""
-    items = jnp.asarray(order, jnp.int32)
+    items = None if order is None else jnp.asarray(order, jnp.int32)
     worlds = mask.shape[1]
 
     def of_world(world: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -159,13 +160,13 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
 
         def offer(place: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
             count, found = state
-            item = items[place]
+            item = place.astype(jnp.int32) if items is None else items[place]
             # past the end of the list an item goes to the place behind it
             found = lax.dynamic_update_slice(found, item[None, None], (count, world))
             here = lax.dynamic_slice(mask, (item, world), (1, 1))[0, 0]
             return count + here.astype(jnp.int32), found
 
-        count, found = lax.fori_loop(0, len(order), offer, (jnp.int32(0), found))
+        count, found = lax.fori_loop(0, len(mask), offer, (jnp.int32(0), found))
         return lax.dynamic_update_slice(counts, count[None, None], (jnp.int32(0), world)), found
 
     start = jnp.zeros((1, worlds), jnp.int32), jnp.zeros((size + 1, worlds), jnp.int32)
@@ -174,7 +175,7 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
     return jnp.where(np.arange(size, dtype=np.int32)[:, None] < count, found[:size], 0), count
 
 
-def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
+def _by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """One pass over the items; outside of kernels the fastest of six ways on a CPU.
 
     Each item is offered to all places, and goes to the one whose number is the count so far.
@@ -189,15 +190,20 @@ def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
         return (count + here.astype(jnp.int32), found), None
 
     start = jnp.zeros((1, *worlds), jnp.int32), jnp.zeros((size, *worlds), jnp.int32)
-    (count, found), _ = lax.scan(offer, start, jnp.asarray(order, jnp.int32))
+    items = (
+        jnp.arange(len(mask), dtype=jnp.int32) if order is None else jnp.asarray(order, jnp.int32)
+    )
+    (count, found), _ = lax.scan(offer, start, items)
     return found, count
 
 
-def _by_sort(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
+def _by_sort(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Sorts the items by their place in the order, the false ones behind."""
-    n = len(order)
-    rank = np.empty(n, np.int32)
-    rank[order] = np.arange(n)
+    n = len(mask)
+    rank = jnp.arange(n, dtype=jnp.int32)
+    if order is not None:
+        rank = np.empty(n, np.int32)
+        rank[order] = np.arange(n)
     rank = rank.reshape(n, *(1,) * (mask.ndim - 1))
     ranks = lax.sort(jnp.where(mask, rank, n), dimension=0)
     first = ranks[:size]
@@ -205,5 +211,7 @@ def _by_sort(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     first = jnp.pad(first, spare, constant_values=n)
     # of what was sorted: a mask that is found a second time may differ, see driver.choose
     count = jnp.sum(ranks < n, axis=0, keepdims=True, dtype=jnp.int32)
+    if order is None:
+        return jnp.where(first < n, first, 0), count
     found = np.append(order, 0).astype(np.int32)  # behind the last: any item
     return pick(jnp.asarray(column(found, first)), first), count

@@ -103,7 +103,7 @@ def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> Entries:
     one, other = np.meshgrid(elements_of(s, f1), elements_of(s, f2), indexing="ij")
     one, other = one.ravel(), other.ravel()
     if f1 == f2:
-        active = _is_active(s, f1)
+        active = is_active(s, f1)
         first = s.flex_elemadr[f1]
         keep = (one < other) & active[one - first] & active[other - first]
         one, other = one[keep], other[keep]
@@ -113,7 +113,7 @@ def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> Entries:
     return Entries(np.full_like(one, pair)[apart], one[apart], other[apart])
 
 
-def _is_active(s: Structure, f: int) -> np.ndarray:
+def is_active(s: Structure, f: int) -> np.ndarray:
     """Which elements of a flex may touch others of it: of solids those near the surface."""
     of_flex = elements_of(s, f)
     if s.flex_dim[f] < 3:
