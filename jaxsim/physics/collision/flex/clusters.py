@@ -16,7 +16,7 @@ from jaxsim.enums import GeomType
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import Pairs
 from jaxsim.physics.collision.flex.item import corners
-from jaxsim.physics.collision.flex.pairs import elements_of, is_active
+from jaxsim.physics.collision.flex.pairs import active_elements, active_in_order
 
 WIDTH = 16  # elements of a cluster at most
 
@@ -75,20 +75,24 @@ class ClusterPairs(NamedTuple):
 
 
 def number_of_entries(s: Structure, first: int, f: int) -> int:
-    """How many entries a pair with a flex has at most.
+    """How many entries a pair with a flex has at most, none where everything is on one body.
 
     Args:
       s: tables.
       first: a geom, or the other flex counted on after the geoms.
       f: a flex.
     """
-    n = int(s.flex_elemnum[f])
+    own = active_elements(s, f)
     if first >= s.ngeom:
-        return n * int(s.flex_elemnum[first - s.ngeom])
+        other = active_elements(s, first - s.ngeom)
+        bodies = np.unique(corner_keys(s)[np.concatenate([own, other])])
+        return len(own) * len(other) if len(bodies) > 1 else 0
     kind = s.geom_type[first]
     if kind == GeomType.PLANE:
         return int(s.flex_vertnum[f])
-    return n if kind != GeomType.SDF or s.flex_dim[f] == 2 else 0
+    if kind == GeomType.SDF:
+        return len(own) if s.flex_dim[f] == 2 else 0
+    return int(np.sum(~(corner_keys(s)[own] == s.geom_bodyid[first]).any(axis=1)))
 
 
 def cluster_pairs(s: Structure, pairs: Pairs, numbers: Sequence[int]) -> ClusterPairs:
@@ -104,10 +108,10 @@ def cluster_pairs(s: Structure, pairs: Pairs, numbers: Sequence[int]) -> Cluster
     owners: tuple[dict, dict] = {}, {}
     cells = []
     for k, a, f in zip(numbers, first.tolist(), second.tolist(), strict=True):
-        one = _elements(s, a - s.ngeom, alone[k]) if of_flexes else np.array([a])
-        both = (a, one), (f, _elements(s, f, alone[k]))
+        one = active_in_order(s, a - s.ngeom) if of_flexes else np.array([a])
+        both = (a, one), (f, active_in_order(s, f))
         row, col = (
-            known.setdefault((name, len(member)), (len(known), member))[0]
+            known.setdefault(name, (len(known), member))[0]
             for known, (name, member) in zip(owners, both, strict=True)
         )
         cells.append((row, col, k))
@@ -127,13 +131,6 @@ def cluster_pairs(s: Structure, pairs: Pairs, numbers: Sequence[int]) -> Cluster
     return ClusterPairs(
         (one, other), pair, alone, (start[0], start[1]), stride, filtered, int(np.sum(items >= 0))
     )
-
-
-def _elements(s: Structure, f: int, alone: bool) -> np.ndarray:
-    """Elements of a flex that may touch others, or others of it, in the order of its tree."""
-    first, number = s.flex_elemadr[f], s.flex_elemnum[f]
-    item = first + np.asarray(s.flex_elemorder)[first : first + number]
-    return item[is_active(s, f)[item - first]] if alone else item
 
 
 def _side(parts: list[np.ndarray]) -> Side:
@@ -165,9 +162,9 @@ def _filtered(s: Structure, first: np.ndarray, second: np.ndarray) -> bool:
     """Whether some elements never touch what they are paired with."""
     key = corner_keys(s)
     for a, f in zip(first.tolist(), second.tolist(), strict=True):
-        own = key[elements_of(s, f)]
+        own = key[active_elements(s, f)]
         if a >= s.ngeom:
-            never = np.isin(own, key[elements_of(s, a - s.ngeom)]).any()
+            never = np.isin(own, key[active_elements(s, a - s.ngeom)]).any()
         else:
             never = s.geom_type[a] != GeomType.SDF and (own == s.geom_bodyid[a]).any()
         if never:

@@ -224,6 +224,11 @@ def ranked(
     order = np.lexsort((second, first, pair))
     start = np.zeros(len(pair), np.int64)
     start[order] = np.cumsum(width[order]) - width[order]
+    if width.sum() > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"{len(pair)} pairs with flexes may have {width.sum()} contacts, more than can be "
+            "numbered; look at fewer: load_model(..., pairs=)"
+        )
     parts = np.split(start, np.cumsum([number, *(len(g.entries.pair) for g in groups)])[:-1])
     ranks = [_by_pair(g, r, number) for g, r in zip(groups, parts[1:], strict=True)]
     return parts[0], tuple(g._replace(rank=r) for g, r in zip(groups, ranks, strict=True))
