@@ -84,9 +84,9 @@ def number_of_entries(s: Structure, first: int, f: int) -> int:
     """
     own = active_elements(s, f)
     if first >= s.ngeom:
-        other = active_elements(s, first - s.ngeom)
-        bodies = np.unique(corner_keys(s)[np.concatenate([own, other])])
-        return len(own) * len(other) if len(bodies) > 1 else 0
+        other = first - s.ngeom
+        one_body = _only_key(s)[f] == _only_key(s)[other] >= 0
+        return 0 if one_body else len(own) * len(active_elements(s, other))
     kind = s.geom_type[first]
     if kind == GeomType.PLANE:
         return int(s.flex_vertnum[f])
@@ -173,6 +173,13 @@ def _filtered(s: Structure, first: np.ndarray, second: np.ndarray) -> bool:
 
 
 @derived
+def _only_key(s: Structure) -> np.ndarray:
+    """Of each flex the body that all its elements are on, `[nflex]`; -1: there are several."""
+    keys = [corner_keys(s)[active_elements(s, f)] for f in range(s.nflex)]
+    return np.array([k[0, 0] if k.size and (k == k[0, 0]).all() else -1 for k in keys], int)
+
+
+@derived
 def visits(s: Structure) -> np.ndarray:
     """When each element is looked at in the order of the tree of its flex, `[nflexelem]`."""
     order = np.asarray(s.flex_elemorder) + np.repeat(s.flex_elemadr, s.flex_elemnum)
@@ -183,8 +190,10 @@ def visits(s: Structure) -> np.ndarray:
 
 @derived
 def corner_keys(s: Structure) -> np.ndarray:
-    """Numbers of which two elements have one in common if they never touch, `[nflexelem, 4]`: the
-    bodies of their vertices, or of a vertex that has none its own number after all bodies."""
+    """Numbers of which two elements have one in common if they never touch, `[nflexelem, 4]`.
+
+    They are the bodies of the vertices; of a vertex that has none its own number after all bodies.
+    """
     vertex = corners(s)[0]
     body = np.asarray(s.flex_vertbodyid)[vertex]
     return np.where(body >= 0, body, s.nbody + vertex).astype(np.int32)
