@@ -31,14 +31,14 @@ SPARE = 4  # roundings by which boxes around clusters are larger than those of t
 
 
 class NearEntries(NamedTuple):
-    """What of a group goes through the narrow phase, `[budget, *W]`.
+    """Entries of a group that go through the narrow phase, `[budget, *W]`.
 
     Attributes:
       pair: which of all pairs.
       first, second: see `Entries`.
       rank: numbers of the first contact point of each in MuJoCo's order.
       reach: how far contacts reach [m]; -FAR where there is no entry.
-      lost: how many near entries had no place, `[1, *W]`, or 0.
+      lost: number of near entries beyond the capacity, `[1, *W]`, or 0.
     """
 
     pair: Ids
@@ -52,7 +52,7 @@ class NearEntries(NamedTuple):
 def near_entries(
     s: Structure, group: SoftGroup, geoms: Placed, soft: Soft, reach: Array
 ) -> NearEntries:
-    """What of a group may touch in a state; `reach` is that of all pairs."""
+    """Return what of a group may touch in a state; `reach` is that of all pairs."""
     if group.clusters is not None:
         return _of_clusters(s, group, group.clusters, geoms, soft, reach)
     entries = group.entries
@@ -75,7 +75,7 @@ def near_entries(
 
 
 def entry_gaps(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft) -> Array:
-    """How far apart the boxes of all entries of a group are `[n, *W]` [m]."""
+    """Return the gaps between the boxes of all entries of a group, `[n, *W]` [m]."""
     first, second = (Fixed.of(a) for a in group.entries[1:])
     box = second.take((soft.center, soft.half))
     if group.sizes[0]:
@@ -84,8 +84,11 @@ def entry_gaps(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft) -> Arr
 
 
 def number_near(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft, reach: Array) -> Array:
-    """How many places the near pairs of a group need, `[1, *W]`; of clusters the larger number of
-    pairs of clusters, and of pairs of elements in those that have a place."""
+    """Return the capacity that the near pairs of a group need, `[1, *W]`.
+
+    With clusters it is the larger of the number of near pairs of clusters, and of near pairs of
+    elements in the pairs of clusters that are kept.
+    """
     if group.clusters is None:
         near = entry_gaps(s, group, geoms, soft) <= take(reach, group.entries.pair)
         return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)
@@ -120,12 +123,12 @@ def _of_clusters(
     soft: Soft,
     reach: Array,
 ) -> NearEntries:
-    """Near entries of pairs of clusters."""
+    """Find near pairs of clusters, and in them near pairs of elements."""
     geoms, soft, reach = lax.stop_gradient((geoms, soft, reach))
     cells = _near_clusters(group, clusters, geoms, soft, reach)
     tested = _elements(s, group, clusters, geoms, soft, reach, cells)
 
-    # Keep the nearest pairs of elements, as many as there are places.
+    # Keep the nearest pairs of elements, up to the capacity.
     near, gap = _flat(tested.near, 3), _flat(tested.gap, 3)
     index, _ = first_true(deepest(near, gap, group.budget), None, group.budget)
     count = _count(near)
@@ -133,12 +136,12 @@ def _of_clusters(
     lost = jnp.maximum(cells.count - group.cluster_budget, 0)
     lost = lost + jnp.maximum(count - group.budget, 0)
 
-    # A number of a pair of elements is that of its clusters, and its place in each of them.
+    # The index of a pair of elements holds the pair of clusters, and the slot in each of them.
     width1, width2 = (side.width for side in clusters.sides)
     cell, slot = index // (width1 * width2), index % (width1 * width2)
-    places = cell * width1 + slot // width2, cell * width2 + slot % width2
+    slots = cell * width1 + slot // width2, cell * width2 + slot % width2
     items = (_flat(a) for a in tested.item)
-    first, second = (pick(a, place) for a, place in zip(items, places, strict=True))
+    first, second = (pick(a, k) for a, k in zip(items, slots, strict=True))
     pair = pick(cells.pair, cell)
     if clusters.is_alone.any():  # elements of one flex in the order of their numbers
         alone = _of_pair(clusters.is_alone, pair)
@@ -155,7 +158,7 @@ def _of_clusters(
 def _near_clusters(
     group: SoftGroup, clusters: ClusterPairs, geoms: Placed, soft: Soft, reach: Array
 ) -> _Cells:
-    """The nearest pairs of clusters whose boxes are near, as many as there are places."""
+    """Find pairs of clusters whose boxes are near, the nearest up to the capacity."""
     one, other = clusters.sides
     box = _apart(_around(*_boxes(soft, other)), 0)
     if group.sizes[0]:
@@ -178,7 +181,7 @@ def _near_clusters(
 
 
 def _limits(clusters: ClusterPairs, reach: Array) -> Array:
-    """How far contacts of pairs of clusters reach, `[n1, n2, *W]`, or `[1, 1, *W]`."""
+    """Return how far contacts of pairs of clusters reach, `[n1, n2, *W]`, or `[1, 1, *W]`."""
     pair = np.maximum(clusters.pair, 0)
     if pair.size == 1:
         return take(reach, pair.ravel())[None]
@@ -197,7 +200,7 @@ def _elements(
     reach: Array,
     cells: _Cells,
 ) -> _Tested:
-    """All pairs of elements of near clusters, and which of them are near."""
+    """Test all pairs of elements of near clusters."""
     one, other = clusters.sides
     row, col = cells.index
     item = _members(one, row), _members(other, col)
@@ -207,8 +210,8 @@ def _elements(
     else:
         geom = Chosen(item[0][:, 0]).take(geoms)
         gap = between_geoms(_apart(_apart(geom, 1), 1), *box)
-    place = column(np.arange(len(row), dtype=np.int32), cells.count)
-    limit = jnp.where(place < cells.count, pick(reach, cells.pair), -FAR)
+    index = column(np.arange(len(row), dtype=np.int32), cells.count)
+    limit = jnp.where(index < cells.count, pick(reach, cells.pair), -FAR)
     near = gap <= limit[:, None, None]
     if clusters.filtered:
         near = near & ~_share(s, group, item)
@@ -222,7 +225,7 @@ def _elements(
 
 
 def _boxes(soft: Soft, side: Side) -> tuple[Vec, Vec]:
-    """Boxes of the elements of all clusters, `[n, width, *W]`; slots of none are far from all."""
+    """Gather boxes of the elements of all clusters, `[n, width, *W]`; empty slots are far away."""
     shape = side.member.shape
     center, half = take((soft.center, soft.half), np.maximum(side.member, 0).ravel())
     center, half = jax.tree.map(lambda a: a.reshape(*shape, *a.shape[1:]), (center, half))
@@ -233,7 +236,7 @@ def _boxes(soft: Soft, side: Side) -> tuple[Vec, Vec]:
 
 
 def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
-    """Boxes around those in the second axis, a few roundings larger."""
+    """Return boxes around those in the second axis, a few roundings larger."""
     low = (center - half).map(lambda a: jnp.min(a, axis=1))
     high = (center + half).map(lambda a: jnp.max(a, axis=1))
     spare = SPARE * jnp.finfo(low.x.dtype).eps
@@ -242,8 +245,10 @@ def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
 
 
 def _share(s: Structure, group: SoftGroup, item: tuple[Array, Array]) -> Array:
-    """Which elements never touch, `[capacity, width1, width2, *W]`: those that share a body or a
-    vertex."""
+    """Return a mask of elements that never touch, as they share a body or a vertex.
+
+    Its shape is `[capacity, width1, width2, *W]`.
+    """
     keys = []
     for size, own in zip(group.sizes, item, strict=True):
         table = corner_keys(s)[:, :size] if size else np.asarray(s.geom_bodyid)[:, None]
@@ -256,7 +261,7 @@ def _share(s: Structure, group: SoftGroup, item: tuple[Array, Array]) -> Array:
 def _in_order(
     s: Structure, group: SoftGroup, pair: Array, first: Array, second: Array, reach: Array
 ) -> tuple[Array, ...]:
-    """Entries by pair, by element of each side; what is none comes last."""
+    """Sort entries by pair, then by element of each side; empty ones come last."""
     last = jnp.where(reach > -FAR / 2, pair, np.iinfo(np.int32).max)
     visit = _of_pair(visits(s), second) if group.collider.among else second
     reach = jnp.broadcast_to(reach, pair.shape)
@@ -267,8 +272,11 @@ def _in_order(
 def _rank(
     group: SoftGroup, clusters: ClusterPairs, pair: Array, first: Array, second: Array
 ) -> Array:
-    """Numbers of the first contact point of each entry: those of a pair from that of the pair on,
-    by place where entries are in order, else by the numbers of the elements."""
+    """Return the rank of the first contact point of each entry, `[n, *W]`.
+
+    Ranks of a pair begin at that of the pair, and follow the index of the entry where entries are
+    in order, else the numbers of the elements.
+    """
     start = _of_pair(group.rank, pair)
     if group.in_order:
         return start + column(np.arange(len(pair), dtype=np.int32), pair) * group.slots
@@ -280,18 +288,18 @@ def _rank(
 
 
 def _of_pair(table: np.ndarray, index: Array) -> Array:
-    """Entries of a constant table, `[n]`, `[k, *W]` -> `[k, *W]`."""
+    """Look up entries of a constant table, `[n]`, `[k, *W]` -> `[k, *W]`."""
     kind = bool if table.dtype == bool else np.int32
     return pick(jnp.asarray(column(table.astype(kind), index)), index)
 
 
 def _members(side: Side, index: Array) -> Array:
-    """Items of chosen clusters, `[k, width, *W]`."""
+    """Return the items of chosen clusters, `[k, width, *W]`."""
     return _rows(jnp.asarray(column(side.member.astype(np.int32), index)), index)
 
 
 def _rows(x: Tree, index: Array) -> Tree:
-    """Rows of `[n, width, *W]` that each world chooses, `[k, width, *W]`."""
+    """Gather rows of `[n, width, *W]` that each world chooses, `[k, width, *W]`."""
 
     def rows(a: Array) -> Array:
         width = a.shape[1]
@@ -303,15 +311,15 @@ def _rows(x: Tree, index: Array) -> Tree:
 
 
 def _apart(x: Tree, axis: int) -> Tree:
-    """A new axis of length 1, so that all of one side meet all of the other."""
+    """Insert an axis of length 1, so that all of one side meet all of the other."""
     return jax.tree.map(lambda a: jnp.expand_dims(a, axis), x)
 
 
 def _flat(a: Array, axes: int = 2) -> Array:
-    """The first axes as one."""
+    """Merge the first axes into one."""
     return a.reshape(-1, *a.shape[axes:])
 
 
 def _count(near: Array) -> Array:
-    """How many are near, `[n, *W]` -> `[1, *W]`."""
+    """Count what is near, `[n, *W]` -> `[1, *W]`."""
     return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)

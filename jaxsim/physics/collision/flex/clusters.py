@@ -22,7 +22,7 @@ WIDTH = 16  # elements of a cluster at most
 
 
 class Side(NamedTuple):
-    """Clusters of everything on one side of the pairs of a group.
+    """Clusters of all elements on one side of the pairs of a group.
 
     Attributes:
       member: elements of each cluster, or one geom, `[n, width]`; -1: none.
@@ -67,7 +67,7 @@ class ClusterPairs(NamedTuple):
         return len(self.sides[0].member) * len(self.sides[1].member)
 
     def mask(self) -> np.ndarray:
-        """Which pairs of clusters may touch, bool `[n1, n2]`; of a flex with itself each once."""
+        """Return which pairs of clusters may touch, bool `[n1, n2]`; of one flex each pair once."""
         one, other = self.sides
         cell = np.ix_(one.owner, other.owner)
         pair, once = self.pair[cell], one.number[:, None] <= other.number
@@ -75,7 +75,7 @@ class ClusterPairs(NamedTuple):
 
 
 def number_of_entries(s: Structure, first: int, f: int) -> int:
-    """How many entries a pair with a flex has at most, none where everything is on one body.
+    """Return the most entries that a pair with a flex has; 0 where everything is on one body.
 
     Args:
       s: tables.
@@ -96,7 +96,7 @@ def number_of_entries(s: Structure, first: int, f: int) -> int:
 
 
 def cluster_pairs(s: Structure, pairs: Pairs, numbers: Sequence[int]) -> ClusterPairs:
-    """The clusters of what one function collides.
+    """Make the clusters of the pairs that one function collides.
 
     Args:
       s: tables.
@@ -134,13 +134,13 @@ def cluster_pairs(s: Structure, pairs: Pairs, numbers: Sequence[int]) -> Cluster
 
 
 def _side(parts: list[np.ndarray]) -> Side:
-    """The clusters of several sets of elements."""
+    """Split several sets of elements into clusters."""
     sizes = [cluster_sizes(len(part)) for part in parts]
     width = max(int(size.max()) for size in sizes)
     members = []
     for part, size in zip(parts, sizes, strict=True):
         slot, start = np.arange(width), (np.cumsum(size) - size)[:, None]
-        last = np.append(part, -1)  # what is past the end of a cluster
+        last = np.append(part, -1)  # -1 past the end of a cluster
         members.append(last[np.where(slot < size[:, None], start + slot, len(part))])
     owner = np.repeat(np.arange(len(parts)), [len(size) for size in sizes])
     number = np.concatenate([np.arange(len(size)) for size in sizes])
@@ -148,7 +148,7 @@ def _side(parts: list[np.ndarray]) -> Side:
 
 
 def cluster_sizes(number: int) -> np.ndarray:
-    """How many of the elements of a tree of halves, in its order, each cluster has.
+    """Return the size of each cluster of a tree of halves, in its order.
 
     All nodes of one depth of the tree have the same size up to one.
     """
@@ -159,7 +159,7 @@ def cluster_sizes(number: int) -> np.ndarray:
 
 
 def _filtered(s: Structure, first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether some elements never touch what they are paired with."""
+    """Return whether some elements never touch what they are paired with."""
     key = corner_keys(s)
     for a, f in zip(first.tolist(), second.tolist(), strict=True):
         own = key[active_elements(s, f)]
@@ -174,23 +174,23 @@ def _filtered(s: Structure, first: np.ndarray, second: np.ndarray) -> bool:
 
 @derived
 def _only_key(s: Structure) -> np.ndarray:
-    """Of each flex the body that all its elements are on, `[nflex]`; -1: there are several."""
+    """Return the body that all elements of each flex are on, `[nflex]`; -1: there are several."""
     keys = [corner_keys(s)[active_elements(s, f)] for f in range(s.nflex)]
     return np.array([k[0, 0] if k.size and (k == k[0, 0]).all() else -1 for k in keys], int)
 
 
 @derived
 def visits(s: Structure) -> np.ndarray:
-    """When each element is looked at in the order of the tree of its flex, `[nflexelem]`."""
+    """Return the index of each element in the order of the tree of its flex, `[nflexelem]`."""
     order = np.asarray(s.flex_elemorder) + np.repeat(s.flex_elemadr, s.flex_elemnum)
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order))
-    return place
+    index = np.empty(len(order), np.int32)
+    index[order] = np.arange(len(order))
+    return index
 
 
 @derived
 def corner_keys(s: Structure) -> np.ndarray:
-    """Numbers of which two elements have one in common if they never touch, `[nflexelem, 4]`.
+    """Return numbers of which two elements that never touch have one in common, `[nflexelem, 4]`.
 
     They are the bodies of the vertices; of a vertex that has none its own number after all bodies.
     """

@@ -76,7 +76,7 @@ class SoftGroup(NamedTuple):
 
     @property
     def items(self) -> int:
-        """How many elements or vertices take part."""
+        """Number of elements or vertices that take part."""
         if self.clusters is not None:
             return self.clusters.items
         return _items(self.entries, self.sizes)
@@ -118,7 +118,7 @@ def _group(
     sizes: tuple[int, int],
     bars: tuple[bool, bool],
 ) -> SoftGroup:
-    """The group of some pairs: a table of what may touch, or clusters if it would be long."""
+    """Make the group of some pairs: a table of what may touch, or clusters if it would be long."""
     slots, none = collider.points(s), np.zeros(0, int)
     first, flex = pairs.geom1[numbers].tolist(), (pairs.geom2[numbers] - s.ngeom).tolist()
     each = [number_of_entries(s, *of_pair) for of_pair in zip(first, flex, strict=True)]
@@ -143,14 +143,14 @@ def _group(
 
 
 def _entries(s: Structure, pair: int, first: int, f: int) -> Entries:
-    """What may touch in a pair."""
+    """List what may touch in a pair."""
     if first < s.ngeom:
         return geom_entries(s, pair, first, f)
     return flex_entries(s, pair, first - s.ngeom, f)
 
 
 def _items(entries: Entries, sizes: tuple[int, int]) -> int:
-    """How many elements or vertices take part."""
+    """Count the elements or vertices that take part."""
     first, second = entries.first, entries.second
     return len(np.union1d(first, second) if sizes[0] else np.unique(second))
 
@@ -167,8 +167,8 @@ def _budget(s: Structure, number: int, items: int, sizes: tuple[int, int]) -> in
 
 
 def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]) -> int:
-    """How many pairs of clusters of a group are looked into: as many as were asked for, or a few
-    neighbors of each cluster."""
+    """Return the capacity for near pairs of clusters: that of the user, or a few neighbors of each
+    cluster."""
     if s.nnear:
         return min(clusters.number, s.nnear)
     one, other = (len(side.member) for side in clusters.sides)
@@ -235,7 +235,7 @@ def ranked(
 
 
 def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
-    """How many numbers the contact points of each row of `entries` take, `[n]`."""
+    """Return the number of ranks that the contact points of each row of `entries` take, `[n]`."""
     pair, first, second = group.entries
     if group.clusters is None:
         return np.full(len(pair), group.slots)
@@ -248,7 +248,7 @@ def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
 
 
 def _by_pair(group: SoftGroup, rank: np.ndarray, number: int) -> np.ndarray:
-    """`SoftGroup.rank` from the ranks of the rows of `entries`; `number`: of all pairs."""
+    """Return `SoftGroup.rank` from the ranks of the rows of `entries`; `number`: of all pairs."""
     if group.clusters is None:
         return rank
     of_pair = np.zeros(number, np.int64)
