@@ -32,7 +32,7 @@ from jaxsim.physics.stage import stage
 @stage(
     reads=(
         "time qpos qvel act history plastic ctrl xfrc_applied eq_active mocap_pos mocap_quat "
-        "warning warning_lastinfo actuator_force qfrc_actuator qacc sensordata energy"
+        "warning warning_lastinfo actuator_force qfrc_actuator qacc_smooth qacc sensordata energy"
     ),
     writes="qfrc_constraint qfrc_inverse sensordata energy",
 )

@@ -1,1 +1,1 @@
-"""The form of the arrays: worlds last, constant indices, products, factors (docs/numerics.md)."""
+"""Array layout of the physics (docs/numerics.md): worlds last, products, linear systems."""

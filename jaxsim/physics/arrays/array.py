@@ -1,8 +1,9 @@
-"""The one type of the numbers inside the physics.
+"""The array type of the physics.
 
-`Array` is `[items, *W]`: the items first (bodies, dofs, rows; a matrix has two such axes), then the
-worlds, of which there is no axis for one world and one axis for many. Docstrings give the items,
-such as `[nv, *W]`. A `Tree` is an array, a value of several (`Vec`), or a record.
+`Array` is `[items, *W]`: first the items (bodies, dofs, rows; a matrix has two such axes), then the
+world axis `*W`, which is absent for one world and the last axis for many. Docstrings give the shape
+in this notation, such as `[nv, *W]`. A `Tree` is a pytree of arrays: one array, a value of several
+components (`Vec`), or a record.
 """
 
 from typing import TypeVar

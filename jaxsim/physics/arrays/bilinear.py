@@ -1,15 +1,16 @@
-"""J x, J' f and the outer product f x' as operations of JAX.
+"""The products J x, J' f and f x' as one JAX primitive with derivative rules of its own.
 
-Each is linear in both of its factors, and a derivative of one is made of the other two:
+Each product is linear in both factors, and the cotangent of a factor is one of the other two
+products (`_bar` marks a cotangent):
 
-    y = J x:     J_ = y_ x',   x_ = J' y_        (a_: what weights of the result amount to)
-    x = J' f:    J_ = f x_',   f_ = J x_
-    J = f x':    f_ = J_ x,    x_ = J_' f
+    y = J x:     J_bar = y_bar x',   x_bar = J' y_bar
+    x = J' f:    J_bar = f x_bar',   f_bar = J x_bar
+    J = f x':    f_bar = J_bar x,    x_bar = J_bar' f
 
-With the worlds last XLA has no fast contraction of its own: written out as a sum of products of
-rows it makes one loop over memory, vectorized over worlds. One world, and sums too long to write
-out, go through dots. A derivative is written in the same forms, where JAX's own rules would take a
-sum apart into slices and put these together again.
+XLA has no fast contraction for arrays whose last axis is the batch. An unrolled sum of products of
+rows compiles to one loop over memory that is vectorized over worlds. One world, and sums longer
+than `WRITE_OUT` terms, use `dot_general`. The derivative rules produce the same forms; JAX's own
+rules would split an unrolled sum into slices and concatenate them again.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,40 +29,43 @@ from jaxsim.physics.arrays.linear import HIGHEST
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 
-WRITE_OUT = 128  # longest sum that is written out
+WRITE_OUT = 128  # longest sum that is unrolled
 
 
 def apply(J: Array, x: Array) -> Array:
-    """J x: `[n, k, *W]`, `[k, *W]` -> `[n, *W]`."""
+    """Return J x: `[n, k, *W]`, `[k, *W]` -> `[n, *W]`."""
     return _bind("J x", J, x)
 
 
 def apply_transpose(J: Array, f: Array) -> Array:
-    """J' f: `[n, k, *W]`, `[n, *W]` -> `[k, *W]`."""
+    """Return J' f: `[n, k, *W]`, `[n, *W]` -> `[k, *W]`."""
     return _bind("J' f", J, f)
 
 
 def outer(f: Array, x: Array) -> Array:
-    """f x': `[n, *W]`, `[k, *W]` -> `[n, k, *W]`."""
+    """Return the outer product f x': `[n, *W]`, `[k, *W]` -> `[n, k, *W]`."""
     return _bind("f x'", f, x)
 
 
 def outer_sum(pairs: Iterable[tuple[Array, Array]]) -> Array:
-    """f x' + g y' + ... of pairs (f, x), (g, y), ..."""
+    """Return the sum f x' + g y' + ... over the pairs (f, x), (g, y), ..."""
     first, *rest = pairs
     total = sum((outer(*pair) for pair in rest), outer(*first))
-    # backwards all pairs take products with the same weights: these are found once
+    # In reverse mode all pairs multiply the same cotangent, which is materialized once.
     return pin(total, first[0]) if differentiated() else total
 
 
 def _bind(kind: str, a: Array, b: Array) -> Array:
+    """Bind the primitive; `whole` is set where the compiler does not recompute fused values."""
     product: Array = BILINEAR.bind(a, b, kind=kind, whole=not platform().recomputes)
     return product
 
 
 def _columns(J: Array, x: Array, whole: bool) -> Array:
+    """Return J x as a sum over the columns of J."""
     if J.ndim == 2:
         return jnp.matmul(J, x, precision=HIGHEST)
+    # Many worlds: long sums by a batched dot, short ones unrolled over the columns.
     if J.shape[1] > WRITE_OUT:
         return worlds_dot(J, x, ((1,), (0,)))
     if whole:
@@ -77,8 +81,10 @@ def _columns(J: Array, x: Array, whole: bool) -> Array:
 
 
 def _rows(J: Array, f: Array, whole: bool) -> Array:
+    """Return J' f as a sum over the rows of J."""
     if J.ndim == 2:
         return jnp.matmul(f, J, precision=HIGHEST)
+    # Many worlds: long sums by a batched dot, short ones unrolled over the rows.
     if J.shape[0] > WRITE_OUT:
         return worlds_dot(J, f, ((0,), (0,)))
     if whole:
@@ -94,12 +100,13 @@ def _rows(J: Array, f: Array, whole: bool) -> Array:
 
 
 def _outer(f: Array, x: Array, whole: bool) -> Array:
+    """Return f x'; one form serves all platforms."""
     del whole
     return f[:, None] * x[None]
 
 
 def written_sum(term: Callable[[int], Array], n: int) -> Array:
-    """term(0) + ... + term(n - 1)."""
+    """Return the unrolled sum term(0) + ... + term(n - 1)."""
     out = term(0)
     for k in range(1, n):
         out = out + term(k)
@@ -107,7 +114,7 @@ def written_sum(term: Callable[[int], Array], n: int) -> Array:
 
 
 def worlds_dot(a: Array, b: Array, contract: tuple) -> Array:
-    """Contraction with the last axis of both as batch."""
+    """Contract two arrays whose last axis is the batch axis; return it with the batch axis last."""
     batch = ((a.ndim - 1,), (b.ndim - 1,))
     dtype = jnp.result_type(a, b)
     size = max(a.shape[-1], b.shape[-1])
@@ -121,11 +128,11 @@ PRODUCTS = {"J x": _columns, "J' f": _rows, "f x'": _outer}
 
 
 def _product(a: Array, b: Array, *, kind: str, whole: bool) -> Array:
-    """A product; `whole`: as one sum that the compiler takes apart, not written out."""
+    """Evaluate one product; `whole` leaves the sum to the compiler instead of unrolling it."""
     return PRODUCTS[kind](a, b, whole)
 
 
-# of each product, what weights of the result make of the first factor and of the second
+# Cotangents of the first and of the second factor of each product, from the result's cotangent.
 FIRST: dict[str, Callable] = {
     "J x": lambda y, x: outer(*_once(y, x)),
     "J' f": lambda x, f: outer(*_once(f, x)),
@@ -139,7 +146,7 @@ SECOND: dict[str, Callable] = {
 
 
 def _once(f: Array, x: Array) -> tuple[Array, Array]:
-    """Factors of an outer product, which would else be found again for each of its entries."""
+    """Pin the factors of an outer product, which would be recomputed for each of its entries."""
     pinned: tuple[Array, Array] = pin((f, x), f)
     return pinned
 
@@ -150,6 +157,7 @@ BILINEAR.def_impl(_product)
 
 @BILINEAR.def_abstract_eval
 def _result(a: Any, b: Any, *, kind: str, whole: bool) -> jax.core.ShapedArray:
+    """Return the shape and dtype of a product."""
     del whole
     own = 1 if kind == "f x'" else 2  # axes of items of the first factor
     n, k = (a.shape[0], b.shape[0]) if own == 1 else a.shape[:2]
@@ -162,39 +170,45 @@ mlir.register_lowering(BILINEAR, mlir.lower_fun(_product, multiple_results=False
 
 
 def _of_first(weights: Array, a: Any, b: Array, *, kind: str, whole: bool) -> Array:
+    """Return the cotangent of the first factor."""
     del whole
     return _for_all(FIRST[kind](weights, b), a.aval)
 
 
 def _of_second(weights: Array, a: Array, b: Any, *, kind: str, whole: bool) -> Array:
+    """Return the cotangent of the second factor."""
     del whole
     return _for_all(SECOND[kind](weights, a), b.aval)
 
 
 def _for_all(change: Array, like: Any) -> Array:
-    """The sum over worlds, where one factor serves all of them."""
+    """Sum a cotangent over the worlds if all worlds share the factor."""
     one = tuple(k for k, n in enumerate(like.shape) if n != change.shape[k])
     return jnp.sum(change, axis=one, keepdims=True) if one else change
 
 
 def _by_first(change: Array, a: Array, b: Array, *, kind: str, whole: bool) -> Array:
+    """Return the tangent of the product due to the first factor."""
     del a
     change = pin(change, change) if kind == "f x'" else change
     return BILINEAR.bind(change, b, kind=kind, whole=whole)
 
 
 def _by_second(change: Array, a: Array, b: Array, *, kind: str, whole: bool) -> Array:
+    """Return the tangent of the product due to the second factor."""
     del b
     return BILINEAR.bind(a, pin(change, change), kind=kind, whole=whole)
 
 
-# A changed vector is found once, not again for each row of the product; backwards, where pins are
-# transposed, so is what a product amounts to for it.
+# A tangent vector is pinned, so that it is not recomputed for each row of the product. A pin is
+# transposed with the rest, so the same holds for the vector's cotangent.
 ad.defbilinear(BILINEAR, _of_first, _of_second)
 ad.defjvp(BILINEAR, _by_first, _by_second)
 
 
 def _batched(factors: tuple, axes: tuple, *, kind: str, whole: bool) -> tuple[Array, int]:
+    """Batch the product with JAX's own rules; a call's worlds have rules of their own (call/)."""
+
     def product(a: Array, b: Array) -> Array:
         return _product(a, b, kind=kind, whole=whole)
 

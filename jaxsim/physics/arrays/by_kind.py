@@ -1,4 +1,4 @@
-"""One computation per kind of item: grouped, then put back in the order of the items."""
+"""One computation per kind of item: items are grouped by kind, computed, and permuted back."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from jaxsim.physics.arrays.select import take
 
 
 def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like: Array) -> Array:
-    """Values of items whose formula depends on their kind.
+    """Compute values of items whose formula depends on their kind.
 
     Args:
       kind: kind of each item `[n]`, a constant table.
@@ -19,7 +19,7 @@ def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like: Array) -> Arr
       like: an array `[..., *W]`, for the worlds and the dtype.
 
     Returns:
-      `[n, *W]`.
+      `[n, *W]`, in the order of the items.
     """
     ids = [np.flatnonzero(kind == k) for k in np.unique(kind)]
     pieces = [table[kind[i[0]]](i) for i in ids]
@@ -29,7 +29,7 @@ def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like: Array) -> Arr
 
 
 def join(pieces: list) -> Array:
-    """Pieces one after another; what is the same in all worlds is spread if others are not."""
+    """Concatenate arrays along the items; broadcast shared ones unless all are shared."""
     if len(pieces) == 1:
         return pieces[0]
     worlds = np.broadcast_shapes(*(p.shape[1:] for p in pieces))

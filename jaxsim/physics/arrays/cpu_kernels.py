@@ -1,15 +1,19 @@
-"""Programs in few kernels of a CPU.
+"""Fusion of a jaxpr into a few large kernels on XLA:CPU.
 
-XLA:CPU runs a program kernel by kernel. A step has some thousand, each of which takes fewer
-nanoseconds than it takes to begin one, if the worlds are one or as few as fit the cache of a core.
-XLA itself compiles small loops whole, as one kernel with loops and branches inside; it does so with
-any function whose call bears the same mark. So a program is cut into parts of a few hundred
-operations, which are marked: a step of one world takes a quarter of the time, and one of many
-worlds, taken a few at a time, two thirds.
+XLA:CPU runs a program kernel by kernel. A step has a thousand kernels or more; for one world, or
+as many as fit a core's cache, starting a kernel takes longer than running it. XLA compiles small
+loops ("small calls") whole, as one kernel with loops and branches inside, and treats any call that
+carries the same metadata (`MARK`) this way. So `in_kernels` partitions a jaxpr, in order, into
+parts of at most `SIZE` operations and marks each part: a step of one world takes a quarter of the
+time, one of many worlds in tiles two thirds.
 
-A kernel holds what XLA writes out itself: no call of a library (factorizations, sorting, products
-of two matrices, long sums), no callbacks. What it holds is listed; the rest stands between the
-kernels. Where the mark means nothing it changes nothing.
+A marked kernel may contain only operations for which XLA emits code itself (`HOLDS`): no library
+calls (factorizations, sorts, matrix-matrix products, long sums) and no callbacks. Other operations
+run between the kernels. Where XLA does not know the metadata it has no effect.
+
+Data flow: `_units` groups equations that must stay together (`_Unit`, with its operation count
+`number` and the function `run` that evaluates it), `_parts` packs units into kernels, `_closed`
+makes each part a jaxpr, and `run` evaluates it.
 """
 
 import math
@@ -26,28 +30,28 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as
 from jaxsim.physics.arrays.array import Array
 
 MARK = {"xla_cpu_small_call": "true", "inlineable": "false"}
-SIZE = 600  # operations of a part: kernels are compiled by several threads, each by one
-LONG = 4096  # numbers that XLA leaves to a library to sum
-PRODUCTS = 8192  # a product of two matrices in a kernel takes a nanosecond for each
+SIZE = 600  # most operations of a kernel; kernels compile in parallel, one thread each
+LONG = 4096  # length of a sum from which on XLA calls a library
+PRODUCTS = 8192  # most multiplications of a matrix-matrix product in a kernel, about 1 ns each
 LOOPS = ("scan", "while")
-LEAST = 8  # fewer are not worth a kernel of their own
+LEAST = 8  # fewest operations that are worth a kernel
 
 HOLDS = frozenset(
-    # of each number
+    # elementwise
     """
     abs add add_any and acos acosh asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type
     bitcast_convert_type cos cosh div eq erf exp exp2 expm1 floor ge gt integer_pow is_finite le log
     log1p logistic lt max min mul ne neg nextafter not or pow rem round rsqrt select_n
     shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
     """
-    # of places
+    # indexing, reductions, layout
     """
     argmax argmin broadcast broadcast_in_dim concatenate copy copy_p cummax cummin cumsum
     dot_general dynamic_slice dynamic_update_slice empty2 expand_dims gather iota pad reduce_and
     reduce_max reduce_min reduce_or reduce_prod reduce_sum reshape rev slice split squeeze stack
     tile transpose unstack
     """
-    # of functions and loops
+    # calls, control flow, and the primitives of this package
     """
     closed_call cond custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call
     jit pjit scan while physics bilinear selected put picked placed weighted forest_sums
@@ -57,13 +61,15 @@ HOLDS = frozenset(
 
 
 def in_kernels(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
-    """The results of a program, by kernels for the parts that kernels can hold."""
+    """Evaluate a program in fused kernels where kernels can hold its operations."""
     units = list(_units(program.jaxpr.eqns))
+    # Reorder the equations as the units have them, and find when each value is last used.
     jaxpr = program.jaxpr.replace(eqns=[eqn for unit in units for eqn in unit.eqns])
     values = dict(zip(jaxpr.invars, leaves, strict=True))
     consts = dict(zip(jaxpr.constvars, program.consts, strict=True))
     last = _last_uses(jaxpr)
     end = 0
+    # Evaluate part by part; a part returns the values that later parts or the results use.
     for part, run in _parts(units):
         end += len(part)
         piece = _closed(jaxpr, part, consts, {v for v, k in last.items() if k >= end})
@@ -74,14 +80,14 @@ def in_kernels(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
 
 
 def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
-    """The number of the last operation that uses each value; of a result that of none."""
+    """Return the index of the last equation that uses each value; past the end for results."""
     eqns = enumerate(jaxpr.eqns)
     last = {v: k for k, eqn in eqns for v in eqn.invars if not isinstance(v, Literal)}
     return last | {v: len(jaxpr.eqns) for v in jaxpr.outvars if not isinstance(v, Literal)}
 
 
 class _Unit(NamedTuple):
-    """Operations that stay together, how many they are with all inside, and how they are run."""
+    """Equations that stay together, their operation count including bodies, and their evaluator."""
 
     eqns: list[JaxprEqn]
     number: int
@@ -89,25 +95,29 @@ class _Unit(NamedTuple):
 
 
 def _units(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
-    """Operations in order, each with the arrays of one number that it is the first to use.
+    """Group equations in order, each with the constant-filled arrays that it is the first to use.
 
-    A loop that fills an array does so in place where the array is made in the same kernel; one that
-    comes from another kernel it would copy first. Those that are results need no kernel: XLA writes
-    them once, in the order of axes that is asked for.
+    A loop updates an array without a copy if the array is created in the same kernel; one from
+    another kernel it would copy first. Filled arrays that are results themselves need no kernel:
+    XLA writes them once, in the requested layout. `waiting` holds filled arrays not yet used, and
+    `one_number` the variables that are broadcasts of one scalar.
     """
     waiting: dict[Var, JaxprEqn] = {}
     one_number: set[Var] = set()
 
     def awaited(values: Iterable) -> list[JaxprEqn]:
+        """Dequeue the equations of the filled arrays that these values need."""
         found = (waiting.pop(v, None) for v in values if not isinstance(v, Literal))
         return [e for eqn in found if eqn for e in (*awaited(eqn.invars), eqn)]
 
     for eqn in eqns:
+        # Defer a broadcast of a scalar until its first use.
         of_one = all(isinstance(v, Literal) or v in one_number for v in eqn.invars)
         if eqn.primitive.name in ("broadcast_in_dim", "reshape") and of_one:
             waiting[eqn.outvars[0]] = eqn
             one_number.add(eqn.outvars[0])
             continue
+        # Emit the equation together with the deferred arrays that it uses.
         arrays = awaited(eqn.invars)
         number = 1 + sum(1 for inner in _inside(eqn) for _ in _all(inner))
         run = _run_of(eqn, number)
@@ -121,7 +131,7 @@ def _units(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
 
 
 def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
-    """Operations in parts, in order, and how each part is run."""
+    """Pack units into parts of at most `SIZE` operations with one evaluator each, in order."""
     part: list[JaxprEqn] = []
     size, run = 0, _one_kernel
     for eqns, number, how in units:
@@ -135,23 +145,26 @@ def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
 
 
 def _run_of(eqn: JaxprEqn, number: int) -> Callable:
+    """Return how an equation is evaluated: opened, in a kernel, or as it is."""
+    # Calls and branches larger than a kernel get kernels of their own.
     if eqn.primitive.name in OPENED and number > SIZE:
         return OPENED[eqn.primitive.name]
     return _one_kernel if _is_held(eqn) else _as_it_is
 
 
 def _as_it_is(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """Evaluate a program outside of kernels."""
     results: list[Array] = jaxpr_as_fun(program)(*leaves)
     return results
 
 
 def _opened(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
-    """A function that is called, in kernels of its own."""
+    """Evaluate the body of a large call in kernels of its own."""
     return _alone(program, leaves, lambda p, given: in_kernels(p["jaxpr"], given))
 
 
 def _branched(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
-    """A large branch that is taken, in kernels of its own."""
+    """Evaluate the branch of a large `cond` in kernels of its own."""
 
     def run(params: dict, given: list[Array]) -> list[Array]:
         branches = [partial(in_kernels, branch) for branch in params["branches"]]
@@ -164,7 +177,8 @@ def _branched(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
 def _alone(
     program: ClosedJaxpr, leaves: Sequence[Array], run: Callable[[dict, list[Array]], list[Array]]
 ) -> list[Array]:
-    """The results of a program of one operation: `run` of its parameters and arguments."""
+    """Evaluate a program of one equation by `run`, a function of its parameters and arguments."""
+    # Bind the arguments of the single equation, run it, and name its results.
     (eqn,) = program.jaxpr.eqns
     known = dict(zip(program.jaxpr.invars, leaves, strict=True))
     known |= zip(program.jaxpr.constvars, program.consts, strict=True)
@@ -173,12 +187,13 @@ def _alone(
     return [found[v] for v in program.jaxpr.outvars]
 
 
-OPENED = {"jit": _opened, "pjit": _opened, "cond": _branched}  # if they are large
+OPENED = {"jit": _opened, "pjit": _opened, "cond": _branched}  # if larger than a kernel
 ALONE = (_opened, _branched)
 
 
 def _closed(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -> ClosedJaxpr:
-    """Some operations as a program, whose results are what is used later."""
+    """Make a program of some equations; its results are the values used later."""
+    # Inputs are the values that the part uses but does not compute; constants stay constants.
     own = {v for eqn in part for v in eqn.outvars}
     used = dict.fromkeys(
         v for eqn in part for v in eqn.invars if not isinstance(v, Literal) and v not in own
@@ -195,13 +210,14 @@ def _closed(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -
 
 
 def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
-    """The results of a program that a kernel can hold.
+    """Evaluate a program as one marked kernel.
 
-    XLA's compiler ends the process where a kernel has an argument without a use. So each one has a
-    use that no optimization finds to be needless: in a list that is a result, which nobody reads. A
-    sum of them would be for XLA to simplify, turn by turn, with the whole program.
+    XLA's compiler aborts the process if a kernel has an argument without a use. So each argument
+    gets a use that no optimization removes: its first element goes into an array that is an unused
+    result. A sum instead would have to be simplified by XLA, over and over, with the whole program.
     """
-    # behind a barrier, or a constant would be moved into the function, and the argument be left
+    # The barrier keeps XLA from moving a constant into the function, which would leave its argument
+    # unused.
     given = lax.optimization_barrier([a for a in leaves if a.size])
 
     def function(*given: Array) -> tuple[Array, ...]:
@@ -213,13 +229,14 @@ def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
         return seen, *jaxpr_as_fun(program)(*every)
 
     seen, *results = jax.jit(function)(*given)
-    # the mark is on the call whose result `seen` is; the barrier keeps it where nobody reads that
+    # The metadata is attached to the call that produces `seen`; the barrier keeps the unused result
+    # alive.
     _, results = lax.optimization_barrier((set_xla_metadata(seen, **MARK), results))
     return list(results)
 
 
 def _is_held(eqn: JaxprEqn, in_loop: bool = False) -> bool:
-    """Whether a kernel can hold an operation and all that it calls."""
+    """Return whether a kernel can hold an equation and everything that it calls."""
     if not _can(eqn, in_loop):
         return False
     in_loop = in_loop or eqn.primitive.name in LOOPS
@@ -227,12 +244,14 @@ def _is_held(eqn: JaxprEqn, in_loop: bool = False) -> bool:
 
 
 def _can(eqn: JaxprEqn, in_loop: bool) -> bool:
+    """Return whether XLA emits code for this equation itself, without a library call."""
     name = eqn.primitive.name
     if name == "dot_general":
         (left, right), batch = eqn.params["dimension_numbers"]
         ranks = [len(v.aval.shape) for v in eqn.invars]  # type: ignore[attr-defined]
-        # of a matrix and a vector, and of two small ones by columns: others become a library's
-        # in a loop large ones too, which would open the loop, with all that is in it, turn by turn
+        # XLA emits matrix-vector products, and small matrix-matrix products that contract the first
+        # axis of both; others become library calls. In a loop large ones are held too, because a
+        # library call would split the loop, with all that is in it.
         by_columns = (left, right) == ((0,), (0,)) and (in_loop or _products(eqn) < PRODUCTS)
         held = not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
         return held and not _is_long_sum(eqn)
@@ -244,24 +263,24 @@ def _can(eqn: JaxprEqn, in_loop: bool) -> bool:
 
 
 def _is_long_sum(product: JaxprEqn) -> bool:
-    """Whether a product is one number, of many."""
+    """Return whether a product is one scalar, a sum of at least `LONG` terms."""
     (result,) = product.outvars
     return result.aval.size == 1 and _numbers(product) >= LONG  # type: ignore[attr-defined]
 
 
 def _products(product: JaxprEqn) -> int:
-    """How many numbers are multiplied in a product by columns."""
+    """Return the number of multiplications of a product that contracts the first axes."""
     (result,) = product.outvars
     return product.invars[0].aval.shape[0] * result.aval.size  # type: ignore[attr-defined]
 
 
 def _numbers(eqn: JaxprEqn) -> int:
-    """How many numbers an operation takes, of its first argument."""
+    """Return the size of the first argument of an equation."""
     return math.prod(eqn.invars[0].aval.shape)  # type: ignore[attr-defined]
 
 
 def _all(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
-    """All operations, also of the functions that are called."""
+    """Iterate over all equations, including those of called functions."""
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in _inside(eqn):
@@ -269,9 +288,11 @@ def _all(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
 
 
 def _inside(eqn: JaxprEqn) -> Iterator[Jaxpr]:
-    if eqn.primitive.name == "physics":  # a call inside of a call (call.py)
+    """Iterate over the jaxprs that an equation calls."""
+    if eqn.primitive.name == "physics":  # a nested call (call.py)
         call, worlds = eqn.params["call"], eqn.params["worlds"]
         yield call.program([v.aval for v in eqn.invars], worlds).jaxpr
+    # Jaxprs among the parameters: bodies of loops, branches, called functions.
     for value in eqn.params.values():
         for part in value if isinstance(value, tuple | list) else (value,):
             if isinstance(part, ClosedJaxpr):

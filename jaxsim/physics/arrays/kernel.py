@@ -1,13 +1,12 @@
-"""Kernels of a GPU in which a warp is a world.
+"""GPU kernels in Pallas/Triton in which one warp simulates one world.
 
-A program takes one world: vectors over its dofs or rows lie along the lanes of the warp, tiles of a
-matrix are in their registers, and its loops end when that world needs no more. Shapes are powers of
-two, as the compiler asks for, so that what is read beyond an array is zero. What a program reads
-again it copies at first into memory of its own, side by side; there it stays in the caches of its
-processor.
+A kernel is written for one world: vectors over dofs or rows lie along the lanes of the warp, matrix
+tiles in its registers, and its loops end when that world has converged. Triton requires shapes that
+are powers of two, so reads past the end of an array are masked to zero. Data that is read
+repeatedly is first copied to scratch memory of the world, contiguous along the lanes, where it
+stays in the caches of its multiprocessor.
 
-On a GPU the kernel is compiled by way of Triton. Elsewhere it is interpreted, which shows what it
-computes, slowly.
+On a GPU the kernel is compiled by Triton. On other platforms Pallas interprets it, for tests only.
 """
 
 from collections.abc import Callable
@@ -24,13 +23,13 @@ WARP = 32  # lanes of a warp
 
 
 class Beside(NamedTuple):
-    """An array that lies world by world, `[worlds, ...]`, so that lanes read it side by side."""
+    """An array stored world by world, `[worlds, ...]`, so that lanes read it contiguously."""
 
     array: Any
 
 
 class Room(NamedTuple):
-    """What a kernel writes: `shape` for each world, last where it is `public`, else first."""
+    """An output of a kernel: `shape` per world, with the worlds last if `public`, else first."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -38,22 +37,21 @@ class Room(NamedTuple):
 
 
 def lanes_of(n: int) -> int:
-    """The lanes that `n` numbers take: a power of two, at least a warp."""
+    """Return the number of lanes for `n` numbers: a power of two, at least one warp."""
     return max(WARP, 1 << max(n - 1, 0).bit_length())
 
 
 def over_worlds(kernel: Callable[[Any, Any], None], given: Any, made: Any, worlds: int) -> Any:
-    """Runs a kernel for each world.
+    """Run a kernel for each world, one per grid cell.
 
     Args:
       kernel: `(given, made)`, in which the arrays of both are references to memory of one world.
-      given: arrays `[..., worlds]`, or `[..., 1]` of what all worlds share; and `Beside`.
-      made: a tree of `Room`: what the kernel writes, which it may read again.
+      given: arrays `[..., worlds]`, or `[..., 1]` if all worlds share them; and `Beside`.
+      made: a tree of `Room`: the outputs of the kernel, which it may read again.
       worlds: the number of worlds.
 
     Returns:
-      Arrays in the place of each `Room`: `[*shape, worlds]`, of the ones that are not public
-      `[worlds, *shape]`.
+      An array for each `Room`: `[*shape, worlds]`, or `[worlds, *shape]` if it is not public.
     """
     from jax.experimental import pallas as pl
 
@@ -61,25 +59,30 @@ def over_worlds(kernel: Callable[[Any, Any], None], given: Any, made: Any, world
     rooms, of_made = jax.tree.flatten(made, is_leaf=lambda a: isinstance(a, Room))
 
     def reads(a: Any) -> Any:
+        """Return the block of one world in an input."""
         if isinstance(a, Beside):
             return _world_first(a.array.shape[1:], len(a.array) == 1)
         before, shared = (0,) * (a.ndim - 1), a.shape[-1] == 1
         return pl.BlockSpec((*a.shape[:-1], None), lambda w: (*before, 0 if shared else w))
 
     def writes(a: Room) -> Any:
+        """Return the block of one world in an output."""
         if not a.public:
             return _world_first(a.shape)
         zeros = (0,) * len(a.shape)
         return pl.BlockSpec((*a.shape, None), lambda w: (*zeros, w))
 
     def place(a: Room) -> Any:
+        """Return shape and dtype of an output over all worlds."""
         shape = (*a.shape, worlds) if a.public else (worlds, *a.shape)
         return jax.ShapeDtypeStruct(shape, a.dtype)
 
     def run(*refs: Any) -> None:
+        """Call the kernel with its references as trees."""
         first, second = refs[: len(leaves)], refs[len(leaves) :]
         kernel(jax.tree.unflatten(of_given, first), jax.tree.unflatten(of_made, second))
 
+    # One program instance per world.
     results = pl.pallas_call(
         run,
         grid=(worlds,),
@@ -93,7 +96,7 @@ def over_worlds(kernel: Callable[[Any, Any], None], given: Any, made: Any, world
 
 
 def _world_first(shape: tuple[int, ...], shared: bool = False) -> Any:
-    """The part of a world in an array `[worlds, *shape]`."""
+    """Return the block of one world in an array `[worlds, *shape]`."""
     from jax.experimental import pallas as pl
 
     zeros = (0,) * len(shape)
@@ -101,33 +104,34 @@ def _world_first(shape: tuple[int, ...], shared: bool = False) -> Any:
 
 
 def beside(a: Array) -> Beside:
-    """An array `[..., worlds]` world by world."""
+    """Move the worlds of an array `[..., worlds]` first."""
     return Beside(jnp.moveaxis(a, -1, 0))
 
 
 def _interpreted() -> bool:
+    """Return whether kernels are interpreted instead of compiled."""
     return platform().kernels != "compiled"
 
 
 def _for_gpu() -> dict[str, Any]:
-    """Triton's form of Pallas. More warps for a world were slower: they wait for each other."""
+    """Return Triton's options. More warps per world are slower, because they synchronize."""
     from jax.experimental.pallas import triton
 
     return {"compiler_params": triton.CompilerParams(num_warps=1, num_stages=1)}
 
 
 def numbers(count: int) -> Array:
-    """0, 1, 2, ... along the lanes, int32 `[count]`."""
+    """Return the lane indices 0, 1, 2, ..., int32 `[count]`."""
     return lax.iota(jnp.int32, count)
 
 
 def load(ref: Any, *index: Array | int, where: Array | None = None) -> Array:
-    """Numbers at places that differ from lane to lane, zero where they are not asked for.
+    """Gather numbers at indices that differ between lanes; zero where masked out.
 
     Args:
       ref: memory of a world.
       index: int32 for each of its axes, of one shape or of shapes that broadcast to it.
-      where: bool of that shape; None: everywhere.
+      where: bool mask of that shape; None: everywhere.
     """
     from jax.experimental.pallas import triton
 
@@ -138,7 +142,7 @@ def load(ref: Any, *index: Array | int, where: Array | None = None) -> Array:
 
 
 def store(ref: Any, *index: Array | int, value: Array, where: Array | None = None) -> None:
-    """Writes numbers at places, as `load` reads them."""
+    """Scatter numbers to indices that differ between lanes, with the arguments of `load`."""
     from jax.experimental.pallas import triton
 
     if where is None:
@@ -148,13 +152,13 @@ def store(ref: Any, *index: Array | int, value: Array, where: Array | None = Non
 
 
 def vector(ref: Any, lanes: int) -> Array:
-    """An array `[n]` of a world along the lanes."""
+    """Load an array `[n]` of a world along the lanes, padded with zeros."""
     place, n = numbers(lanes), ref.shape[0]
     return load(ref, place, where=None if n == lanes else place < n)
 
 
 def settle() -> None:
-    """What the program has written can be read by all its lanes after this."""
+    """Synchronize the lanes: afterwards all of them can read what the kernel has written."""
     if not _interpreted():
         from jax.experimental.pallas import triton
 
@@ -162,20 +166,20 @@ def settle() -> None:
 
 
 def loop(count: Array | int, body: Callable, start: Any) -> Any:
-    """`body(k, state)` for each k below a number, whose type has to be that of indices."""
+    """Run `body(k, state)` for each k below `count`, with the int32 counter of Triton's indices."""
     return lax.fori_loop(jnp.int32(0), jnp.asarray(count, jnp.int32), body, start)
 
 
 def pick(a: Array, k: Array | int) -> Array:
-    """The number of lane `k`, for all of them."""
+    """Broadcast the number of lane `k` to all lanes."""
     return total(jnp.where(numbers(len(a)) == k, a, 0))
 
 
 def total(a: Array) -> Array:
-    """The sum over the lanes."""
+    """Return the sum over the lanes."""
     return jnp.sum(a, dtype=a.dtype)
 
 
 def some(mask: Array) -> Array:
-    """Whether it is true in one of the worlds."""
+    """Return whether a mask is true in any lane."""
     return jnp.max(mask.astype(jnp.int32)) > 0

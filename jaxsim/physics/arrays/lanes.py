@@ -1,7 +1,8 @@
-"""Work on the few lanes that need it, whichever they are, a fixed number at a time.
+"""Compact active lanes: gather those that need work, compute, scatter the results back.
 
-Values of a lane are kept in one table for each type of number while lanes are gathered and put
-back: one gather, whatever a lane consists of.
+A lane is one element of the last axis (a geom pair of a world, for instance). While lanes are
+gathered and scattered, their leaves are packed as rows of one table per dtype, so that each chunk
+takes one gather and one scatter, however many leaves a lane has.
 """
 
 from collections.abc import Callable
@@ -24,37 +25,43 @@ def for_some(
     size: int,
     otherwise: Tree | None = None,
 ) -> Tree:
-    """`function` of the lanes that need it, and a given value elsewhere.
+    """Evaluate `function` on the active lanes, and return a given value for the others.
 
-    Lanes are gathered `size` at a time, as often as there are some left: memory goes by `size`, and
-    time by how many need it. What a lane gets does not depend on the others.
+    Active lanes are gathered in chunks of `size`, in a `while_loop` over the chunks: memory scales
+    with `size`, time with the number of active lanes. The result of a lane does not depend on the
+    others.
 
     Args:
-      function: of values of `size` lanes; lane by lane. It may hold traced values.
-      needed: bool `[n]`.
+      function: elementwise over lanes, of values with `size` lanes; it may close over traced
+        values.
+      needed: bool `[n]`, the active lanes.
       lanes: operands, `[..., n]`.
-      size: how many are taken at a time.
-      otherwise: the result of the other lanes, `[..., n]`; by default zeros.
+      size: lanes per chunk.
+      otherwise: the result of the inactive lanes, `[..., n]`; zeros by default.
     """
     n = needed.shape[0]
     size = min(size, n)
-    function = jax.jit(function, inline=True)  # traced once, for its form and for its result
+    function = jax.jit(function, inline=True)  # traced once, for its shapes and its values
     if otherwise is None:
         otherwise = blank(_with_lanes(jax.eval_shape(function, _with_lanes(lanes, size)), n))
+    # Pack operands and results as one table per dtype.
     order, count = _order(needed, size)
     given, form = tables(lanes)
     results, form_of_results = tables(otherwise)
 
     def turn(state: tuple[Array, list]) -> tuple[Array, list]:
+        """Compute one chunk: gather its lanes, evaluate, scatter the results."""
         start, results = state
         index = lax.dynamic_slice_in_dim(order, start, size)
         some = [x.at[:, index].get(mode="clip") for x in given]
-        # apart: put together in one table, each row would be computed in it again
+        # Evaluated as a branch of its own (once.py): fused into the concatenation, each row of the
+        # table would be recomputed.
         found, _ = tables(apart(function, from_tables(some, form)))
         put = zip(results, found, strict=True)
         return start + size, [r.at[:, index].set(f, mode="drop") for r, f in put]
 
     def going(state: tuple[Array, list]) -> Array:
+        """Return whether active lanes are left."""
         return state[0] < count
 
     _, results = lax.while_loop(going, turn, (jnp.int32(0), results))
@@ -62,8 +69,9 @@ def for_some(
 
 
 def _order(needed: Array, size: int) -> tuple[Array, Array]:
-    """The lanes that need it, in their order, filled up to whole sizes with what is no lane."""
+    """Return the indices of the active lanes, padded to whole chunks by n, and their count."""
     n = needed.shape[0]
+    # Slot of each active lane, by a prefix sum.
     place = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
     padded = -(-n // size) * size
     order = jnp.full(padded, n, jnp.int32)
@@ -73,12 +81,12 @@ def _order(needed: Array, size: int) -> tuple[Array, Array]:
 
 
 def _with_lanes(value: Tree, size: int) -> Tree:
-    """The form of a value with another number of lanes."""
+    """Return the abstract value with another number of lanes."""
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((*x.shape[:-1], size), x.dtype), value)
 
 
 class Form(NamedTuple):
-    """How a value is made of tables: of each leaf its type, shape without lanes, and first row."""
+    """Layout of a value in tables: tree structure; dtype, shape and first row of each leaf."""
 
     structure: jax.tree_util.PyTreeDef
     leaves: list[tuple[np.dtype, tuple[int, ...], int]]
@@ -86,7 +94,8 @@ class Form(NamedTuple):
 
 
 def tables(value: Tree) -> tuple[list[jax.Array], Form]:
-    """The leaves of a value as rows of one table for each type."""
+    """Pack the leaves of a value as rows of one table per dtype."""
+    # Append each leaf to the table of its dtype and record its first row.
     leaves, structure = jax.tree.flatten(value)
     rows: dict[np.dtype, list[jax.Array]] = {}
     where = []
@@ -99,7 +108,7 @@ def tables(value: Tree) -> tuple[list[jax.Array], Form]:
 
 
 def from_tables(tables: list[jax.Array], form: Form) -> Any:
-    """The inverse of `tables`."""
+    """Unpack a value from tables, the inverse of `tables`."""
     by_type = dict(zip(form.dtypes, tables, strict=True))
     leaves = []
     for dtype, shape, first in form.leaves:
@@ -109,6 +118,6 @@ def from_tables(tables: list[jax.Array], form: Form) -> Any:
 
 
 def in_front(x: Tree, like: Array | Components) -> Tree:
-    """Values of lanes `[n]` with as many axes in front as `like` has."""
+    """Reshape values of lanes `[n]` to the rank of `like`, with axes of 1 in front."""
     rank = len(like.shape)
     return jax.tree.map(lambda a: a.reshape((1,) * (rank - a.ndim) + a.shape), x)

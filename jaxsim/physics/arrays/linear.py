@@ -1,12 +1,13 @@
-"""Selections and sums as operations of JAX, whose derivatives are such operations.
+"""Gather, scatter-add and constant matrix products as JAX primitives closed under transposition.
 
-JAX's own rules make of a selection, backwards, a scatter, and of a product with a matrix one of
-other axes; neither can be held by a kernel of a CPU (cpu_kernels.py). Here
+JAX transposes a gather to a scatter, and a product to one with other contracting axes; a fused CPU
+kernel (cpu_kernels.py) can hold neither. These primitives transpose to each other instead:
 
-    y = x[index]            backwards   x_[index] += y_
-    y = W x                 backwards   x_ = W' y_
+    selected  y = x[index], constant index        transpose: put,    x_bar[index] += y_bar
+    picked    y = x[index], index per world       transpose: placed, the same per world
+    weighted  y = W x, constant matrix W          transpose: weighted, x_bar = W' y_bar
 
-and what stands on the right is a loop where loops are cheap.
+On platforms where loops are inexpensive (`loops`) the scatters and products lower to loops.
 """
 
 from collections.abc import Callable
@@ -23,55 +24,59 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 
 HIGHEST = lax.Precision.HIGHEST
-WASTE = 2  # places in rows of equal length that items are first selected to, for each item
-SMALL = 32  # numbers of a table whose products need no loop of their own in kernels
+WASTE = 2  # most padding of the table of groups that a scatter gathers through, per item
+SMALL = 32  # largest matrix whose product needs no loop in a fused kernel
 
 
 class Table:
-    """A constant array as a parameter of an operation: equal to those with the same numbers."""
+    """A constant array as a parameter of a primitive, hashed and compared by its values."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = np.ascontiguousarray(values)
         self._key = (self.values.shape, self.values.dtype.str, self.values.tobytes())
 
     def __eq__(self, other: object) -> bool:
-        """Whether it has the same numbers."""
+        """Return whether the other table has equal values, shape and dtype."""
         return isinstance(other, Table) and self._key == other._key
 
     def __hash__(self) -> int:
-        """Of its numbers."""
+        """Return the hash of the values."""
         return hash(self._key)
 
     def __repr__(self) -> str:
-        """Its type and shape, not its numbers, in the text of a program."""
+        """Return dtype and shape, without values, for the text of a jaxpr."""
         return f"{self.values.dtype}{list(self.values.shape)}"
 
     @property
     def transposed(self) -> Self:
-        """The table of the transposed matrix."""
+        """Return the table of the transposed matrix."""
         return type(self)(self.values.T)
 
 
 def selected(x: Array, index: np.ndarray) -> Array:
-    """`x[index]` for a constant index, `[n, ...]` -> `[k, ...]`."""
+    """Return `x[index]` for a constant index, `[n, ...]` -> `[k, ...]`."""
     found: Array = SELECTED.bind(x, index=Table(index.astype(np.int32)))
     return found
 
 
 def picked(x: Array, index: Array) -> Array:
-    """`x[index]`, each world by its own index, `[n, *W]`, int `[k, *W]` -> `[k, *W]`, or all by
-    one, `[n, ...]`, int `[k]` -> `[k, ...]`."""
+    """Return `x[index]` for a traced index.
+
+    The index is one per world, `[n, *W]`, int `[k, *W]` -> `[k, *W]`, or one for all, `[n, ...]`,
+    int `[k]` -> `[k, ...]`. It must be in bounds.
+    """
     found: Array = PICKED.bind(x, index)
     return found
 
 
 def weighted(weights: np.ndarray, x: Array) -> Array:
-    """W x for a constant matrix, `[n, ...]` -> `[k, ...]`."""
+    """Return W x for a constant matrix W `[k, n]`, `[n, ...]` -> `[k, ...]`."""
     found: Array = WEIGHTED.bind(x, weights=Table(weights), loops=platform().in_kernels)
     return found
 
 
 def _selected(x: Array, *, index: Table) -> Array:
+    """Gather by a constant index."""
     numbers = lax.GatherDimensionNumbers(tuple(range(1, x.ndim)), (0,), (0,))
     sizes = (1, *x.shape[1:])
     start = index.values[:, None]
@@ -79,10 +84,11 @@ def _selected(x: Array, *, index: Table) -> Array:
 
 
 def _put(y: Array, *, index: Table, size: int, loops: bool) -> Array:
-    """Sums of the items that go to the same place, `[k, ...]` -> `[size, ...]`."""
+    """Sum items with the same constant index, `[k, ...]` -> `[size, ...]`."""
     most = np.bincount(index.values).max()
     if not loops or size * most > WASTE * len(y) + size:
         return _added(y, jnp.asarray(index.values), size, loops)
+    # Gather the items of each index side by side, padded with a zero item, and sum them.
     table = groups(index.values, size)
     padded = jnp.concatenate([y, jnp.zeros_like(y[:1])])
     every = _selected(padded, index=Table(table.ravel()))
@@ -93,11 +99,12 @@ def _put(y: Array, *, index: Table, size: int, loops: bool) -> Array:
 
 
 def groups(owner: np.ndarray, count: int) -> np.ndarray:
-    """`[count, most]`: the items of each owner, padded with the number of the item after the last.
+    """Return the items of each owner as a table `[count, most]`.
 
-    An item of owner -1 is in no group.
+    Rows are padded with the index after the last item. An item of owner -1 is in no group.
     """
     owner = np.asarray(owner, int)
+    # Sort items by owner, then find the position of each within its group.
     order = np.argsort(owner, kind="stable")
     order = order[owner[order] >= 0]
     number = np.bincount(owner[order], minlength=count)
@@ -108,12 +115,13 @@ def groups(owner: np.ndarray, count: int) -> np.ndarray:
 
 
 def _added(y: Array, index: Array, size: int, loops: bool) -> Array:
-    """The same for an index that is an array."""
+    """Scatter-add items by a traced index, in a loop over items or as one scatter."""
     out = jnp.zeros_like(y, shape=(size, *y.shape[1:]))
     if not loops:
         return out.at[index].add(y, mode="promise_in_bounds")
 
     def add(k: Array, out: Array) -> Array:
+        """Add item k to its target."""
         here = lax.dynamic_index_in_dim(index, k, keepdims=False)
         item = lax.dynamic_slice_in_dim(y, k, 1)
         return lax.dynamic_update_slice_in_dim(
@@ -124,34 +132,38 @@ def _added(y: Array, index: Array, size: int, loops: bool) -> Array:
 
 
 def _picked(x: Array, index: Array) -> Array:
+    """Gather by a traced index."""
     if index.ndim == 1:
         return x.at[index].get(mode="promise_in_bounds")
     return jnp.take_along_axis(x, index, axis=0, mode="promise_in_bounds")
 
 
 def _placed(y: Array, index: Array, *, size: int, loops: bool) -> Array:
-    """Sums of the items that go to the same place of a world, `[k, *W]` -> `[size, *W]`."""
+    """Sum items with the same index in a world, `[k, *W]` -> `[size, *W]`."""
     if index.ndim == 1:
         return _added(y, index, size, loops)
+    # Flatten items and worlds to one scatter.
     worlds = y.shape[1]
     place = index * worlds + np.arange(worlds, dtype=np.int32)[None]
     return _added(y.ravel(), place.ravel(), size * worlds, loops).reshape(size, worlds)
 
 
 def _weighted(x: Array, *, weights: Table, loops: bool) -> Array:
-    several = x.ndim > 2  # of which XLA makes a library's product
+    """Multiply by a constant matrix."""
+    several = x.ndim > 2  # XLA would call a library
     if loops and x.ndim > 1 and (several or weights.values.size > SMALL):
         return _item_by_item(weights.values, x)
-    # in this form a kernel of a CPU can hold it (cpu_kernels.py)
+    # Contracting the first axis of both is the form that a fused kernel can hold (cpu_kernels.py).
     dims = (((0,), (0,)), ((), ()))
     matrix = jnp.asarray(weights.values.T, x.dtype)
     return lax.dot_general(matrix, x, dims, precision=HIGHEST)
 
 
 def _item_by_item(weights: np.ndarray, x: Array) -> Array:
-    """The same in a kernel, which adds up each number of a product alone, world by world.
+    """Multiply by a constant matrix in a loop over the items, with all worlds vectorized.
 
-    So each item adds its share to all sums, in all worlds at once.
+    Each iteration adds the share of one item to all sums. In a kernel a product would add up each
+    entry on its own, world by world.
     """
     number, n = weights.shape
     ones = (weights == 1).all()
@@ -165,13 +177,13 @@ def _item_by_item(weights: np.ndarray, x: Array) -> Array:
 
 
 def _operation(name: str, function: Callable, shape: Callable, *how: str) -> Primitive:
-    """An operation whose result has the type of its first argument, and a shape of its own.
+    """Define a primitive whose result has the dtype of its first argument.
 
     Args:
-      name: its name in programs.
-      function: what it does.
-      shape: of the same arguments to the shape of the result.
-      how: the names of its parameters.
+      name: its name in a jaxpr.
+      function: its implementation.
+      shape: takes the same arguments and returns the shape of the result.
+      how: the names of its static parameters.
     """
     operation = Primitive(name)
     operation.def_impl(jax.jit(function, static_argnames=how))
@@ -183,6 +195,7 @@ def _operation(name: str, function: Callable, shape: Callable, *how: str) -> Pri
 
 
 def _sized(y: Any, *_: Any, size: int, **__: Any) -> tuple[int, ...]:
+    """Return the shape of a scatter's result."""
     return (size, *y.shape[1:])
 
 
@@ -201,16 +214,19 @@ WEIGHTED = _operation(
 
 
 def _unselected(weights: Array, x: Any, *, index: Table) -> list[Array]:
+    """Transpose a constant gather."""
     how = {"size": x.aval.shape[0], "loops": platform().in_kernels}
     return [PUT.bind(weights, index=index, **how)]
 
 
 def _unput(weights: Array, y: Any, *, index: Table, **_: Any) -> list[Array]:
+    """Transpose a constant scatter-add."""
     del y
     return [SELECTED.bind(weights, index=index)]
 
 
 def _unweighted(y: Array, x: Any, *, weights: Table, loops: bool) -> list[Array]:
+    """Transpose a constant matrix product."""
     del x
     return [WEIGHTED.bind(y, weights=weights.transposed, loops=loops)]
 
@@ -221,11 +237,13 @@ ad.deflinear2(WEIGHTED, _unweighted)
 
 
 def _unpicked(weights: Array, x: Any, index: Array) -> list:
+    """Transpose a gather by a traced index."""
     how = {"size": x.aval.shape[0], "loops": platform().in_kernels}
     return [PLACED.bind(weights, index, **how), None]
 
 
 def _unplaced(weights: Array, y: Any, index: Array, **_: Any) -> list:
+    """Transpose a scatter-add by a traced index."""
     del y
     return [PICKED.bind(weights, index), None]
 
@@ -237,7 +255,7 @@ ad.primitive_transposes[PLACED] = _unplaced
 
 
 def _of_several(operation: Primitive) -> None:
-    """Several at once stand in the axis behind the items."""
+    """Register a batching rule that puts the batch axis behind the items."""
 
     def batched(x: tuple, axis: tuple, **how: Any) -> tuple[Array, int]:
         return operation.bind(jnp.moveaxis(x[0], axis[0], 1), **how), 1
@@ -246,13 +264,14 @@ def _of_several(operation: Primitive) -> None:
 
 
 def _of_several_worlds(operation: Primitive) -> None:
-    """Several at once are more worlds."""
+    """Register a batching rule that merges the batch axis into the worlds."""
 
     def batched(given: tuple, axes: tuple, **how: Any) -> tuple[Array, int]:
         size = next(a.shape[k] for a, k in zip(given, axes, strict=True) if k is not None)
         x, index = (_behind(a, k, size) for a, k in zip(given, axes, strict=True))
         if axes[1] is None and given[1].ndim == 1:
             return operation.bind(x, given[1], **how), 1
+        # Merge the batch axis with the worlds, apply, and split them again.
         rest = x.shape[1:]
         index = index.reshape(*index.shape, *(1,) * (x.ndim - index.ndim))
         index = jnp.broadcast_to(index, (len(index), *rest))
@@ -263,7 +282,7 @@ def _of_several_worlds(operation: Primitive) -> None:
 
 
 def _behind(a: Array, axis: int | None, size: int) -> Array:
-    """With the axis of several behind the items."""
+    """Move the batch axis behind the items."""
     if axis is None:
         return jnp.broadcast_to(a[:, None], (len(a), size, *a.shape[1:]))
     return jnp.moveaxis(a, axis, 1)

@@ -1,13 +1,14 @@
 """The bridge between public functions of one world and the worlds-last code of the physics.
 
-A function of the physics takes unpacked records (components instead of short axes, one number per
-world as one item) and arrays `[items, *W]`. `worlds` makes the public function of it:
+A physics function takes unpacked records (components instead of short axes, one item per scalar
+field) and arrays `[items, *W]`. `worlds` makes it a public function:
 
-  * called for one world it unpacks, runs and packs;
-  * under `vmap` it moves the worlds last and runs the same code once for all of them, instead of
-    letting every operation be batched with the worlds first, which is several times slower;
-  * its derivatives are made in the same way, in whatever order jit, vmap, grad, jvp and scan stand
-    around it (call.py).
+  * called for one world, it unpacks, runs and packs;
+  * under `vmap` it moves the batch axis last and runs the same code once for all worlds. JAX's own
+    batching, with the batch axis first in every operation, would be several times slower;
+  * derivatives keep this layout in any order of jit, vmap, grad, jvp and scan (call/call.py).
+
+On a CPU worlds run in tiles of as many worlds as a vector register has numbers (`tile_size`).
 """
 
 import functools
@@ -40,37 +41,40 @@ VALUES: dict[str, type[Components]] = {
 
 
 def unpack(record: AnyRecord, rank: int) -> AnyRecord:
-    """A record with public arrays (worlds last, `rank` world axes) in the form of the physics."""
+    """Convert a record of public arrays, with `rank` world axes, to the form of the physics."""
     values = {n: _unpack(f, getattr(record, n), rank) for n, f in record.fields.items()}
     return record.converted(values, native=True)
 
 
 def pack(record: AnyRecord, like: Record) -> AnyRecord:
-    """The inverse of `unpack`, for the fields that are present in `like`."""
+    """Convert a record back to public arrays, for the fields that are present in `like`."""
     values = {n: _pack(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()}
     return record.converted(values | dict.fromkeys(record.working), native=False)
 
 
 def pack_values(record: type[Record], values: Mapping) -> dict:
-    """The public arrays of some fields of a record, from their form in the physics."""
+    """Convert some fields of a record from the form of the physics to public arrays."""
     return {n: _pack(record.fields[n], value, value) for n, value in values.items()}
 
 
 def unpack_values(record: type[Record], values: Mapping) -> dict:
-    """The inverse of `pack_values`."""
+    """Convert some public fields of one world to the form of the physics."""
     return {n: _unpack(record.fields[n], value, 0) for n, value in values.items()}
 
 
 def _unpack(field: Field, value: Any, rank: int) -> Any:
+    """Convert one field to the form of the physics."""
     if value is None or field.static:
         return value
     if field.nested is not None:
         return unpack(value, rank) if isinstance(value, Record) else value
+    # A scalar field becomes one item.
     value = jnp.asarray(value)
     if not field.shape:
         value = value[None]
     if field.kind == "real":
         return value
+    # Split the short axes behind the items into components.
     items = len(field.shape) or 1
     inner = KINDS[field.kind]
     if len(inner) == 2:
@@ -80,10 +84,12 @@ def _unpack(field: Field, value: Any, rank: int) -> Any:
 
 
 def _pack(field: Field, value: Any, like: Any) -> Any:
+    """Convert one field to its public form."""
     if like is None or field.static:
         return like if like is None else value
     if field.nested is not None:
         return pack(value, like) if isinstance(value, Record) else value
+    # Stack the components to short axes behind the items.
     if isinstance(value, Components):
         items = len(field.shape) or 1
         value = value.to_array(axis=items)
@@ -95,12 +101,12 @@ def _pack(field: Field, value: Any, like: Any) -> Any:
 
 
 class Short(NamedTuple):
-    """A shorter function that does in some states, for tiles of worlds of large models.
+    """A less expensive function that is valid in some states, for tiles of worlds of large models.
 
     Attributes:
-      serves: whether there is one for a model.
-      holds: takes what the function takes; whether all worlds are in such a state, one bool.
-      function: the shorter one.
+      serves: `m -> bool`, whether the model has one.
+      holds: of the same arguments; returns one bool, whether `function` is valid in all worlds.
+      function: the less expensive function.
     """
 
     serves: Callable[[Model], bool]
@@ -109,25 +115,26 @@ class Short(NamedTuple):
 
 
 def worlds(core: Callable, short: Short | None = None) -> Callable:
-    """Makes the public function `(m, d, *arrays) -> Data or arrays` of a physics function.
+    """Make the public function `(m, d, *arrays) -> Data or arrays` of a physics function.
 
     Args:
       core: takes unpacked records and arrays `[items, *W]`, returns a record or arrays.
-      short: a shorter function for some states; None: there is none.
+      short: a less expensive function that is valid in some states, or None.
 
     Returns:
-      The function for one world; under `vmap` it runs `core` with the worlds last.
+      The function of one world; under `vmap` it runs `core` with the worlds last.
     """
 
     @functools.wraps(core)
     def public(*args):
         leaves, form = jax.tree.flatten(args)
         shared = [_may_be_shared(a) for a in args for _ in jax.tree.leaves(a)]
-        results: list = []  # their form, known when the function has been traced
+        results: list = []  # tree structure of the results, known once `run` has been traced
 
         def run(
             core: Callable, results: list, number: int | None, staged: bool, *leaves: Array
         ) -> list[Array]:
+            """Unpack the arguments, run the physics function and pack its results."""
             del staged
             given = jax.tree.unflatten(form, leaves)
             rank = 0 if number is None else 1
@@ -138,6 +145,7 @@ def worlds(core: Callable, short: Short | None = None) -> Callable:
                 return values
             return [jnp.broadcast_to(a, (*a.shape[:-1], number)) for a in values]
 
+        # Bind the call, with a shortcut where the model is large and has one.
         shortcut = None
         if short is not None and is_large(args[0]) and short.serves(args[0]):
             runs = (functools.partial(run, f, []) for f in (short.holds, short.function))
@@ -151,17 +159,17 @@ def worlds(core: Callable, short: Short | None = None) -> Callable:
 
 
 def _may_be_shared(argument: Any) -> bool:
-    """Whether leaves of an argument may serve all worlds: a model's, and of what says so."""
+    """Return whether all worlds may share an argument: a model, or one that declares it."""
     return isinstance(argument, Model) or getattr(argument, "for_all_worlds", False)
 
 
 def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) -> Tree:
-    """Calls a function of one world, in the public form, from inside the physics.
+    """Call a function of one world, in the public form, from inside the physics.
 
     Args:
       function: `(m, d, *more) -> array` of one world.
-      m, d: in the form of the physics; working values are left out.
-      more: arrays `[n, *W]`, and functions with such numbers.
+      m, d: in the form of the physics; working values are dropped.
+      more: arrays `[n, *W]`, and pytrees of such arrays.
 
     Returns:
       Its result `[..., *W]`.
@@ -169,6 +177,7 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
     arguments = (pack(m, m), pack(d, d), *more)
     if d.qpos.ndim == 1:
         return function(*arguments)
+    # Batch over the worlds, except for arguments that all worlds share.
     size = d.qpos.shape[-1]
     own = jax.tree.map(lambda a: a.shape[-1] == size, arguments)
     axes = jax.tree.map(lambda is_own: -1 if is_own else None, own)
@@ -176,19 +185,20 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
     return jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
 
 
-LANES = (4, 8, 16)  # worlds that kernels take at a time: whole vectors of numbers
-FEWER = 1.08  # what a world costs by eights, of what it costs by sixteens
-LANES_TOLD = jax.make_user_context(default_value=None)  # how many a caller wants, or None
-LARGE = 96  # dofs of models of which the systems of a tile of worlds fit no cache
+LANES = (4, 8, 16)  # possible tiles of worlds: whole vector registers
+FEWER = 1.08  # time per world in tiles of 8, relative to tiles of 16
+LANES_TOLD = jax.make_user_context(default_value=None)  # tile that a caller requests, or None
+LARGE = 96  # most dofs for which the linear systems of a tile of worlds fit the cache
 
 
 def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
-    """How many worlds are taken at a time; the last tile is filled up where they are not enough.
+    """Return how many worlds run at a time; the last tile is padded.
 
-    On a CPU as many as a vector has numbers, so that there are no loops over worlds. Where a model
-    is large and its method of solution takes many worlds at once, one at a time: a world is then a
-    few large kernels. Newton's method takes large ones one by one itself (solver/by_world.py). Not
-    of a derivative (`linear`), which goes through all rows and takes the library's factorization.
+    On a CPU this is the number of numbers in a vector, so that no loops over worlds are left. A
+    large model whose solver iterates over many worlds at once runs one world at a time, in a few
+    large kernels. Newton's method itself splits large models by world (solver/by_world.py).
+    Derivatives (`linear`) always run in tiles: they process all rows and use the library's
+    factorization.
     """
     newton = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
     by_world = newton and not m.resolves_shells
@@ -196,20 +206,20 @@ def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
 
 
 def is_large(m: Model) -> bool:
-    """Whether a model can have rows and the systems of a tile of worlds fit no cache."""
-    # there is room for one contact where nothing can touch
+    """Return whether a model has rows, and the systems of a tile of worlds exceed the cache."""
+    # The capacity is one contact even if no geoms can collide.
     rows = rows_beside_contacts(m) > 0 or m.structure.ncontact > 1
     return m.nv > LARGE and rows and platform().tiles
 
 
 def _tile_of_short(worlds: int, linear: bool) -> int:
-    """The same of a function that does nothing with rows."""
+    """Return the tile of a function that processes no constraint rows."""
     del linear
     return _lanes(worlds)
 
 
 def _lanes(worlds: int) -> int:
-    """As many as a vector has numbers, where that matters."""
+    """Return the tile of worlds: whole vectors on a CPU, all worlds elsewhere."""
     if not platform().tiles:
         return worlds
     if LANES_TOLD.value is not None:
@@ -222,7 +232,7 @@ def _lanes(worlds: int) -> int:
 
 
 def _like_input(out: Any, args: tuple) -> Any:
-    """Packs a record as the argument of its type came; passes arrays through."""
+    """Pack a record with the fields of the argument of its type; return arrays as they are."""
     if not isinstance(out, Record):
         return out
     like = next(a for a in args if type(a) is type(out))

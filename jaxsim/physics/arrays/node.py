@@ -1,8 +1,8 @@
-"""Small records of the physics that JAX takes apart by itself.
+"""Frozen dataclasses that are registered as pytrees, for small records of the physics.
 
 @node("dof")
 class DofJacobian:
-    dof: tuple[int, ...]  # static: part of the structure, hashable
+    dof: tuple[int, ...]  # static: part of the tree structure, hashable
     sign: jax.Array
 """
 
@@ -17,7 +17,7 @@ Class = TypeVar("Class", bound=type[Any])
 
 @dataclass_transform(frozen_default=True)
 def node(*static: str) -> Callable[[Class], Class]:
-    """Makes a frozen dataclass of a class, and a pytree whose `static` fields are its structure."""
+    """Make a class a frozen dataclass and a pytree; the `static` fields belong to its structure."""
 
     def register(cls: Class) -> Class:
         made: Any = dataclass(frozen=True)(cls)

@@ -1,11 +1,11 @@
-"""Values that are computed once.
+"""Values that are computed exactly once, so that all their users see the same bits.
 
-XLA:CPU recomputes a cheap value in each loop that uses it, and contracts products with sums in one
-loop and not in the next: two copies of a value differ in the last digit. For a number that is
-harmless (only the program grows). For a decision it is not: near a tie, and things at rest do lie
-exactly flat, the x coordinate of a point could follow one branch and its y coordinate the other.
-What is computed here comes out of a branch of its own, into which XLA does not look, so all its
-users see the same.
+XLA:CPU recomputes an inexpensive value in each loop that uses it, and contracts products with sums
+(FMA) in one loop and not in the next, so two copies of a value can differ in the last digit. For a
+number this is harmless, apart from the program's size. For a decision it is not: near a tie, which
+is common since bodies at rest lie exactly flat, the x coordinate of a point could follow one branch
+and its y coordinate the other. The functions here evaluate in a branch of a `cond` whose predicate
+is always true but opaque to XLA, which does not fuse across it.
 
 On other platforms fusion does not duplicate work, and a branch would wait for the host.
 """
@@ -23,17 +23,18 @@ from jaxsim.physics.arrays.platform import platform
 
 
 def once(function: Callable[..., Tree], *operands: Any) -> Tree:
-    """`function(*operands)`, evaluated exactly once; differentiable.
+    """Evaluate `function(*operands)` exactly once; differentiable.
 
-    `function` is traced once for operands of the same shape: it has to be pure and made once too.
+    `function` is traced once for operands of the same shapes: it must be pure, and the same object
+    in each trace.
     """
     return apart(_traced(function), *operands)
 
 
 def apart(function: Callable[..., Tree], *operands: Any) -> Tree:
-    """As `once`, for a function that is made anew for each trace, as one that holds traced values.
+    """Evaluate exactly once a function that is recreated in each trace, such as a closure.
 
-    Traced once only if it is made by `jax.jit(..., inline=True)`.
+    It is retraced each time unless it is wrapped by `jax.jit(..., inline=True)`.
     """
     if not platform().recomputes:
         return function(*operands)
@@ -41,27 +42,31 @@ def apart(function: Callable[..., Tree], *operands: Any) -> Tree:
     def never(*operands):
         return blank(jax.eval_shape(function, *operands))
 
-    always = lax.optimization_barrier(jnp.ones((), bool))  # true, but XLA cannot tell
+    always = lax.optimization_barrier(jnp.ones((), bool))  # true, but opaque to XLA
     return lax.cond(always, function, never, *operands)
 
 
 def blank(shapes: Tree) -> Tree:
-    """Zeros of these shapes."""
+    """Return zeros of these shapes and dtypes."""
     return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
 
 def decide(choose: Callable[..., Tree], *operands: Any) -> Tree:
-    """`choose(*operands)`, integers and booleans without derivative, evaluated exactly once."""
+    """Evaluate `choose(*operands)`, integers and booleans without derivative, exactly once."""
     return once(choose, *lax.stop_gradient(operands))
 
 
 @bounded(1024)
 def _traced(function: Callable) -> Callable:
+    """Return the function with a cached trace."""
     return jax.jit(function, inline=True)
 
 
 def encode(digits: tuple) -> jax.Array:
-    """Booleans and integers from 0 to 3 in one integer: XLA:CPU computes each array on its own."""
+    """Pack integers from 0 to 3 and booleans into one integer.
+
+    XLA:CPU fuses each array of a result separately.
+    """
     code = jnp.zeros(digits[0].shape, jnp.int32)
     for digit in digits:
         code = 4 * code + digit.astype(jnp.int32)
@@ -69,5 +74,5 @@ def encode(digits: tuple) -> jax.Array:
 
 
 def decode(code: jax.Array, count: int) -> list[jax.Array]:
-    """The integers of `encode`; compare with 1 for a boolean."""
+    """Unpack the integers of `encode`; compare with 1 for a boolean."""
     return [(code >> 2 * k) & 3 for k in reversed(range(count))]

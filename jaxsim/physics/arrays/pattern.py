@@ -1,7 +1,7 @@
-"""Matrices `[rows, nv]` with a known pattern of zeros: tendon Jacobians and actuator moments.
+"""Sparse matrices `[rows, nv]` of constant pattern: tendon Jacobians and actuator moments.
 
 Most entries of such a matrix are always zero: a motor moves one dof, a tendon a few. Stages compute
-and multiply the other entries only; the full matrix is assembled for those who ask for it.
+and multiply the other entries only; the full matrix is assembled only where it is requested.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from jaxsim.physics.arrays.select import take, weighted_sum
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Places that can be non-zero, ordered by row and column.
+    """Entries that can be nonzero, ordered by row and column.
 
     Attributes:
       row: row of each entry, `[nnz]`.
@@ -29,34 +29,35 @@ class Pattern:
 
     @classmethod
     def of(cls, mask: np.ndarray) -> "Pattern":
-        """Pattern of the true places of a matrix."""
+        """Return the pattern of the true entries of a mask."""
         row, col = np.nonzero(mask)
         return cls(row, col, mask.shape)
 
     def dense(self, entries: Array) -> Array:
-        """The matrix `[rows, nv, *W]` with the given entries `[nnz, *W]`."""
+        """Return the full matrix `[rows, nv, *W]` of the entries `[nnz, *W]`."""
         worlds = entries.shape[1:]
         if not len(self.row):
             return jnp.zeros((*self.shape, *worlds), entries.dtype)
+        # Gather from the entries and one zero, which fills the rest of the matrix.
         place = np.full(self.shape, len(self.row))
         place[self.row, self.col] = np.arange(len(self.row))
         padded = jnp.concatenate([entries, jnp.zeros_like(entries[:1])])
         return take(padded, place.ravel()).reshape(*self.shape, *worlds)
 
     def entries(self, matrix: Array) -> Array:
-        """The entries of a full matrix `[rows, nv, *W]`."""
+        """Return the entries `[nnz, *W]` of a full matrix `[rows, nv, *W]`."""
         flat = matrix.reshape(self.shape[0] * self.shape[1], *matrix.shape[2:])
         return take(flat, self.row * self.shape[1] + self.col)
 
     def apply(self, entries: Array, x: Array) -> Array:
-        """The matrix times `x` `[nv, *W]`."""
+        """Return the matrix times `x` `[nv, *W]`."""
         return weighted_sum(_member(self.row, self.shape[0]), entries * take(x, self.col))
 
     def apply_transpose(self, entries: Array, f: Array) -> Array:
-        """The transposed matrix times `f` `[rows, *W]`."""
+        """Return the transposed matrix times `f` `[rows, *W]`."""
         return weighted_sum(_member(self.col, self.shape[1]), entries * take(f, self.row))
 
 
 def _member(group: np.ndarray, count: int) -> np.ndarray:
-    """`[count, n]`: 1 where item j belongs to group i."""
+    """Return the membership matrix `[count, n]`: 1 where item j belongs to group i."""
     return 1.0 * (np.arange(count)[:, None] == group)

@@ -1,10 +1,10 @@
-"""Making a value once.
+"""Materialization of values against recomputation in fused loops.
 
-XLA's loop fusion on CPU recomputes a cheap value in every loop that uses it, and along a chain of
-values the repetitions multiply. A value that passes through a conditional is made once, whatever
-its users. The predicate is true, which the compiler does not know. On other platforms fusion does
-not duplicate work that way, and a conditional there would wait for the host; there `pin` does
-nothing.
+XLA's loop fusion on CPU recomputes an inexpensive value in every loop that uses it, and along a
+chain of values the copies multiply exponentially. A value that passes through a `cond` is
+materialized once, however many users it has; the predicate is true but opaque to the compiler. On
+other platforms fusion does not duplicate work that way, and a conditional would wait for the host:
+there `pin` returns its argument.
 """
 
 import jax
@@ -16,17 +16,17 @@ from jaxsim.physics.arrays.platform import platform
 
 
 def few(like: Array) -> bool:
-    """Whether an array of the physics, `[items]` or `[items, worlds]`, is of one world."""
+    """Return whether an array of the physics, `[items]` or `[items, worlds]`, has one world."""
     return like.ndim < 2 or like.shape[-1] == 1
 
 
 def pin(tree: Tree, like: Array) -> Tree:
-    """The same values, each computed exactly once.
+    """Return the same values, each computed exactly once.
 
     Args:
-      tree: arrays to keep.
-      like: an array of the physics: with worlds last (`[items, worlds]`) values are pinned; for a
-        few worlds, where everything is small, they are not.
+      tree: arrays to materialize.
+      like: an array of the physics. Values are pinned if it has a world axis, `[items, worlds]`;
+        for one world, where everything is small, they are not.
     """
     if few(like) or not platform().recomputes:
         return tree
@@ -35,7 +35,7 @@ def pin(tree: Tree, like: Array) -> Tree:
 
 
 def _anything_else(tree: Tree) -> Tree:
-    """Values of the same shapes that cost nothing to make: arrays of equal shape change places."""
+    """Return other values of the same shapes at no cost: arrays of equal shape are permuted."""
     leaves, structure = jax.tree.flatten(tree)
     alike: dict = {}
     for place, leaf in enumerate(leaves):

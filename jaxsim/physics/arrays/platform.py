@@ -1,15 +1,15 @@
-"""What the numerical code does differently on different platforms: decided here, nowhere else.
+"""All platform-dependent choices of the numerical code.
 
-A program is made for the platform that it will run on. Unless told otherwise that is JAX's default;
-`for_platform` names another, such as a GPU that is not in the machine that compiles:
+A program is compiled for the platform that it will run on: JAX's default, or another that
+`for_platform` names, such as a GPU that the compiling machine does not have:
 
     with jaxsim.for_platform("cuda"):
         lowered = jax.jit(jaxsim.step).trace(m, d).lower(lowering_platforms=("cuda",))
 
-    with jaxsim.for_platform("cuda", kernels=False):  # without kernels of our own
+    with jaxsim.for_platform("cuda", kernels=False):  # without the package's own GPU kernels
         ...
 
-Programs made before are not used again for another platform: the name is part of JAX's caches.
+The platform is part of JAX's cache keys, so a program of one platform is never reused for another.
 """
 
 from contextlib import AbstractContextManager
@@ -21,25 +21,26 @@ from jaxsim.cache import bounded
 
 
 class Platform(NamedTuple):
-    """How code is best written for a platform.
+    """Choices for one platform.
 
     Attributes:
-      recomputes: the compiler's fusion recomputes cheap values in each of their users, so that what
-        has many users is made in a branch of its own (pin.py, once.py).
-      tiles: many worlds are taken in parts that fit the cache of a core (native.py).
-      branches: a branch that depends on data is cheap; elsewhere it would wait for the host.
-      scans: a scan over items is cheap; elsewhere one sort takes fewer kernels.
-      chunks: contacts are taken a few at a time, as far as some world has one (products.py);
-        elsewhere all places at once: a loop of unknown length would wait for the host.
-      gathers: each world may choose its own items of a table; a TPU fetches a tile of 1,024 numbers
-        for each, where comparing the choice with all items is one sum (select.py).
-      blocks: large systems of equations are solved one after another, by blocks: the library would
-        wake threads for each small one (factor.py).
-      in_kernels: programs run as a few large kernels, in which loops cost nothing (cpu_kernels.py).
-      lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
-      few: the same where a lane has tables of its own, which on a CPU have to stay in its cache.
-      kernels: how kernels of our own run (kernel.py): "compiled" for a GPU, or "interpreted"
-        anywhere, for tests; None: what they do is left to XLA.
+      recomputes: the compiler's fusion recomputes inexpensive values in each of their users, so
+        values with many users are materialized by a branch (pin.py, once.py).
+      tiles: many worlds run in tiles that fit the cache of a core (native.py).
+      branches: a data-dependent branch is inexpensive; elsewhere it would wait for the host.
+      scans: a scan over items is inexpensive; elsewhere one sort takes fewer kernels.
+      chunks: contacts are processed in chunks up to the largest count of any world (products.py);
+        elsewhere the whole capacity at once: a loop of unknown length would wait for the host.
+      gathers: worlds may gather their own items of a table; a TPU fetches a tile of 1,024 numbers
+        for each, where comparing the index with all items is one sum (select.py).
+      blocks: large linear systems are solved one after another, by blocks: the library would wake
+        threads for each small one (system/factor.py).
+      in_kernels: programs run as a few large kernels, in which loops are inexpensive
+        (cpu_kernels.py).
+      lanes: number of shape pairs that are searched at a time (lanes.py).
+      few: the same for searches whose lanes have tables of their own, which must fit a CPU's cache.
+      kernels: how the package's own kernels run (kernel.py): "compiled" for a GPU, or "interpreted"
+        on any platform, for tests; None: XLA compiles everything.
     """
 
     recomputes: bool
@@ -82,28 +83,28 @@ ELSEWHERE = Platform(
     few=16384,
 )
 PLATFORMS["tpu"] = ELSEWHERE._replace(gathers=False)
-OLDEST = 8.0  # compute capability that kernels of our own need
+OLDEST = 8.0  # lowest compute capability for the package's own GPU kernels
 NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
-# Options for XLA of a program that runs for less time than it takes to compile.
+# XLA options for a program that runs for less time than it takes to compile.
 QUICK: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
-if jax.__version_info__ < (0, 11):  # later ones know no other way to compile fusions
+if jax.__version_info__ < (0, 11):  # later versions have fusion emitters only
     QUICK["xla_cpu_use_fusion_emitters"] = False
 
 _told = jax.make_user_context(default_value=("", None))
 
 
 def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextManager:
-    """A context in which programs are made for a platform: "cpu", "cuda", "rocm" or "tpu".
+    """Return a context in which programs are compiled for a platform.
 
     Args:
-      name: the platform.
-      kernels: use kernels of our own for what XLA makes many of. They are compiled for "cuda"; on
-        other platforms they are interpreted, which shows what they compute, slowly. None: where
-        there is a GPU that they were made for (NVIDIA, from compute capability 8.0).
+      name: the platform: "cpu", "cuda", "rocm" or "tpu".
+      kernels: use the package's own GPU kernels where XLA would need many. They are compiled for
+        "cuda"; on other platforms they are interpreted, slowly, for tests. None: use them if an
+        NVIDIA GPU of compute capability 8.0 or higher is present.
 
     Raises:
-      ValueError: there is no such platform.
+      ValueError: the platform is unknown.
     """
     if name not in NAMES:
         raise ValueError(f"for_platform: {name!r} is no platform; expected one of {NAMES}")
@@ -111,7 +112,7 @@ def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextMa
 
 
 def platform() -> Platform:
-    """How to write code for the platform that the program being made is for."""
+    """Return the choices for the platform of the program being traced."""
     name, kernels = _told.value
     name = name or _default()
     found, nvidia = PLATFORMS.get(name, ELSEWHERE), name in ("gpu", "cuda")
@@ -123,7 +124,7 @@ def platform() -> Platform:
 
 
 def _default() -> str:
-    """The platform on which JAX runs programs unless told otherwise."""
+    """Return the platform that JAX runs programs on by default."""
     device = jax.config.jax_default_device  # type: ignore[attr-defined]
     if device is None:
         return jax.default_backend()
@@ -132,7 +133,7 @@ def _default() -> str:
 
 @bounded(1)
 def _takes_kernels() -> bool:
-    """Whether a GPU is here for which kernels of our own can be compiled."""
+    """Return whether a GPU is present that can compile the package's own kernels."""
     if jax.default_backend() != "gpu":
         return False
     device = jax.local_devices()[0]

@@ -1,6 +1,9 @@
-"""Products of traced matrices with the worlds last: J' G, and those of contacts in their basis.
+"""Products of traced matrices with the worlds last: J' G, and products with the contact Jacobian.
 
-J x and J' f are operations of their own (bilinear.py).
+The Jacobian of contacts is `[basis, ncon, nv, *W]`: `basis` rows per contact (normal, tangents,
+rotations), one slot per contact of the capacity. Where a platform has inexpensive loops the
+products process `CHUNK` contacts per iteration, up to the last slot that any world uses. J x and J'
+f are primitives (bilinear.py).
 """
 
 from collections.abc import Callable
@@ -23,16 +26,18 @@ from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import total
 
-CHUNK = 4  # contacts that are taken together
+CHUNK = 4  # contacts per iteration
 
 
 def gram(J: Array, G: Array) -> Array:
-    """J' G: two `[n, nv, *W]` -> `[nv, nv, *W]`."""
+    """Return J' G of two matrices `[n, nv, *W]`: `[nv, nv, *W]`."""
     n = J.shape[0]
     if J.ndim == 2:
-        # of a matrix turned around before XLA would make a product by rows, which is a library's
+        # The barrier keeps XLA from fusing a transposition of J, after which the product would
+        # contract other axes and become a library call.
         J = lax.optimization_barrier(J)
         return lax.dot_general(J, G, (((0,), (0,)), ((), ())), precision=HIGHEST)
+    # Many worlds: long sums by a batched dot, short ones as a fused sum of outer products.
     if n > WRITE_OUT:
         return worlds_dot(J, G, ((0,), (0,)))
     if not platform().recomputes:
@@ -41,9 +46,9 @@ def gram(J: Array, G: Array) -> Array:
 
 
 def apply_basis(J: Array, x: Array, used: Array | None = None, size: int = CHUNK) -> Array:
-    """J x of contacts: `[basis, ncon, nv, *W]`, `[nv, *W]` -> `[basis, ncon, *W]`.
+    """Return J x of contacts: `[basis, ncon, nv, *W]`, `[nv, *W]` -> `[basis, ncon, *W]`.
 
-    `used` and `size` as in `chunks`: beyond what is used the result is zero.
+    `used` and `size` are those of `chunks`; slots beyond `used` are zero.
     """
 
     def put(out, first, J):
@@ -57,7 +62,7 @@ def apply_basis(J: Array, x: Array, used: Array | None = None, size: int = CHUNK
 
 
 def apply_basis_transpose(J: Array, f: list, used: Array | None = None, size: int = CHUNK) -> Array:
-    """J' f of contacts, f a list over the basis of `[ncon, *W]` -> `[nv, *W]`."""
+    """Return J' f of contacts, f a list over the basis of `[ncon, *W]`: `[nv, *W]`."""
 
     def add(out, _, J, f):
         if not platform().recomputes and out.ndim > 1:
@@ -69,10 +74,10 @@ def apply_basis_transpose(J: Array, f: list, used: Array | None = None, size: in
 
 
 def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None, size: int = CHUNK) -> Any:
-    """H + J' W J of contacts.
+    """Return H + J' W J of contacts.
 
     Args:
-      H: a symmetric matrix, which has `plus_products` (lower.py, factor.py).
+      H: a symmetric matrix with `plus_products` (system/lower.py, system/factor.py).
       J: `[basis, ncon, nv, *W]`.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
       used, size: as in `chunks`.
@@ -80,8 +85,9 @@ def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None, size: 
 
     def add(H, _, J, weight):
         basis = range(J.shape[0])
-        if used is not None:  # fused into the products the cut would be made again for each of them
+        if used is not None:  # materialize the slice, which each product would recompute
             J, weight = pin((J, weight), J[0, 0])
+        # W J, then the product J' (W J).
         rows = [sum(weight[j][k][:, None] * J[k] for k in basis) for j in basis]
         return H.plus_products(_rows(J), jnp.concatenate(pin(rows, J[0, 0])))
 
@@ -91,7 +97,7 @@ def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None, size: 
 def sum_used(
     numbers: Callable, tree: Any, axis: int, used: Array | None = None
 ) -> tuple[Array, ...]:
-    """The sums over contacts of what `numbers(tree)` gives: `[ncon, *W]` each -> `[1, *W]` each."""
+    """Return the sums over contacts of `numbers(tree)`: `[ncon, *W]` each -> `[1, *W]` each."""
 
     def add(out, _, part):
         return tuple(a + total(b) for a, b in zip(out, numbers(part), strict=True))
@@ -109,22 +115,24 @@ def chunks(
     *items: tuple,
     size: int = CHUNK,
 ) -> Any:
-    """Goes through the contacts some at a time, as far as some world has one.
+    """Fold over the contacts in chunks, up to the last one that any world uses.
 
-    So the program is that of few contacts, and the time follows the contacts that are there, not
-    the room for them. Where a derivative is made `used` is None: a loop of unknown
-    length has none backwards.
+    The compiled program is that of a few contacts, and its time scales with the contacts that
+    exist, not with the capacity. Under differentiation `used` is None, because a loop of unknown
+    length has no reverse mode.
 
     Args:
-      add: `(out, first, *parts) -> out`, for the contacts from number `first` on.
-      start: the first `out`.
-      used: contacts up to the last that counts in any world, int scalar. None: take all at once.
-      items: pairs (arrays, the axis that numbers the contacts).
-      size: contacts that are taken together.
+      add: `(out, first, *parts) -> out`, for the contacts from slot `first` on.
+      start: the initial `out`.
+      used: number of slots up to the last used one of any world, int scalar. None: process all
+        slots at once.
+      items: pairs (arrays, their contact axis).
+      size: contacts per iteration.
     """
     count = jax.tree.leaves(items[0][0])[0].shape[items[0][1]]
     if used is None or count <= size:
         return add(start, 0, *(tree for tree, _ in items))
+    # Pad to whole chunks, and stop after the chunk with the last used slot.
     padded = [_padded(tree, axis, -count % size) for tree, axis in items]
 
     def chunk(k, out):
@@ -136,6 +144,7 @@ def chunks(
 
 
 def _padded(tree: Tree, axis: int, pad: int) -> Tree:
+    """Pad the contact axis of arrays with zeros."""
     if not pad:
         return tree
 
@@ -146,18 +155,20 @@ def _padded(tree: Tree, axis: int, pad: int) -> Tree:
 
 
 def _slice(tree: Tree, first: Array, size: int, axis: int) -> Tree:
+    """Slice the contact axis of arrays."""
     return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, size, axis), tree)
 
 
 def one_item(tree: Tree, k: Array, axis: int) -> Tree:
-    """Item number k of arrays, as arrays with one item."""
+    """Return item k of arrays, as arrays with one item."""
     return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, k, 1, axis), tree)
 
 
 def _apply_rows(J: Array, x: Array) -> Array:
+    """Return J x with the basis and contact axes of J."""
     return apply(_rows(J), x).reshape(*J.shape[:2], *x.shape[1:])
 
 
 def _rows(J: Array) -> Array:
-    """`[basis, ncon, nv, *W]` as `[basis ncon, nv, *W]`."""
+    """Reshape `[basis, ncon, nv, *W]` to `[basis ncon, nv, *W]`."""
     return J.reshape(-1, *J.shape[2:])

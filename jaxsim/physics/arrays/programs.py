@@ -1,9 +1,10 @@
-"""Compiled programs of a function that lives as long as its module, of the last models only.
+"""A bounded cache of compiled programs, one per argument structure.
 
-`jax.jit` of such a function keeps the programs of all models that it was ever called with. Here
-each structure of arguments has a function of its own, of their leaves: when this cache drops it,
-JAX drops its programs. The structure of arguments, which has that of the model in it, stays outside
-of what `jax.jit` sees, since some of JAX's own caches keep what they saw.
+`jax.jit` of a function that lives as long as its module keeps the programs of all models that it
+was ever called with. Here each structure of arguments, which includes that of the model, has a
+jitted function of its leaves; when this cache drops the function, JAX drops its programs. The
+structure itself stays outside of what `jax.jit` sees, since some of JAX's caches never drop what
+they have seen.
 """
 
 import functools
@@ -14,30 +15,32 @@ import jax
 
 from jaxsim.cache import bounded
 
-MAX_PROGRAMS = 32  # structures of arguments that are kept, of each function
+MAX_PROGRAMS = 32  # cached argument structures per function
 
 
 class Programs:
-    """A function that is compiled as by `jax.jit`, for the structures that were used last.
+    """A function compiled as by `jax.jit`, for the most recently used argument structures.
 
     Args:
-      function: takes arrays and trees of them, a Model among them.
+      function: takes pytrees of arrays, a Model among them.
       **options: those of `jax.jit`.
     """
 
-    def __init__(self, function: Callable, **options: Any):
+    def __init__(self, function: Callable, **options: Any) -> None:
+        """Create the cache of compiled functions."""
+
         @bounded(MAX_PROGRAMS)
         def of(structure: jax.tree_util.PyTreeDef) -> Callable:
             @functools.wraps(function)
             def own(*leaves: Any) -> Any:
                 return function(*jax.tree.unflatten(structure, leaves))
 
-            del own.__wrapped__  # its arguments are others
+            del own.__wrapped__  # its signature differs: `own` takes leaves
             return jax.jit(own, **options)
 
         self._of = of
 
     def __call__(self, *operands: Any) -> Any:
-        """Return what the function does, by the program of these arguments."""
+        """Return the result of the function, from the program of these arguments."""
         leaves, structure = jax.tree.flatten(operands)
         return self._of(structure)(*leaves)

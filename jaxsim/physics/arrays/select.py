@@ -1,7 +1,7 @@
-"""Selection and sums with constant indices: what replaces recursions over the tree.
+"""Gathers and sums with constant indices, which replace recursions over the kinematic tree.
 
-The matrices come from the structure; here they only meet arrays. Each product is one dot, which XLA
-computes once and whose result it keeps, whatever the depth of the tree.
+The tables are numpy arrays from the model's structure. A sum over a path of the tree is one product
+with a constant 0/1 matrix, whatever the depth of the tree.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.linear import picked, selected, weighted
 from jaxsim.physics.arrays.platform import platform
 
-COMPARED = 256  # longest table that is gone through where gathers are slow
+COMPARED = 256  # longest table that is searched by comparison where gathers are slow
 
 
 def column(table: np.ndarray, like: Array | Components) -> np.ndarray:
-    """A constant `[n]` (or `[n, k]`) table with as many trailing axes as the worlds of `like`.
+    """Return a constant table `[n]` (or `[n, k]`) with trailing axes for the worlds of `like`.
 
     `like` is an array or value `[items, *W]`; the table keeps its own axes in front of the worlds.
     """
@@ -31,15 +31,17 @@ def column(table: np.ndarray, like: Array | Components) -> np.ndarray:
 
 
 def take(x: Tree, index: np.ndarray | Sequence[int]) -> Tree:
-    """Items `x[index]` for a constant integer `index`; a slice where the index is a range."""
+    """Return items `x[index]` for a constant integer `index`; a slice if the index is a range."""
     index = np.asarray(index)
     return jax.tree.map(lambda a: _take(a, index), x)
 
 
 def _take(a: Array, index: np.ndarray) -> Array:
+    """Gather by a constant index, with a slice or a broadcast if possible."""
     n = len(index)
     if n == 0:
         return a[:0]
+    # A range is a slice, a repeated item a broadcast, everything else a gather.
     first = int(index[0])
     if np.array_equal(index, np.arange(first, first + n)):
         return a if n == a.shape[0] else lax.slice_in_dim(a, first, first + n)
@@ -49,7 +51,7 @@ def _take(a: Array, index: np.ndarray) -> Array:
 
 
 def pick(table: Tree, index: Array) -> Tree:
-    """Items `table[index]` for an index that each world chooses for itself.
+    """Return items `table[index]` for an index that differs between worlds.
 
     Args:
       table: `[n, *W]`, or `[n, 1]` when all worlds share it.
@@ -62,9 +64,11 @@ def pick(table: Tree, index: Array) -> Tree:
 
 
 def _pick(a: Array | np.ndarray, index: Array) -> Array | None:
+    """Gather by a traced index, in the form that suits the platform."""
     a = jnp.asarray(a)
     if index.ndim == 1:
         return picked(a, index)
+    # By comparison where gathers are slow; else a gather, from a table that worlds may share.
     if not platform().gathers and len(a) <= COMPARED:
         return _by_comparison(a, index)
     if a.shape[-1] == 1:
@@ -73,42 +77,46 @@ def _pick(a: Array | np.ndarray, index: Array) -> Array | None:
 
 
 def weighted_sum(weights: np.ndarray, x: Tree) -> Tree:
-    """sum_j weights[i, j] x[j] for a constant matrix `[k, n]` and items `[n, *W]`."""
+    """Return sum_j weights[i, j] x[j] for a constant matrix `[k, n]` and items `[n, *W]`."""
     return jax.tree.map(lambda a: weighted(weights, a), x)
 
 
 def sum_groups(x: Tree, table: np.ndarray) -> Tree:
-    """Sums of items `[n, *W]` over the rows of a table of `groups`: `[count, *W]`.
+    """Sum items `[n, *W]` over the rows of a table of `groups`: `[count, *W]`.
 
-    One selection and a sum over a short axis, in a fixed order: its memory follows the items, that
-    of a 0/1 product items times groups. Forces of elements on their vertices are summed so.
+    This is one gather and a sum over a short axis, in a fixed order. Its memory scales with the
+    items; a 0/1 product would take items times groups. It sums the forces of elements on their
+    vertices.
     """
     return jax.tree.map(lambda a: _sum_groups(a, table), x)
 
 
 def _sum_groups(a: Array, table: np.ndarray) -> Array:
+    """Sum the items of each row of a table; the index after the last item is padding."""
     count, most = table.shape
     if most == 0 or not len(a):
         return jnp.zeros((count, *a.shape[1:]), a.dtype)
+    # Padding in the table addresses an appended zero item.
     padded = jnp.concatenate([a, jnp.zeros_like(a[:1])]) if (table == len(a)).any() else a
     picked = _take(padded, table.ravel())
     return picked if most == 1 else jnp.sum(picked.reshape(count, most, *a.shape[1:]), axis=1)
 
 
 def largest(a: Array, groups: np.ndarray) -> Array:
-    """Largest of the items in each row of a constant table, `[n, *W]`, `[k, most]` -> `[k, *W]`."""
+    """Return the largest item in each row of a table, `[n, *W]`, `[k, most]` -> `[k, *W]`."""
     return jnp.max(take(a, groups.ravel()).reshape(*groups.shape, *a.shape[1:]), axis=1)
 
 
 def total(a: Array) -> Array:
-    """Sum over the items, `[n, *W] -> [1, *W]`."""
+    """Return the sum over the items, `[n, *W] -> [1, *W]`."""
     return weighted(np.ones((1, len(a))), a)
 
 
 def running_sum(a: Array) -> Array:
-    """Sums of the items up to each one, `[n, *W] -> [n, *W]`; whole numbers stay of their type.
+    """Return the inclusive prefix sum of the items, `[n, *W] -> [n, *W]`, in their dtype.
 
-    XLA writes `cumsum` for a CPU as a window that ends at each item, and turns the worlds first.
+    XLA:CPU lowers `cumsum` to a window reduction and transposes the worlds first; a scan does
+    neither.
     """
     if not platform().scans:
         return lax.cumsum(a)
@@ -120,13 +128,13 @@ def running_sum(a: Array) -> Array:
 
 
 def diagonal(A: Array) -> Array:
-    """Diagonal of a square matrix, `[n, n, *W] -> [n, *W]`."""
+    """Return the diagonal of a square matrix, `[n, n, *W] -> [n, *W]`."""
     n = A.shape[0]
     return take(A.reshape(n * n, *A.shape[2:]), np.arange(n) * (n + 1))
 
 
 def _by_comparison(a: Array, index: Array) -> Array:
-    """Each item is offered to all places: one sum, into which the comparison is fused."""
+    """Gather by comparing the index with all items: one sum into which XLA fuses the comparison."""
     item = np.arange(len(a), dtype=index.dtype).reshape(-1, 1, *(1,) * (index.ndim - 1))
     offered = jnp.where(index[None] == item, a[:, None], jnp.zeros((), a.dtype))
     if a.dtype == bool:
@@ -135,8 +143,10 @@ def _by_comparison(a: Array, index: Array) -> Array:
 
 
 def _rank(like: Array | Components) -> int:
+    """Return the number of axes of an array or value."""
     return len(like.shape)
 
 
 def _dtype(like: Array | Components) -> np.dtype:
+    """Return the dtype of an array or value."""
     return like.parts[0].dtype if isinstance(like, Components) else like.dtype

@@ -1,1 +1,1 @@
-"""Contacts: candidate pairs, broad phase, colliders, and the list of contacts of a state."""
+"""Collision detection: candidate pairs, broad phase, narrow phase, and the contact list."""

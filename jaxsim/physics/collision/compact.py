@@ -1,4 +1,10 @@
-"""Keeping the items that matter: in each world the deepest few of many, in order."""
+"""Stream compaction with a capacity: the first, or the deepest, true items of each world, in order.
+
+`size` is the capacity (number of slots), `mask` the true items, `order` the constant order of
+preference. Three forms with equal results: a sequential loop per world in fused CPU kernels
+(`_one_by_one`), a scan over the items that is vectorized over worlds (`_by_scan`), and one sort on
+GPU (`_by_sort`).
+"""
 
 from collections.abc import Callable
 
@@ -10,19 +16,19 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, pick, take
 
-FEW = 64  # items that are ordered faster by comparing all with all than by sorting
-ROOM = 48  # places from which on many worlds are gone through one by one in kernels
-SOME = 256  # places of a list that kernels put in order, which hold no sorting
+FEW = 64  # most items that are sorted faster by comparing all pairs
+ROOM = 48  # capacity from which on fused kernels compact many worlds one by one
+SOME = 256  # most slots that fused kernels, which hold no sort, order by counting
 
 
 def first_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
-    """The first true items of a list.
+    """Return the first true items of a list.
 
     Args:
       mask: bool `[n, *W]`.
-      order: constant `[n]`: the items in the order in which they are wanted; None: as they stand,
-        which puts no constant into the program.
-      size: how many places there are.
+      order: constant `[n]`: the items in order of preference; None: as they are stored, which puts
+        no constant into the program.
+      size: the capacity.
 
     Returns:
       Items `[size, *W]`; those past the last true one are arbitrary. And the number of true items
@@ -42,12 +48,15 @@ def first_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array,
 def first_ranked(
     mask: Array, order: np.ndarray, rank: Callable[[], Array], size: int
 ) -> tuple[Array, Array]:
-    """As `first_true`, in the order of ranks that differ from world to world.
+    """Return the first true items, ordered by ranks that differ between worlds.
 
     Args:
-      mask, order, size: as in `first_true`; where more are true than there are places, those stay
-        that come first in `order` or, where one sort does for both, by rank.
-      rank: makes the ranks, int32 `[n, *W]`; items of one rank stay in order.
+      mask, order, size: as in `first_true`. If more items are true than the capacity, those are
+        kept that come first in `order` or, where one sort does both, by rank.
+      rank: returns the ranks, int32 `[n, *W]`; items of equal rank stay in order.
+
+    Returns:
+      As `first_true`.
     """
     if platform().scans:
         index, count = first_true(mask, order, size)
@@ -56,21 +65,20 @@ def first_ranked(
     key = take(jnp.where(mask, rank(), last), order)
     item = jnp.broadcast_to(column(order.astype(np.int32), key), key.shape)
     keys, items = lax.sort((key, item), dimension=0, num_keys=1)
-    # of what was sorted: a mask that is found a second time may differ, see driver.choose
+    # count the sorted keys: a second evaluation of the mask may differ, see driver.choose
     return items[:size], jnp.sum(keys < last, axis=0, keepdims=True, dtype=jnp.int32)
 
 
 def deepest(mask: Array, dist: Array, size: int) -> Array:
-    """The true items with the smallest distances, as many as there are places.
+    """Return the true items with the smallest distances, up to the capacity.
 
     Args:
       mask: bool `[n, *W]`.
       dist: `[n, *W]`.
-      size: how many places there are.
+      size: the capacity.
 
     Returns:
-      `mask` without the items that are farther than the `size` closest; where distances are equal
-      more may be left.
+      `mask` without the items farther than the `size` closest ones; ties may leave more.
     """
 
     def cut(mask, dist):
@@ -81,20 +89,21 @@ def deepest(mask: Array, dist: Array, size: int) -> Array:
     dist = lax.stop_gradient(dist)
     if not platform().branches:
         return cut(mask, dist)
+    # Search for the threshold only if some world overflows.
     overflow = jnp.sum(mask, axis=0, dtype=jnp.int32) > size
     return lax.cond(jnp.any(overflow), cut, lambda mask, dist: mask, mask, dist)
 
 
 def ascending(index: Array, rank: Array, number: Array) -> Array:
-    """Chosen items in the order of their ranks.
+    """Sort selected items by their ranks.
 
     Args:
       index: items, `[size, *W]`.
-      rank: int32 `[n, *W]` of all items; those of one rank keep their order.
-      number: how many of the places count, `[1, *W]`.
+      rank: int32 `[n, *W]` of all items; items of equal rank keep their order.
+      number: number of used slots, `[1, *W]`.
 
     Returns:
-      `[size, *W]`; those past the last that counts are arbitrary.
+      `[size, *W]`; those past the last used slot are arbitrary.
     """
     size = len(index)
     place = column(np.arange(size, dtype=np.int32), index)
@@ -103,7 +112,7 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
         return _as_far_as_some(index, rank, place, jnp.max(number))
     if size > FEW and platform().scans:
         return lax.sort((rank, index), dimension=0, num_keys=1)[1]
-    # each goes to the place that is the number of those before it
+    # Counting sort: the slot of an item is the number of items before it.
     before = (rank[None] < rank[:, None]) | (
         (rank[None] == rank[:, None]) & (place[None] < place[:, None])
     )
@@ -113,7 +122,7 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
 
 
 def _as_far_as_some(index: Array, rank: Array, place: np.ndarray, most: Array) -> Array:
-    """The same in a kernel: compares with `most` places, as many as count in some world."""
+    """Sort by counting in a loop over the first `most` slots, the most that any world uses."""
 
     def count(k: Array, to: Array) -> Array:
         one = lax.dynamic_slice_in_dim(rank, k, 1)
@@ -128,21 +137,23 @@ def _as_far_as_some(index: Array, rank: Array, place: np.ndarray, most: Array) -
 
 
 def _smallest(values: Array, k: int) -> Array:
-    """The k-th smallest of `[n, *W]` in each world, `[1, *W]`."""
-    if not platform().scans:  # one sort there is one kernel, and a turn of a loop is several
+    """Return the k-th smallest of `[n, *W]` in each world, `[1, *W]`, by bisection."""
+    if not platform().scans:  # a sort is one kernel there, an iteration of a loop is several
         return lax.sort(values, dimension=0)[k - 1 : k]
-    # bits of numbers, read as integers, are in the order of the numbers; of negative ones reversed
+    # The bits of floats, read as integers, have the order of the numbers, reversed for negative
+    # ones.
     kind = jnp.int32 if values.dtype.itemsize == 4 else jnp.int64
     most = jnp.iinfo(kind).max
     bits = lax.bitcast_convert_type(values + 0, kind)  # -0 + 0 is 0
     key = jnp.where(bits < 0, bits ^ most, bits)
 
     def halve(_, ends):
-        low, high = ends  # the key that is sought is above low, at most high
+        low, high = ends  # low < wanted key <= high
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
         enough = jnp.sum(key <= middle, axis=0, keepdims=True, dtype=jnp.int32) >= k
         return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
+    # Bisection over the whole range of keys, one bit per iteration.
     like = jnp.zeros((1, *values.shape[1:]), kind)
     found = lax.fori_loop(0, 8 * values.dtype.itemsize, halve, (like - most - 1, like + most))[1]
     bits = jnp.where(found < 0, found ^ most, found)
@@ -150,18 +161,19 @@ def _smallest(values: Array, k: int) -> Array:
 
 
 def _one_by_one(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
-    """World by world, item by item: a kernel does this in a nanosecond an item."""
+    """Compact world by world, item by item, about a nanosecond per item in a fused kernel."""
     items = None if order is None else jnp.asarray(order, jnp.int32)
     worlds = mask.shape[1]
 
     def of_world(world: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Compact the items of one world."""
         counts, found = state
-        world = world.astype(jnp.int32)  # of the type of the counts
+        world = world.astype(jnp.int32)  # the dtype of the counts
 
         def offer(place: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
             count, found = state
             item = place.astype(jnp.int32) if items is None else items[place]
-            # past the end of the list an item goes to the place behind it
+            # Items beyond the capacity overwrite the spare slot behind it.
             found = lax.dynamic_update_slice(found, item[None, None], (count, world))
             here = lax.dynamic_slice(mask, (item, world), (1, 1))[0, 0]
             return count + here.astype(jnp.int32), found
@@ -171,14 +183,14 @@ def _one_by_one(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array
 
     start = jnp.zeros((1, worlds), jnp.int32), jnp.zeros((size + 1, worlds), jnp.int32)
     count, found = lax.fori_loop(0, worlds, of_world, start)
-    # what is past the last true item looks alike whichever way it is found: see _by_scan
+    # Items past the last true one are set to the value that `_by_scan` leaves there.
     return jnp.where(np.arange(size, dtype=np.int32)[:, None] < count, found[:size], 0), count
 
 
 def _by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
-    """One pass over the items; outside of kernels the fastest of six ways on a CPU.
+    """Compact in one pass over the items, the fastest of six methods on a CPU outside of kernels.
 
-    Each item is offered to all places, and goes to the one whose number is the count so far.
+    Each item is compared with all slots and stored in the one whose index equals the count so far.
     """
     worlds = mask.shape[1:]
     place = jnp.arange(size, dtype=jnp.int32)[:, None]
@@ -198,20 +210,20 @@ def _by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, A
 
 
 def _by_sort(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
-    """Sorts the items by their place in the order, the false ones behind."""
+    """Sort the items by their position in the order, false ones last."""
     n = len(mask)
-    rank = jnp.arange(n, dtype=jnp.int32)
+    # Sort keys: position in the order, n for false items.
+    rank = np.arange(n, dtype=np.int32) if order is None else np.empty(n, np.int32)
     if order is not None:
-        rank = np.empty(n, np.int32)
         rank[order] = np.arange(n)
     rank = rank.reshape(n, *(1,) * (mask.ndim - 1))
     ranks = lax.sort(jnp.where(mask, rank, n), dimension=0)
     first = ranks[:size]
     spare = ((0, max(0, size - n)), *((0, 0),) * (mask.ndim - 1))
     first = jnp.pad(first, spare, constant_values=n)
-    # of what was sorted: a mask that is found a second time may differ, see driver.choose
+    # count the sorted keys: a second evaluation of the mask may differ, see driver.choose
     count = jnp.sum(ranks < n, axis=0, keepdims=True, dtype=jnp.int32)
     if order is None:
         return jnp.where(first < n, first, 0), count
-    found = np.append(order, 0).astype(np.int32)  # behind the last: any item
+    found = np.append(order, 0).astype(np.int32)  # past the last true item: any item
     return pick(jnp.asarray(column(found, first)), first), count

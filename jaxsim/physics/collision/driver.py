@@ -1,10 +1,17 @@
-"""From placed geoms to the list of contacts.
+"""Collision detection from geom poses to the contact list, after `mj_collision` of MuJoCo.
 
-    candidate pairs of each kind -> cheap test -> the first of them, up to a budget -> narrow phase
-    -> contacts of all kinds -> the first of them, up to the room there is -> parameters and frames
+Data flow, for each group of pairs with one collider:
 
-Where a kind has no more pairs than its budget there is no test, and where there is room for
-every candidate contact none is moved: all indices are then constants.
+    candidate pairs of a group -> broad phase (`near`) -> compaction to the pair budget
+    -> narrow phase (`collide`) -> candidate contacts of all groups (`Points`)
+    -> compaction to the contact capacity (`choose`) -> parameters and frames (`Contacts`)
+
+A group whose budget covers all its pairs skips the broad phase, and a model whose capacity covers
+all candidate contacts skips the second compaction (`packed` is false): then all ids are constants
+(`Fixed`, ids.py) and every candidate contact keeps its own slot. Otherwise each world chooses its
+pairs and contacts (`Chosen`). What exceeds a budget or the capacity is dropped and counted
+(`lost`). `touch` holds the geometry of candidate contacts, `pair` the candidate pair of each, and
+`found` flags those within `reach` = margin + gap.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,25 +47,26 @@ from jaxsim.physics.collision.shape import Placed, Touch
 
 
 class Contacts(NamedTuple):
-    """Contacts, `[ncontact, *W]` each.
+    """Contacts of a state, `[ncontact, *W]` each.
 
     Attributes:
-      dist: distance of the surfaces, negative in penetration [m]; FAR where there is no contact.
-      pos: point midway between the surfaces.
+      dist: signed distance of the surfaces, negative in penetration [m]; FAR if there is no
+        contact.
+      pos: point midway between the surfaces [m].
       frame: rows are the normal, from geom 1 to geom 2, and two tangents.
       geom, body: ids of the first and of the second.
-      dim: dimension of the contact force: 1, 3, 4 or 6; 1 where it pulls across the gap.
-      includemargin: the contact pushes where dist is below this [m].
+      dim: dimension of the contact force: 1, 3, 4 or 6; 1 where adhesion pulls across the gap.
+      includemargin: the contact pushes if dist is below this [m].
       friction, solref, solreffriction, solimp: see ContactParams.
-      exists: there is a contact here.
-      active: it exists and pushes or pulls.
+      exists: the slot holds a contact.
+      active: it exists and has constraint rows, since it pushes or pulls.
       adhesion: see ContactParams.
-      surfacevel: velocity of the second surface over the first, from motion of the surfaces alone:
-        along both tangents [m/s], spin [rad/s]; None where no surface of the model moves.
+      surfacevel: velocity of the second surface relative to the first, due to moving surfaces
+        alone: along both tangents [m/s], spin [rad/s]; None if no surface of the model moves.
       smooth: see ContactParams.
-      item: elements or vertices of flexes that touch (flex/item.py), on both sides; `no_item`: a
-        geom does. None where no flex of the model touches anything. The geom of such a side is -1,
-        its body one that stands for it (flex/sides.py); what moves it is in flex/shares.py.
+      item: flex elements or vertices on both sides (flex/item.py), `no_item` for a geom. None if no
+        flex of the model can collide. The geom of a flex side is -1, its body a representative one
+        (flex/sides.py); the bodies that move it are in flex/shares.py.
     """
 
     dist: jax.Array
@@ -80,19 +88,19 @@ class Contacts(NamedTuple):
     item: tuple[Ids, Ids] | None = None
 
     def each(self, ids: Ids) -> jax.Array:
-        """Ids as an array `[ncontact, *W]`."""
+        """Return ids as an array `[ncontact, *W]`."""
         return jnp.broadcast_to(ids.array(self.dist), self.dist.shape)
 
 
 @node("packed")
 class Found:
-    """What the collision stage finds.
+    """Result of the collision stage.
 
     Attributes:
-      contacts: each in the place of its rows.
-      ncon: number of contacts there are, `[1, *W]`.
-      lost: number of pairs and contacts for which there was no place, `[1, *W]`.
-      packed: contacts that exist come first (static).
+      contacts: one per slot of constraint rows.
+      ncon: number of contacts, `[1, *W]`; it may exceed the capacity.
+      lost: number of dropped pairs and contacts, `[1, *W]`.
+      packed: existing contacts come first (static).
     """
 
     contacts: Contacts
@@ -105,10 +113,10 @@ class Points(NamedTuple):
     """Candidate contacts, `[points, *W]`.
 
     Attributes:
-      touch: where the surfaces are nearest.
-      pair: which of all pairs.
-      found: not farther than contacts reach.
-      item, rank: see SoftPoints; None where no flex touches anything.
+      touch: geometry of the contact points.
+      pair: candidate pair of each.
+      found: the distance is within reach of the pair.
+      item, rank: see SoftPoints; None if no flex can collide.
     """
 
     touch: Touch
@@ -125,25 +133,28 @@ def candidates(
     assets: Mapping[Callable | None, Any],
     flexes: tuple[Structure, Soft] | None = None,
 ) -> tuple[Points, Array | int] | None:
-    """All points of a state at which there may be contacts.
+    """Compute all candidate contacts of a state: broad phase and narrow phase.
 
     Args:
       geoms: all geoms in the world, `[ngeom, *W]`.
-      reach: how far from each other geoms of a pair have contacts, `[npairs, *W]` [m].
+      reach: distance below which geoms of a pair have contacts, `[npairs, *W]` [m].
       layout: the static plan.
-      assets: what colliders need of the model, by the function that makes it.
-      flexes: tables of the model and where its flexes are; None if none touches anything.
+      assets: tables of the model that colliders need, by the function that makes them.
+      flexes: tables of the model and poses of its flexes; None if none can collide.
 
     Returns:
-      The points, and how many near pairs had no place; None if the model cannot have contacts.
+      The candidate contacts, and the number of near pairs that exceeded a budget; None if the model
+      cannot have contacts.
     """
     if layout.empty:
         return None
+    # Groups of geom pairs.
     parts = [
         _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
         for group in layout.groups
     ]
     if layout.soft and flexes is not None:
+        # Groups that involve flexes.
         none = no_item(flexes[0])
         parts = [
             (as_soft(p, g, layout, none), over)
@@ -159,24 +170,29 @@ def candidates(
 def choose(
     points: Points, lost: Array | int, params: ContactParams, layout: Layout, free: bool
 ) -> Found:
-    """The contacts of a state: of the points that are found those that have a place.
+    """Select the contacts of a state from its candidates, up to the contact capacity.
 
     Args:
       points: candidate contacts.
-      lost: number of pairs for which there was no place.
+      lost: number of pairs that exceeded a budget.
       params: parameters of all candidate pairs, `[npairs, *W]`.
       layout: the static plan.
-      free: whether contacts may have other places in another program of the same state.
+      free: whether another program may assign other slots to the same contacts.
+
+    Returns:
+      The contacts. If more exist than the capacity, the deepest are kept.
     """
     item: tuple[Ids, Ids] | None = None
     order = np.arange(layout.points) if layout.soft else layout.order()
     places = min(layout.capacity, layout.points)
     packed = not layout.all or (free and _pays(points))
     if not packed:
+        # Every candidate has its own slot: only a constant permutation to MuJoCo's order.
         chosen, pair = take(points.touch, order), points.pair.ordered(order)
         exists = take(points.found, order)
         count = total(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
     else:
+        # Overflow keeps the deepest contacts; the compaction keeps MuJoCo's order.
         kept = deepest(points.found, points.touch.dist, places)
         if points.rank is not None or layout.mixes:
             index, number = first_ranked(kept, order, lambda: _rank(points, layout), places)
@@ -187,8 +203,8 @@ def choose(
             one, other = (Chosen(pick(i.array(index), index)) for i in points.item)
             item = one, other
         pair = Chosen(pick(points.pair.array(index), index))
-        # At a distance of exactly 0 a program may find a point in one place and not in another,
-        # where it multiplies and adds at once: what exists is what was given a place.
+        # Existence follows from the slot count, not from `found`: at a distance of exactly 0 two
+        # evaluations of `found`, one of which fuses a multiply-add, may disagree.
         exists = jnp.asarray(column(np.arange(places, dtype=np.int32), number) < number)
         count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
         count = jnp.where(number < places, number, count)
@@ -200,23 +216,25 @@ def choose(
 
 
 def _rank(points: Points, layout: Layout) -> Array:
-    """Where MuJoCo lists a candidate, among those of its world."""
+    """Return the position of each candidate in MuJoCo's contact order."""
     if points.rank is not None:
         return points.rank.array(points.found)
     return layout.rank(points.pair.array(points.found))
 
 
 def has_free_places(m: Model) -> bool:
-    """Whether contacts may have other places in another program of the same state: not where a
-    derivative takes the forces of their rows from the program of which it is one."""
+    """Return whether another program may assign other slots to the same contacts.
+
+    It may not if a derivative takes the constraint forces from the program that it differentiates.
+    """
     return not m.solves_for_forces
 
 
 def _pays(points: Points) -> bool:
-    """Whether contacts that exist come first although there is room for every candidate.
+    """Return whether to compact contacts although the capacity covers every candidate.
 
-    Contacts are taken some at a time, as far as some world has one, and few of many exist: moved to
-    the front they fill one chunk, not each a part of every chunk.
+    The solver processes contacts in chunks, up to the last used slot of any world, and few of many
+    candidates exist: compacted they fill one chunk, otherwise a part of every chunk.
     """
     found = points.found
     several = platform().in_kernels if found.ndim == 1 else not few(found)
@@ -228,8 +246,10 @@ _in_place = jax.make_user_context(default_value=False)
 
 
 def in_place() -> AbstractContextManager:
-    """A context for what is asked by places of contacts: with room for every candidate each has
-    its own, however many worlds ask."""
+    """Return a context in which every candidate keeps its own slot if the capacity covers them all.
+
+    It is for results that are indexed by contact slot, independent of the number of worlds.
+    """
     return _in_place(True)
 
 
@@ -239,7 +259,8 @@ def near_pairs(
     layout: Layout,
     flexes: tuple[Structure, Soft] | None = None,
 ) -> list[jax.Array]:
-    """How many pairs of each group with a budget are near, `[1, *W]` each."""
+    """Return how many pairs pass the broad phase in each group with a budget, `[1, *W]` each."""
+    # Groups of geom pairs, then groups of flexes.
     masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
     numbers = [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
     if flexes is None:
@@ -249,17 +270,19 @@ def near_pairs(
 
 
 def _near(group: Group, geoms: Placed, reach: Array, layout: Layout) -> Array:
-    """Which pairs of a group may have contacts, `[n, *W]`."""
+    """Run the broad phase of a group: which pairs may have contacts, `[n, *W]`."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     kind = None if group.boxes else group.kinds[0]
     return near(kind, geoms, geom1, geom2, take(reach, group.pairs))
 
 
 def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, assets: Tree) -> tuple:
-    """Narrow phase of a group: its candidate contacts, and how many near pairs had no place."""
+    """Compute the candidate contacts of a group, and the number of near pairs beyond its budget."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     pair: Ids = Fixed.of(group.pairs)
     lost: jax.Array | int = 0
+    # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
+    # -FAR.
     if group.all:
         a, b = take(geoms, geom1), take(geoms, geom2)
         reach = pair.take(reach)
@@ -274,6 +297,7 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
         reach = jnp.where(filled, pair.take(reach), -FAR)
         lost = jnp.maximum(count - group.budget, 0)
 
+    # Narrow phase, evaluated once so that all users agree on which points exist.
     operands = (a, b) if assets is None else (a, b, assets, reach)
     touch = once(group.collider.collide, *operands)
     if touch.lost is not None:
@@ -284,6 +308,7 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
     points = group.points
 
     def flat(x):
+        """Merge the axes of contact points and pairs."""
         return jnp.broadcast_to(x, shape).reshape(points, *shape[2:])
 
     pair = pair.repeated(group.slots)
@@ -291,9 +316,9 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
 
 
 def joined_points(parts: list[Points]) -> Points:
-    """The candidate contacts of all kinds, one after another."""
+    """Concatenate the candidate contacts of all groups."""
     touches = [p.touch for p in parts]
-    if any(t.tangent is not None for t in touches):  # the rest leaves the tangent free: zero
+    if any(t.tangent is not None for t in touches):  # a zero tangent leaves it to the frame
         touches = [
             t if t.tangent is not None else t._replace(tangent=t.normal.map(jnp.zeros_like))
             for t in touches
@@ -303,6 +328,7 @@ def joined_points(parts: list[Points]) -> Points:
             t if t.ahead is not None else t._replace(ahead=jnp.zeros(t.dist.shape, bool))
             for t in touches
         ]
+    # Concatenate points and ids, with the flex items if there are any.
     found = [p.found for p in parts]
     pair = joined([p.pair for p in parts], found)
     points = Points(concat(touches), pair, jnp.concatenate(found))
@@ -315,7 +341,7 @@ def joined_points(parts: list[Points]) -> Points:
 
 
 def as_soft(points: Points, group: Group, layout: Layout, none: int) -> Points:
-    """Points of geoms among those of flexes."""
+    """Extend candidate contacts of geoms with the fields of flex contacts."""
     slot = np.repeat(np.arange(group.slots), group.budget).astype(np.int32)
     rank = points.pair.values(layout.rank_of_pair.astype(np.int32), points.found)
     nothing = points.pair.look_up(np.full(len(layout.pairs.dim), none))
@@ -323,7 +349,7 @@ def as_soft(points: Points, group: Group, layout: Layout, none: int) -> Points:
 
 
 def _of_flexes(c: Contacts, item: tuple[Ids, Ids], pair: Ids, layout: Layout) -> Contacts:
-    """Contacts with what of flexes they are of."""
+    """Set the geom ids and flex items of contacts of which some involve flexes."""
     as_geom = layout.geom_of_surface
     pairs = layout.pairs
     geom = pair.look_up(as_geom[pairs.geom1]), pair.look_up(as_geom[pairs.geom2])
@@ -333,17 +359,19 @@ def _of_flexes(c: Contacts, item: tuple[Ids, Ids], pair: Ids, layout: Layout) ->
 def _contacts(
     touch: Touch, pair: Ids, exists: Array, params: ContactParams, layout: Layout
 ) -> Contacts:
-    """Ids, parameters and frames of the chosen points."""
+    """Assemble ids, parameters and frames of the selected candidates."""
     pairs, params = layout.pairs, pair.take(params)
     dist = jnp.where(exists, touch.dist, FAR)
     geom = pair.look_up(pairs.geom1), pair.look_up(pairs.geom2)
     dim = pair.values(pairs.dim.astype(np.int32), dist)
+    # A contact acts (has rows) within its margin; a speculative one at any distance.
     acts, adhesion = dist < params.acts, params.adhesion
     if touch.ahead is not None:
         acts = acts | touch.ahead
-    if adhesion is not None:  # across the gap nothing slides on anything: no friction there
+    if adhesion is not None:  # adhesion across the gap has no friction
         pulls = ~acts & (adhesion != 0)
         dim, acts = jnp.where(pulls, 1, dim), acts | pulls
+    # A pair that no dof moves relative to each other has contacts, but no rows.
     if not layout.moved.all():
         acts = acts & pair.values(layout.moved, dist)
     return Contacts(

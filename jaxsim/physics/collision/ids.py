@@ -1,7 +1,10 @@
-"""Which objects contacts are of: known when the model is compiled, or chosen by each world.
+"""Ids of the objects in contact: constants of the compiled program, or traced per world.
 
-Where every candidate has its own place, all ids are constants and what they select costs nothing;
-where a budget decides, each world chooses. Both answer alike, so nobody else asks which it is.
+If every candidate contact has its own slot, all ids are constants (`Fixed`) and gathers by them
+cost nothing. If a budget decides, each world chooses its ids (`Chosen`). Both classes have the same
+methods, so that callers do not distinguish them: `look_up` and `values` gather from a constant
+table by id, `take` gathers items of a traced array, and `like` is an array `[items, *W]` that
+defines the world axes and dtype.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,74 +17,75 @@ from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.select import column, pick, take
 
-WORD = 32  # columns of a table of bits that are looked up together
+WORD = 32  # columns of a bit table that are packed into one integer
 
 
 @node("id")
 class Fixed:
-    """Constant ids, one an item."""
+    """Constant ids, one per item."""
 
     id: tuple[int, ...]
 
     @classmethod
     def of(cls, ids: np.ndarray) -> "Fixed":
-        """The ids of a constant array `[n]`."""
+        """Return the ids of a constant array `[n]`."""
         return cls(tuple(ids.tolist()))
 
     def look_up(self, table: np.ndarray) -> "Fixed":
-        """The ids that a constant table has for these."""
+        """Return the ids that a constant table maps these to."""
         return Fixed.of(table[list(self.id)])
 
     def values(self, table: np.ndarray, like: Array) -> Array:
-        """The numbers that a constant table has for these, with the axes of `like`."""
+        """Return the numbers of a constant table at these ids, with the axes of `like`."""
         return jnp.asarray(column(table[list(self.id)], like))
 
     def take(self, x: Tree) -> Tree:
-        """Items of values `[k, *W]`."""
+        """Return items of arrays `[k, *W]` at these ids."""
         return _each_once(lambda a: take(a, self.id), x)
 
     def bits(self, table: np.ndarray, like: Array) -> np.ndarray:
-        """Rows of a constant table `[k, columns]` of 0 and 1: `[n, columns, *W]`."""
+        """Return rows of a constant 0/1 table `[k, columns]`: `[n, columns, *W]`."""
         return column(table[list(self.id)], like)
 
     def array(self, like: Array) -> Array:
-        """The ids as an array with the axes of `like`, `[items, *W]`."""
+        """Return the ids as an array with the axes of `like`, `[items, *W]`."""
         return jnp.asarray(column(np.array(self.id, np.int32), like))
 
     def repeated(self, times: int) -> "Fixed":
-        """All ids, again and again."""
+        """Return the sequence of ids repeated `times` times."""
         return Fixed(self.id * times)
 
     def ordered(self, order: np.ndarray) -> "Fixed":
-        """The ids in a constant order."""
+        """Return the ids in a constant order."""
         return Fixed(tuple(self.id[k] for k in order))
 
 
 @node()
 class Chosen:
-    """Ids `[n, *W]` that each world chooses."""
+    """Ids `[n, *W]` that differ between worlds."""
 
     id: jax.Array
 
     def look_up(self, table: np.ndarray) -> "Chosen":
-        """The ids that a constant table has for these."""
+        """Return the ids that a constant table maps these to."""
         return Chosen(self.values(table.astype(np.int32), self.id))
 
     def values(self, table: np.ndarray, like: Array) -> Array:
-        """The numbers that a constant table has for these, with the axes of `like`."""
+        """Return the numbers of a constant table at these ids, with the axes of `like`."""
         return pick(jnp.asarray(column(table, like)), self.id)
 
     def take(self, x: Tree) -> Tree:
-        """Items of values `[k, *W]`."""
+        """Return items of arrays `[k, *W]` at these ids."""
         return _each_once(lambda a: pick(a, self.id), x)
 
     def bits(self, table: np.ndarray, like: Array) -> Array:
-        """Rows of a constant table `[k, columns]` of 0 and 1: `[n, columns, *W]`.
+        """Return rows of a constant 0/1 table `[k, columns]`: `[n, columns, *W]`.
 
-        The columns are looked up by the word of 32, and taken apart again.
+        One gather per 32 columns, which are packed as bits of an integer and unpacked again.
         """
         columns = table.shape[1]
         one = jnp.zeros((1, *like.shape[1:]), jnp.uint32)
+        # Gather the packed words, repeat each for its columns, and shift the bits out.
         words = [pick(jnp.asarray(column(w, one)), self.id) for w in _words(table)]
         spread = [
             jnp.broadcast_to(w[:, None], (len(w), min(WORD, columns - WORD * k), *w.shape[1:]))
@@ -91,15 +95,15 @@ class Chosen:
         return ((jnp.concatenate(spread, axis=1) >> shift) & 1).astype(like.dtype)
 
     def array(self, like: Array) -> Array:
-        """The ids as an array with the axes of `like`, `[items, *W]`."""
+        """Return the ids as an array with the axes of `like`, `[items, *W]`."""
         return jnp.broadcast_to(self.id, (self.id.shape[0], *like.shape[1:]))
 
     def repeated(self, times: int) -> "Chosen":
-        """All ids, again and again."""
+        """Return the sequence of ids repeated `times` times."""
         return Chosen(jnp.tile(self.id, (times, *(1,) * (self.id.ndim - 1))))
 
     def ordered(self, order: np.ndarray) -> "Chosen":
-        """The ids in a constant order."""
+        """Return the ids in a constant order."""
         return Chosen(take(self.id, order))
 
 
@@ -107,14 +111,14 @@ Ids = Fixed | Chosen
 
 
 def _each_once(select: Callable[[Array], Array], x: Tree) -> Tree:
-    """The arrays of a tree, selected from; one that stands in several places is looked up once."""
+    """Gather from the arrays of a tree; an array that occurs several times is gathered once."""
     leaves, tree = jax.tree.flatten(x)
     selected = {id(a): select(a) for a in leaves}
     return jax.tree.unflatten(tree, [selected[id(a)] for a in leaves])
 
 
 def joined(parts: Sequence[Ids], like: Sequence[jax.Array]) -> Ids:
-    """Several lists of ids as one; `like` has an array `[items, *W]` for each."""
+    """Concatenate several lists of ids; `like` has an array `[items, *W]` for each."""
     fixed = [part.id for part in parts if isinstance(part, Fixed)]
     if len(fixed) == len(parts):
         return Fixed(sum(fixed, ()))
@@ -125,7 +129,7 @@ def joined(parts: Sequence[Ids], like: Sequence[jax.Array]) -> Ids:
 
 
 def _words(table: np.ndarray) -> list[np.ndarray]:
-    """The columns of a table of 0 and 1 as bits, one word a row for each 32 columns."""
+    """Pack the columns of a 0/1 table into integers, one per row and 32 columns."""
     words = []
     for start in range(0, table.shape[1], WORD):
         block = table[:, start : start + WORD].astype(np.uint64)

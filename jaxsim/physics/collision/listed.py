@@ -1,8 +1,8 @@
-"""Contacts as people read them, `d.contact`, from those that the physics works with, and back.
+"""The public contact list `d.contact`: conversion from the internal contacts, and back.
 
-The physics keeps each contact in the place of its rows (driver.py); the list has those that exist
-first, without gaps. Forwards the list is an output only; backwards it serves stages and queries
-that are called on their own, with a Data that has no working values.
+The physics keeps each contact in the slot of its constraint rows (driver.py); the public list has
+the existing contacts first, without gaps. In a step the list is an output only. Standalone stages
+and queries convert it back, because their Data has no working values.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,9 +29,10 @@ from jaxsim.physics.stage import stage
 
 
 def listed(m: Model, d: Data, found: Found) -> Contact:
-    """Contacts in the public form: those that exist first, without gaps.
+    """Return the contacts in the public form: existing ones first, without gaps.
 
-    `efc_address` says which have rows: 0, or -1; their numbers follow (constraint/make.py).
+    `efc_address` is 0 for contacts with rows, else -1; the row addresses are set later
+    (constraint/make.py).
     """
     c, places = found.contacts, d.contact.dist.shape[0]
 
@@ -41,6 +42,7 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
     def stack(parts):
         return jnp.stack([whole(p) for p in parts], axis=1)
 
+    # Public fields of all contacts, by slot.
     values = {
         "dist": c.dist,
         "pos": c.pos,
@@ -64,15 +66,16 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
         values["adhesion"] = whole(c.adhesion)
     if c.surfacevel is not None:
         values["surfacevel"] = stack(c.surfacevel)
+    # Compact the existing contacts to the front.
     if not found.packed or len(c.dist) != places:
         values = _first(values, c.exists, places)
-    if d.contact.force is not None:  # not known yet
+    if d.contact.force is not None:  # set by the solver
         values["force"] = jnp.zeros_like(d.contact.force)
     return d.contact.replace(**values)
 
 
 def _of_flexes(m: Model, c: Contacts, stack: Callable[[Iterable[Array]], Array]) -> dict:
-    """Flexes, and the numbers of elements and vertices in them, of both sides of contacts."""
+    """Return flex ids of both sides of contacts, and element and vertex ids within them."""
     tables = dict(zip(("flex", "elem", "vert"), item_ids(m.structure), strict=True))
     if c.item is None:
         nothing = jnp.full_like(c.dist, -1, jnp.int32)
@@ -84,10 +87,10 @@ def _of_flexes(m: Model, c: Contacts, stack: Callable[[Iterable[Array]], Array])
 
 
 def listed_forces(d: Data, force: list) -> Array:
-    """Forces of the contacts in the order of the list, zero past its end, `[ncontact, 6, *W]`.
+    """Return the contact forces in the order of the list, zero past its end, `[ncontact, 6, *W]`.
 
     Args:
-      d: data with the list, and the contacts that it was made of.
+      d: data with the list, and the contacts from which it was made.
       force: over the basis, `[n, *W]` each.
     """
     c, places = d.found.contacts, d.contact.dist.shape[0]
@@ -95,13 +98,14 @@ def listed_forces(d: Data, force: list) -> Array:
     values = jnp.stack([jnp.where(c.exists, a, 0) for a in parts], axis=1)
     if d.found.packed and len(c.dist) == places:
         return values
+    # The compaction of `listed`.
     index, number = first_true(c.exists, np.arange(len(c.exists)), places)
     filled = column(np.arange(places, dtype=np.int32), number) < number
     return jnp.where(filled[:, None], picked(values, index), 0)
 
 
 def _first(values: dict, exists: Array, places: int) -> dict:
-    """The values of the contacts that exist, as many as there are places."""
+    """Compact the values of existing contacts to the capacity."""
     index, number = first_true(exists, np.arange(len(exists)), places)
     filled = column(np.arange(places, dtype=np.int32), number) < number
     moved = picked(values, index)
@@ -115,7 +119,7 @@ def _first(values: dict, exists: Array, places: int) -> dict:
 
 
 def picked(x: Tree, index: Array) -> Tree:
-    """Items `x[index]` of arrays `[n, ..., *W]`, for an index `[k, *W]`."""
+    """Return items `x[index]` of arrays `[n, ..., *W]`, for an index `[k, *W]`."""
 
     def one(a: Array) -> Array:
         at = index.reshape(len(index), *(1,) * (a.ndim - index.ndim), *index.shape[1:])
@@ -126,13 +130,13 @@ def picked(x: Tree, index: Array) -> Tree:
 
 
 def contacts_of(m: Model, d: Data) -> Contacts | None:
-    """The contacts that belong to the results in `d`: those found in this call, or else its list.
+    """Return the contacts that belong to the results in `d`, of this step or of its list.
 
     Returns:
-      None for a model that cannot have any, and where everything sleeps.
+      None for a model that cannot have any, and if all trees are asleep.
 
     Raises:
-      ValueError: a stage is called alone, with a Data that does not carry the list.
+      ValueError: a standalone stage or query got a Data that does not carry the list.
     """
     if d.found is not None:
         return d.found.contacts
@@ -140,7 +144,7 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
         return None
     if d.contact is None:
         raise ValueError(
-            "what is asked for depends on the contacts of this model, and this Data does not carry "
+            "the result depends on the contacts of this model, and this Data does not carry "
             "'contact'; keep it: make_data(m, keep=[..., 'contact'])"
         )
     return from_list(m, d.contact)
@@ -148,10 +152,10 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
 
 @stage(reads="contact", writes="found")
 def found_again(m: Model, d: Data) -> Data:
-    """The contacts of the list in `d` as the collision stage hands them on, see resume.py.
+    """Rebuild the result of the collision stage from the contact list in `d`.
 
-    They are those of the list, as the caller may have changed it: `efc_address` says which have
-    rows. Without a list there are none; who needs them asks `contacts_of`.
+    The caller may have changed the list: `efc_address` determines which contacts have rows. Without
+    a list there is no result; functions that need contacts call `contacts_of`.
     """
     if d.contact is None or not _may_touch(m):
         return d.replace(found=None)
@@ -162,14 +166,16 @@ def found_again(m: Model, d: Data) -> Data:
 
 
 def from_list(m: Model, contact: Contact) -> Contacts:
-    """The contacts of a list, for the rows and forces that follow from them.
+    """Return the contacts of a list, for the rows and forces that follow from them.
 
     Raises:
       ValueError: the list was made for a model without adhesion or moving surfaces.
     """
     sticky, moving = has_adhesion(m), m.geom_hassurfacevel.any()
     if (sticky and contact.adhesion is None) or (moving and contact.surfacevel is None):
-        raise ValueError("d.contact: is of a model without adhesion or moving surfaces, not of m")
+        raise ValueError(
+            "d.contact: made for a model without adhesion or moving surfaces; use make_data(m)"
+        )
     first, second = (Chosen(jnp.maximum(contact.geom[:, k], 0)) for k in range(2))
     body = first.look_up(m.geom_bodyid), second.look_up(m.geom_bodyid)
     exists, item = contact.geom[:, 0] >= 0, None
@@ -199,9 +205,9 @@ def from_list(m: Model, contact: Contact) -> Contacts:
 
 
 def _soft_ids(m: Model, contact: Contact) -> tuple:
-    """Which contacts exist; items, geoms and bodies of both sides, where there may be flexes."""
+    """Return existence, items, geoms and bodies of both sides of contacts with flexes."""
     if contact.flex is None:
-        raise ValueError("d.contact: is of a model without contacts of flexes, not of m")
+        raise ValueError("d.contact: made for a model without contacts of flexes; use make_data(m)")
     item, geom, body = [], [], []
     none = no_item(m.structure)
     first_elem, first_vert = np.append(m.flex_elemadr, 0), np.append(m.flex_vertadr, 0)
@@ -210,6 +216,7 @@ def _soft_ids(m: Model, contact: Contact) -> tuple:
         flex, elem, vert, own = (
             a[:, k] for a in (contact.flex, contact.elem, contact.vert, contact.geom)
         )
+        # Global element or vertex id from the flex and the id within it.
         which = Chosen(jnp.where(flex < 0, m.nflex, flex))
         as_elem = which.values(first_elem.astype(np.int32), flex) + elem
         as_vert = m.nflexelem + which.values(first_vert.astype(np.int32), flex) + vert
@@ -222,18 +229,18 @@ def _soft_ids(m: Model, contact: Contact) -> tuple:
 
 
 def _may_touch(m: Model) -> bool:
-    """Whether a model can have contacts."""
+    """Return whether a model can have contacts."""
     plan = layout(m)
     return not plan.empty
 
 
 def _columns(a: Array) -> tuple[Array, ...]:
-    """`[n, k, *W]` as k arrays `[n, *W]`."""
+    """Split `[n, k, *W]` into k arrays `[n, *W]`."""
     return tuple(a[:, k] for k in range(a.shape[1]))
 
 
 def _alone(contact: Contact) -> Array | np.ndarray:
-    """Which contacts are of a flex with itself, `[n, *W]` bool; without flexes `[n]`, of none."""
+    """Return which contacts are self-collisions of a flex, `[n, *W]` bool; `[n]` without flexes."""
     if contact.flex is None:
         return np.zeros(len(contact.dist), bool)
     one, other = contact.flex[:, 0], contact.flex[:, 1]

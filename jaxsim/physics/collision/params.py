@@ -1,8 +1,8 @@
 """Contact parameters of every candidate pair, from its geoms or from its `<pair>` element.
 
-MuJoCo's documentation, Modeling: Contact parameters. The values are leaves of the model and may
-differ between worlds, so they are mixed where the contacts are computed; which rule applies is
-static, because priorities are integers.
+The rules are those of MuJoCo's documentation, Modeling: Contact parameters (`mj_contactParam`). The
+values are leaves of the model and may differ between worlds, so they are mixed in the program;
+which rule applies to a pair is static, because priorities are integers of the structure.
 """
 
 from typing import NamedTuple
@@ -22,21 +22,22 @@ from jaxsim.physics.collision.smooth import beyond, lengths
 
 
 def has_adhesion(m: Model) -> bool:
-    """Whether some geom or `<pair>` of the model has adhesion, or may get it."""
+    """Return whether a geom or `<pair>` of the model has adhesion, or may get it."""
     return bool(m.geom_hasadhesion.any() or m.pair_hasadhesion.any())
 
 
 class ContactParams(NamedTuple):
-    """Parameters of contacts, `[npairs, *W]` each; W may be one shared by all worlds.
+    """Parameters of contacts, `[npairs, *W]` each; W may be 1, shared by all worlds.
 
     Attributes:
-      margin: a contact pushes when its distance is below this [m].
-      gap: it is found when its distance is below margin + gap [m].
+      margin: a contact pushes if its distance is below this [m].
+      gap: it is detected if its distance is below margin + gap [m].
       friction: tangent 1, tangent 2, spin, roll 1, roll 2.
       solref, solimp: reference and impedance in the normal direction.
       solreffriction: reference in the friction directions; 0: as in the normal direction.
-      adhesion: force with which a contact may pull [N]; None where the model has none.
-      smooth: length over which a contact is felt from a distance [m], 0: it is not; None: none is.
+      adhesion: largest pulling force of a contact [N]; None if the model has no adhesion.
+      smooth: smoothing length, over which a contact acts from a distance [m]; 0 for ordinary
+        contacts; None if the model has no smooth contacts.
     """
 
     margin: jax.Array
@@ -50,17 +51,18 @@ class ContactParams(NamedTuple):
 
     @property
     def reach(self) -> Array:
-        """A contact is found when its distance is below this [m]."""
+        """Return the distance below which a contact is detected [m]."""
         return beyond(self.margin + self.gap, self.smooth)
 
     @property
     def acts(self) -> Array:
-        """A contact has rows when its distance is below this [m]."""
+        """Return the distance below which a contact has constraint rows [m]."""
         return beyond(self.margin, self.smooth)
 
 
 def contact_params(m: Model, pairs: Pairs) -> ContactParams:
-    """Parameters mixed of the surfaces; those of `<pair>` elements; or the model's override."""
+    """Return the parameters of all pairs: mixed from geoms, of `<pair>`, or the override."""
+    # Mix the geoms' parameters; `<pair>` elements and the override replace them.
     named = pairs.predefined >= 0
     mixed = _mixed(m, pairs)
     if named.any():
@@ -68,12 +70,12 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
     if m.opt.enableflags & EnableBit.OVERRIDE:
         mixed = _override(m, mixed)
     alone = pairs.geom1 == pairs.geom2
-    if alone.any():  # a flex touches itself without margin, so that it is not always doing so
+    if alone.any():  # self-collision of a flex has no margin, else neighbors always touch
         none = jnp.zeros_like(mixed.margin)
         mixed = mixed._replace(
             margin=_where(alone, none, mixed.margin), gap=_where(alone, none, mixed.gap)
         )
-    # some coefficients are the same array, and stay it
+    # Coefficients that share an array keep sharing it.
     least = {id(f): jnp.maximum(f, MINMU) for f in mixed.friction}
     return mixed._replace(
         friction=tuple(least[id(f)] for f in mixed.friction),
@@ -82,23 +84,26 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
 
 
 def _mixed(m: Model, pairs: Pairs) -> ContactParams:
-    """Parameters of the surface of higher priority; else mixed by `solmix`, largest friction."""
+    """Return the parameters of the geom of higher priority, or the mix for equal priority."""
     s = m.structure
     g1, g2 = pairs.geom1, pairs.geom2
     soft = bool((g2 >= s.ngeom).any())
+    # Difference of priorities decides which geom's parameters apply.
     order = surface(s, "priority") if soft else s.geom_priority
     priority = order[g1] - order[g2]
 
     def both(name: str) -> tuple:
+        """Return a field of the first and of the second geom."""
         field = getattr(m, f"geom_{name}")
-        if soft:  # those of the flexes are counted on after the geoms
+        if soft:  # flexes are numbered after the geoms
             field = _one_after_another(field, _of_flexes(m, name, field))
         return take(field, g1), take(field, g2)
 
     def by_priority(equal, one, two):
+        """Select by priority: equal, higher in the first geom, higher in the second."""
         return _where(priority == 0, equal, _where(priority > 0, one, two))
 
-    # weight of the first geom: its share of solmix; of two without any, a half
+    # Weight of the first geom: its share of solmix; 1/2 if neither geom has any.
     mix1, mix2 = both("solmix")
     some1, some2 = mix1 >= MINVAL, mix2 >= MINVAL
     share = mix1 / jnp.where(some1 | some2, mix1 + mix2, 1.0)
@@ -106,15 +111,17 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
     share = jnp.where(some1 & some2, share, alone)
     share = by_priority(share, jnp.ones_like(share), jnp.zeros_like(share))
 
-    # references in different formats have no mean: the smaller then
+    # The mean of standard references; the minimum if one is in the direct (negative) format.
     ref1, ref2 = both("solref")
     standard = (ref1[:, 0] > 0) & (ref2[:, 0] > 0)
     solref = [
         by_priority(jnp.where(standard, _mean(share, a, b), jnp.minimum(a, b)), a, b)
         for a, b in zip(_parts(ref1), _parts(ref2), strict=True)
     ]
+    # Impedances are averaged.
     imp1, imp2 = both("solimp")
     solimp = [_mean(share, a, b) for a, b in zip(_parts(imp1), _parts(imp2), strict=True)]
+    # Friction is the maximum, margin, gap and adhesion are sums.
     fri1, fri2 = both("friction")
     slide, spin, roll = (
         by_priority(jnp.maximum(a, b), a, b)
@@ -139,20 +146,20 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
 
 
 def _of_flexes(m: Model, name: str, like: Array) -> Array:
-    """A field of the flexes; they have no adhesion."""
+    """Return a field of the flexes, which have no adhesion."""
     if name == "adhesion":
         return jnp.zeros((m.nflex, *like.shape[1:]), like.dtype)
     return getattr(m, f"flex_{name}")
 
 
 def _one_after_another(a: Array, b: Array) -> Array:
-    """Two fields as one; what is the same in all worlds meets what is not."""
+    """Concatenate two fields, broadcasting one that all worlds share."""
     worlds = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
     return jnp.concatenate([jnp.broadcast_to(x, (len(x), *worlds)) for x in (a, b)])
 
 
 def _of_elements(m: Model, pairs: Pairs) -> ContactParams:
-    """Parameters of the `<pair>` elements; where there is none, those of the first."""
+    """Return the parameters of `<pair>` elements; of the first one for pairs without an element."""
     k = np.maximum(pairs.predefined, 0)
     return ContactParams(
         take(m.pair_margin, k),
@@ -166,7 +173,7 @@ def _of_elements(m: Model, pairs: Pairs) -> ContactParams:
 
 
 def _adhesive(s: Structure, pairs: Pairs) -> bool:
-    """Whether some pair may have adhesion: one of its geoms, or the `<pair>` that names it."""
+    """Return whether some pair may have adhesion: by one of its geoms, or by its `<pair>`."""
     named = pairs.predefined >= 0
     has = np.append(s.geom_hasadhesion, np.zeros(s.nflex, bool))
     by_geom = has[pairs.geom1] | has[pairs.geom2]
@@ -174,7 +181,7 @@ def _adhesive(s: Structure, pairs: Pairs) -> bool:
 
 
 def _override(m: Model, p: ContactParams) -> ContactParams:
-    """The same parameters for all contacts, from `<option>`."""
+    """Return the same parameters for all contacts, from `<option>`."""
 
     def same(values: Array) -> tuple[jax.Array, ...]:
         each = (values[k : k + 1] for k in range(values.shape[0]))
@@ -191,16 +198,17 @@ def _override(m: Model, p: ContactParams) -> ContactParams:
 
 
 def _mean(share: Array, a: Array, b: Array) -> Array:
+    """Return the weighted mean."""
     return share * a + (1 - share) * b
 
 
 def _parts(field: Array) -> tuple[jax.Array, ...]:
-    """`[n, k, *W]` as k arrays `[n, *W]`."""
+    """Split `[n, k, *W]` into k arrays `[n, *W]`."""
     return tuple(field[:, k] for k in range(field.shape[1]))
 
 
 def _where(mask: np.ndarray, yes: Tree, no: Tree) -> Tree:
-    """`where` with a static mask over the pairs, for arrays or parameters."""
+    """Select arrays or parameters by a static mask over the pairs."""
     if mask.all() or not mask.any():
         return yes if mask.all() else no
     return jax.tree.map(lambda a, b: jnp.where(column(mask, a), a, b), yes, no)

@@ -1,12 +1,15 @@
-"""How far two geoms are apart and where they are nearest, whether or not they may touch.
+"""Signed distance of any two geoms and their nearest points, as `mj_geomDistance` in MuJoCo.
 
-MuJoCo's rule, found by experiment. Any two convex shapes go through one search; over a plane the
-lowest point of a shape counts, of an `sdf` geom that of its hull. Of a height field, and of an
-`sdf` geom and others, it is the nearest of the contacts that there would be if these reached as far
-as distances are asked for. So of a height field no more than 50 prisms count, those that come first
-(convex/hfield.py): deep inside or far above many prisms the answer may be another than the least;
-and an `sdf` geom has a distance only where it is touched. Two unbounded shapes, or a height field
-and an `sdf` geom, have none.
+MuJoCo's rules, determined by experiment. Two convex shapes go through GJK/EPA; over a plane it is
+the lowest point of a shape, for an `sdf` geom that of its convex hull. For a height field, and for
+an `sdf` geom with any other, it is the nearest of the contacts that there would be with a margin of
+the distance cutoff. So at most 50 prisms of a height field count, the first ones
+(convex/hfield.py): deep inside or far above many prisms the result may not be the minimum. An `sdf`
+geom has a distance only where it is in contact. Two unbounded shapes, or a height field and an
+`sdf` geom, have no distance.
+
+FAMILIES lists the pairs of geom types with one method each. Pairs may differ between worlds, so all
+families that `Meetings` lists are evaluated for every pair and the one that applies is selected.
 """
 
 from collections.abc import Callable, Iterable
@@ -43,14 +46,15 @@ PLANE, HFIELD, MESH, SDF = GeomType.PLANE, GeomType.HFIELD, GeomType.MESH, GeomT
 
 
 class Meetings(NamedTuple):
-    """What is asked about: what a program needs code for.
+    """Types of geoms that distances are requested of: the static extent of the program.
 
     Attributes:
       families: rows of FAMILIES.
       kinds: types of the convex geoms.
-      first, second: names of the signed distances of geoms that meet `sdf` geoms, and of these.
-      meshes: meshes that meet `sdf` geoms, rising.
-      bare: some geom has a mesh without hull.
+      first, second: names of the signed distance functions of geoms paired with `sdf` geoms, and of
+        these `sdf` geoms.
+      meshes: ids of meshes that are paired with `sdf` geoms, ascending.
+      bare: some geom has a mesh without a convex hull.
     """
 
     families: tuple[int, ...]
@@ -62,12 +66,12 @@ class Meetings(NamedTuple):
 
 
 class _Family(NamedTuple):
-    """Pairs of kinds whose distances are found in one way.
+    """Pairs of geom types whose distances are computed by one method.
 
     Attributes:
       first, second: types of geoms; the lower type of a pair is first.
-      measure: distances `[n, *W]`, or of several contacts `[k, n, *W]`; of the model, the geoms,
-        how far is asked (-FAR: not at all), and what is asked about.
+      measure: takes the model, both geoms, the distance cutoff (-FAR: skip the pair), and the
+        types; returns distances `[n, *W]`, or those of several contacts `[k, n, *W]`.
     """
 
     first: tuple[int, ...]
@@ -76,14 +80,15 @@ class _Family(NamedTuple):
 
 
 def family(type1: int, type2: int) -> int:
-    """The row of FAMILIES of two types of geoms in any order; -1: they have no distance."""
+    """Return the row of FAMILIES of two geom types in any order; -1: they have no distance."""
     low, high = sorted((int(type1), int(type2)))
     rows = (k for k, f in enumerate(FAMILIES) if low in f.first and high in f.second)
     return next(rows, -1)
 
 
 def meetings(s: Structure, pairs: Iterable[tuple[int, int]]) -> Meetings:
-    """Of pairs of geoms."""
+    """Return the static extent of a program for pairs of geoms."""
+    # Order each pair by type, as in FAMILIES.
     rising = [sorted(pair, key=lambda g: int(s.geom_type[g])) for pair in pairs]
     families = {family(*s.geom_type[pair]) for pair in rising} - {-1}
     geoms = {g for pair in rising for g in pair}
@@ -101,8 +106,9 @@ def meetings(s: Structure, pairs: Iterable[tuple[int, int]]) -> Meetings:
 
 
 def all_meetings(m: Model) -> Meetings:
-    """Of any two geoms that have a distance: one of each sort stands for all."""
+    """Return the extent for any two geoms that have a distance, one geom for each type."""
     s = m.structure
+    # One geom per combination of type, distance function, mesh and hull.
     mesh = np.where(np.any(s.geom_type == SDF) & (s.geom_type == MESH), s.geom_dataid, -1)
     hull = s.geom_hullid >= 0
     sorts = {(s.geom_type[g], kind_of(s, g), mesh[g], hull[g]): g for g in range(s.ngeom)}
@@ -111,22 +117,24 @@ def all_meetings(m: Model) -> Meetings:
 
 
 def _names(s: Structure, geoms: Iterable[int]) -> tuple[str, ...]:
+    """Return the names of the signed distance functions of geoms."""
     return tuple(sorted({kind_of(s, g) for g in geoms} - {NONE}))
 
 
 def separations(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
-    """Signed distances of pairs of geoms, with the points midway and the directions.
+    """Return signed distances of pairs of geoms, with the points midway and the normals.
 
     Args:
       m: the model.
       a, b: placed geoms, `[n, *W]`.
-      reach: distances that need not be told apart from larger ones, `[n, *W]` [m].
-      meet: what can be among them.
+      reach: distance cutoff, beyond which values need not be exact, `[n, *W]` [m].
+      meet: types that can occur among them.
 
     Returns:
-      Distance, point and normal from a to b, `[n, *W]`. A pair without a distance is FAR away; of
-      one that is farther than its reach only that is certain.
+      Distance, midpoint and normal from a to b, `[n, *W]`. A pair without a distance is FAR away;
+      the distance of a pair beyond its cutoff is only known to exceed it.
     """
+    # Order each pair by type, evaluate every family, then restore the order.
     kind = jnp.asarray(m.geom_type, jnp.int32)
     swap = kind[a.id] > kind[b.id]
     first, second = select(swap, b, a), select(swap, a, b)
@@ -141,12 +149,12 @@ def separations(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) ->
 
 
 def _is_one_of(types: tuple[int, ...], m: Model, g: Placed) -> Array:
-    """Whether geoms are of some types."""
+    """Return whether geoms are of some types."""
     return jnp.asarray(np.isin(m.geom_type, types))[g.id]
 
 
 def _least(touch: Touch, like: Array) -> Touch:
-    """The nearest contact of each pair, of equally near ones the first."""
+    """Return the nearest contact of each pair, the first among equally near ones."""
     parts = touch.dist, touch.pos, touch.normal
     if touch.dist.ndim == like.ndim:
         return Touch(*parts)
@@ -162,33 +170,39 @@ def _least(touch: Touch, like: Array) -> Touch:
 
 
 def segment(touch: Touch) -> tuple[Vec, Vec]:
-    """Where the first and the second geom of each pair are nearest to the other."""
+    """Return the nearest points on the first and on the second geom of each pair."""
     half = touch.normal.scale(0.5 * touch.dist)
     return touch.pos - half, touch.pos + half
 
 
 def _table(m: Model, meet: Meetings) -> Assets:
+    """Return the tables of convex geoms."""
     table = assets_of(m, meet.kinds)
     return replace(table, patches=False, hulls=_hulls(m, meet) if MESH in meet.kinds else None)
 
 
 def _hulls(m: Model, meet: Meetings) -> Hulls:
+    """Return the convex hulls of meshes."""
     return replace(hulls(m), bare=meet.bare)
 
 
 def _solids(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
+    """Measure two convex geoms."""
     return convex_convex(a, b, _table(m, meet), reach)
 
 
 def _over_plane(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
+    """Measure a convex geom over a plane."""
     return over_plane(_table(m, meet), a, b)
 
 
 def _hull_over_plane(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
+    """Measure the convex hull of an `sdf` geom over a plane."""
     return plane_mesh(a, b, _hulls(m, meet), reach)
 
 
 def _on_field(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
+    """Measure a convex geom on a height field."""
     s = m.structure
     cells = (np.asarray(s.hfield_nrow) - 1) * (np.asarray(s.hfield_ncol) - 1)
     convex = _table(m, meet)
@@ -198,12 +212,14 @@ def _on_field(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> T
 
 
 def _by_distance(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
+    """Measure two geoms with signed distance functions."""
     s = m.structure
     kinds = [kind_of(s, g) for g in range(s.ngeom)]
     return sdf_contacts(a, b, fields_of(m, kinds, meet.first, meet.second))
 
 
 def _mesh_by_distance(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
+    """Measure a mesh and an `sdf` geom."""
     s = m.structure
     kinds = [kind_of(s, g) for g in range(s.ngeom)]
     table = fields_of(m, kinds, meet.first, meet.second)
@@ -223,20 +239,20 @@ FAMILIES = (
 
 
 def lack(m: Model, geom1: int, geom2: int) -> str | None:
-    """What keeps two geoms from having a distance here though MuJoCo gives one; None: nothing."""
+    """Return why two geoms have no distance here although MuJoCo has one; None if they have."""
     types = m.geom_type[[geom1, geom2]]
     lacks = (_lack_beside(m, g, t) for g, t in ((geom1, types[1]), (geom2, types[0])))
     return next(filter(None, lacks), None)
 
 
 def lack_of(m: Model, geom: int) -> str | None:
-    """The same of one geom and any other."""
+    """Return why a geom has no distance to some other geom although MuJoCo has one, or None."""
     lacks = (_lack_beside(m, geom, t) for t in np.unique(m.geom_type))
     return next(filter(None, lacks), None)
 
 
 def _lack_beside(m: Model, geom: int, other: int) -> str | None:
-    """The same of one geom and others of some type."""
+    """Return why a geom has no distance to a type of geoms although MuJoCo has one, or None."""
     kind = m.geom_type[geom]
     if family(kind, other) < 0:
         return None

@@ -1,9 +1,9 @@
-"""What the narrow phase reads and writes: placed geoms, and the points where two of them touch.
+"""Input and output of the narrow phase: geoms in the world, and candidate contact points.
 
-A collider is a function `(a, b) -> Touch` of two `Placed` values with `[n, *W]` items, one for each
-pair. Its result has `[k, n, *W]` items: k is the number of points such a pair can have, whatever
-the state, and a point that does not exist in this state has `dist = FAR`. Which points become
-contacts is decided later, by their distance.
+A collider is a function `(a, b) -> Touch` of two `Placed` values with `[n, *W]` items, one per
+pair. Its result has `[k, n, *W]` items, where k is the static maximum of contact points of such a
+pair; a point that does not exist in a state has `dist = FAR`. The driver selects by distance which
+points become contacts.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ from jaxsim.physics.arrays.select import column
 
 
 class Placed(NamedTuple):
-    """Geoms in the world.
+    """Geoms in the world frame.
 
     Attributes:
       pos: center [m].
       rot: orientation; its columns are the axes of the geom.
       size: MuJoCo's `geom_size`: radius and half lengths, half extents or semi-axes [m].
-      id: number of each geom, by which tables of meshes and fields are asked.
-      box: center in the world and half sizes of the bounding box along the geom's axes [m]; None in
-        a model in which no pair is tested by it.
+      id: geom id, the index into tables of meshes and height fields.
+      box: center in the world and half sizes of the bounding box along the geom's axes [m]; None if
+        the broad phase of the model uses no boxes.
     """
 
     pos: Vec
@@ -40,12 +40,12 @@ class Placed(NamedTuple):
 
     @property
     def axis(self) -> Vec:
-        """The geom's z axis: normal of a plane, axis of a capsule or cylinder."""
+        """Return the geom's z axis: normal of a plane, axis of a capsule or cylinder."""
         return self.rot.cols[2]
 
 
 def placed(m: Model, d: Data) -> Placed:
-    """All geoms where they are, `[ngeom, *W]`."""
+    """Return all geoms in the world frame, `[ngeom, *W]`."""
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
     ids = jnp.asarray(column(np.arange(m.ngeom, dtype=np.int32), d.geom_xpos))
     return Placed(d.geom_xpos, d.geom_xmat, size, ids)
@@ -55,13 +55,12 @@ class Touch(NamedTuple):
     """Candidate contact points.
 
     Attributes:
-      dist: distance between the surfaces, negative in penetration [m].
+      dist: signed distance of the surfaces, negative in penetration [m].
       pos: the point midway between the surfaces [m].
       normal: unit vector from the first geom to the second.
-      tangent: direction of the first tangent, or None where the frame is free to choose it.
-      lost: 1 where a pair had more points than it can have, `[n, *W]`; None: that cannot be.
-      ahead: the contact is of what would meet in this step, and acts from any distance; None: none
-        is.
+      tangent: direction of the first tangent, or None if the contact frame chooses it.
+      lost: 1 where a pair had more points than its maximum, `[n, *W]`; None if that cannot happen.
+      ahead: speculative contact, which acts at any distance; None if there is none.
     """
 
     dist: jax.Array
@@ -73,34 +72,34 @@ class Touch(NamedTuple):
 
 
 def slots(x: Tree) -> Tree:
-    """Array, value or geoms `[n, *W]` with an axis of one contact point in front."""
+    """Add a leading axis of one contact point to an array, value or geoms `[n, *W]`."""
     return jax.tree.map(lambda a: a[None], x)
 
 
 def per_slot(numbers: list[int] | np.ndarray | tuple, like: Array) -> np.ndarray:
-    """Constants, one for each contact point, to meet `like` `[n, *W]`: shape `[k, 1, 1...]`."""
+    """Return constants, one per contact point, as `[k, 1, 1...]` for `like` `[n, *W]`."""
     return np.asarray(numbers, like.dtype).reshape((-1,) + (1,) * len(like.shape))
 
 
 def touch_if(exists: Array, touch: Touch) -> Touch:
-    """`touch` where `exists`, else a point that is FAR away."""
+    """Return `touch` where `exists`, else with a distance of FAR."""
     return touch._replace(dist=jnp.where(exists, touch.dist, FAR))
 
 
 def choose(index: Array, choices: Sequence[Tree]) -> Tree:
-    """`choices[index]` by comparison, for a traced index and a few values of equal shape."""
+    """Return `choices[index]` by comparison, for a traced index and a few values of equal shape."""
     chosen = choices[0]
     for k in range(1, len(choices)):
         chosen = select(index == k, choices[k], chosen)
     return chosen
 
 
-# an axis and the other two, in cyclic order
+# Each axis followed by the other two in cyclic order.
 CYCLIC = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 
 
 def turned(parts: tuple, axis: Array | int) -> tuple:
-    """Three things, one for each axis, in cyclic order from that of `axis` (static or traced)."""
+    """Permute three values, one per axis, cyclically; `axis` (static or traced) comes first."""
     if isinstance(axis, int):
         return tuple(parts[k] for k in CYCLIC[axis])
     return tuple(choose(axis, [parts[CYCLIC[a][k]] for a in range(3)]) for k in range(3))

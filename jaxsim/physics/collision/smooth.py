@@ -1,24 +1,24 @@
-"""Smooth contact: contacts that are felt from a distance, so that gradients see them coming.
+"""Smooth contact: contact forces that act from a distance, so that gradients exist before touch.
 
-The force of a contact at the distance r from where it begins to push has no derivative before it
-touches, and another one behind. With a length h (`m.smooth`) its rows are those of a contact at
+The force of a contact as a function of r = distance - margin has a kink at r = 0. With a smoothing
+length h (`m.smooth`) its rows are those of a contact at the softplus
 
-    s(r) = -h log(1 + exp(-r / h))          always inside: r far within, 0 far away
+    s(r) = -h log(1 + exp(-r / h))          always inside: r deep inside, 0 far away
 
 whose impedance is multiplied by the weight
 
-    w(r) = -ds/dr = 1 / (1 + exp(r / h))    1 far within, 1/2 in touch, 0 far away
+    w(r) = -ds/dr = 1 / (1 + exp(r / h))    1 deep inside, 1/2 in touch, 0 far away
 
-The first makes the position part of the reference smooth; the second the rest of it, damping and
-the share of what the bodies would do otherwise: the force of a lone contact is proportional to its
-impedance. A point of contact that goes away fades out, and so several points of a pair share its
-force softly. Only the rows change; distances, points and margins are those of the geometry.
+The first smooths the position term of the reference acceleration; the second smooths the rest,
+damping and unconstrained acceleration, since the force of a single contact is proportional to its
+impedance. A contact point that separates fades out, so several points of a pair share the force
+continuously. Only the constraint rows change; distances, points and margins are geometric.
 
-Contacts from a distance for the sake of gradients: Paulus, Geist et al., Differentiable Simulation
-of Hard Contacts with Soft Gradients for Learning and Control, ICLR 2026 (arXiv:2506.14186). There
-they are in the derivative only; here they are in the motion too, and the derivative is exact. The
-function s is a softplus (Dugas et al., Incorporating second-order functional knowledge for better
-option pricing, NIPS 2000).
+Contact forces from a distance for the sake of gradients: Paulus, Geist et al., Differentiable
+Simulation of Hard Contacts with Soft Gradients for Learning and Control, ICLR 2026
+(arXiv:2506.14186). There they exist in the derivative only; here also in the motion, and the
+derivative is exact. Softplus: Dugas et al., Incorporating second-order functional knowledge for
+better option pricing, NIPS 2000.
 """
 
 import jax
@@ -30,22 +30,22 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 
-REACH = 10.0  # lengths: what is farther is not felt; its weight would be below 5e-5
+REACH = 10.0  # cutoff in smoothing lengths; the weight beyond is below 5e-5
 
 
 def lengths(
     m: Model, like: Array, adhesion: Array | None, alone: Array | np.ndarray
 ) -> Array | None:
-    """The length h of contacts or pairs, 0 where they are not smooth; None: off in this model.
+    """Return the smoothing length h of contacts or pairs, 0 if they are not smooth; None: off.
 
-    Contacts with adhesion pull as well as push: they begin and end where they did. A flex does not
-    feel itself before it touches itself: neighboring elements always would.
+    Contacts with adhesion pull as well as push and stay as they are. Self-collision of a flex is
+    not smoothed: neighboring elements would always repel each other.
 
     Args:
       m: model.
       like: an array with one item for each, `[n, *W]`.
       adhesion: see ContactParams.
-      alone: which are of a flex with itself, `[n]` or `[n, *W]` bool.
+      alone: which are self-collisions of a flex, `[n]` or `[n, *W]` bool.
     """
     if m.smooth is None:
         return None
@@ -58,18 +58,19 @@ def lengths(
 
 
 def beyond(distance: Array, smooth: Array | None) -> Array:
-    """A distance, and as much farther as contacts with the lengths `smooth` are felt."""
+    """Return a distance extended by the cutoff of contacts with the lengths `smooth`."""
     return distance if smooth is None else distance + REACH * smooth
 
 
 def felt(distance: Array, smooth: Array, active: Array) -> tuple[Array, Array]:
-    """The distance s(r) and the weight w(r) with which contacts enter their rows, see above.
+    """Return the distance s(r) and the weight w(r) of contacts in their rows, see the module.
 
     Args:
       distance: r, distance of the surfaces minus margin, `[n, *W]` [m].
       smooth: h `[n, *W]`; where it is 0, or too small to divide by, s(r) = r and w(r) = 1.
-      active: contacts that have rows; of the others nothing is asked, nor differentiated.
+      active: contacts that have rows; the values of others are not used or differentiated.
     """
+    # Contacts that are not smooth divide by 1 and are replaced afterwards.
     soft = active & (smooth > MINVAL)
     h = jnp.where(soft, smooth, 1.0)
     x = jnp.where(soft, distance, 0.0) / h

@@ -213,9 +213,25 @@ def _of_smooth(d: Data, rows: ConstraintRows) -> Array:
     return apply(rows.efc_J, acc)
 
 
+def _velocity(d: Data, rows: ConstraintRows) -> Array:
+    """Velocity of the rows: J qvel, and of contacts the motion of their surfaces."""
+    velocity, block = apply(rows.efc_J, d.qvel), d.rows.contact
+    driven = None if block is None or d.found is None else d.found.contacts.surfacevel
+    if driven is None:
+        return velocity
+    rest = [jnp.zeros_like(driven[0])] * (len(block.aref) - 1 - len(driven))
+    basis = [jnp.zeros_like(driven[0]), *driven, *rest][: len(block.aref)]
+    cost = block.cost
+    of_rows = [e.along(basis) for e in cost.rows] if isinstance(cost, Pyramid) else basis
+    surface = jnp.stack(of_rows, axis=1)
+    surface = surface.reshape(-1, *surface.shape[2:])
+    first = len(velocity) - len(surface)
+    return jnp.concatenate([velocity[:first], velocity[first:] + surface])
+
+
 # fields of rows that follow from others
 FOLLOW: dict[str, Callable[[Data, ConstraintRows], Array]] = {
-    "efc_vel": lambda d, rows: apply(rows.efc_J, d.qvel),
+    "efc_vel": _velocity,
     "efc_R": lambda d, rows: _inverse_of_active(rows),
     "efc_b": lambda d, rows: _of_smooth(d, rows) - rows.efc_aref,
     "efc_state": _state,

@@ -1,4 +1,4 @@
-"""A function of the physics as one operation of JAX, with rules of its own (call.py)."""
+"""The JAX primitive `physics`: a whole physics function with transformation rules of its own."""
 
-# the rules of the operation are registered where it is first imported
+# Importing these modules registers the rules of the primitive.
 from jaxsim.physics.arrays.call import batched, rules  # noqa: F401

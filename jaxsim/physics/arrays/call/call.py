@@ -1,20 +1,21 @@
-"""A function of the physics as one operation of JAX, with its many worlds last in every order of
-transformations.
+"""A physics function as one JAX primitive that keeps worlds last under any transformation.
 
-A function of the physics is written for one world and for many, which stand in the last axis of its
-arrays. Batched one operation after another, as `vmap` would, it has the worlds first, several times
-slower; and so would its derivative. Here a whole function is one operation to JAX, with rules that
-keep the form of many worlds:
+A physics function is written once for one world and for many, whose axis is the last of its arrays.
+JAX's own `vmap` would batch operation by operation with the batch axis first, several times slower,
+and so would the derivatives. The primitive `physics` (`CALL`) binds a `Call`, which holds the
+function, and has its own rules:
 
-  * `vmap` moves the worlds last and calls the function once for all of them; another `vmap` around
-    it makes one set of worlds of both (batched.py);
-  * a derivative is a call as well, of the derivative of the function in the form it has, for one
-    world or for many: forwards (`tangent`) or backwards (`transposed`). Calls of derivatives are
-    batched, and differentiated, by the same rules (derived.py, rules.py).
+  * batching moves the worlds last and calls the function once for all of them; nested `vmap`s
+    merge into one set of worlds (batched.py);
+  * JVP and transpose are again a `Call`, of the derivative of the function (`tangent`,
+    `transposed`), so the same rules batch and differentiate them to any order (derived.py,
+    rules.py);
+  * lowering evaluates the traced function (`program`), on a CPU split into fused kernels
+    (cpu_kernels.py).
 
-Backwards a call begins again from its arguments, so that a rollout keeps states, not what a step
-computes on its way; but for the ends of iterations, which are few numbers and were dear
-(remember.py).
+The backward pass rematerializes a call from its inputs: a rollout saves states, not the
+intermediate values of a step. Exceptions are the solutions of iterative solvers, which are small
+and expensive (remember.py).
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -36,7 +37,7 @@ Leaves = Sequence[Array]
 
 
 class Like(NamedTuple):
-    """Shape and type of an argument, without its worlds; `one` if it has a last axis of 1."""
+    """Shape and dtype of an argument without its worlds; `one`: all worlds share it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -44,23 +45,23 @@ class Like(NamedTuple):
 
     @classmethod
     def of(cls, aval: Any, worlds: int | None) -> "Like":
-        """That of an argument of a call."""
+        """Return the description of a call's argument."""
         if worlds is None:
             return cls(aval.shape, aval.dtype, False)
         return cls(aval.shape[:-1], aval.dtype, aval.shape[-1] != worlds)
 
     def struct(self, worlds: int | None) -> jax.ShapeDtypeStruct:
-        """The argument for a number of worlds."""
+        """Return the abstract argument for a number of worlds."""
         last = () if worlds is None else (1 if self.one else worlds,)
         return jax.ShapeDtypeStruct((*self.shape, *last), self.dtype)
 
 
 class Shortcut(NamedTuple):
-    """A shorter call that does where something holds of all worlds that are asked together.
+    """A less expensive call for tiles of worlds that all allow it.
 
     Attributes:
-      holds: the call that says so, of the same arguments; a bool.
-      call: the shorter one, with the same results there.
+      holds: call with the same arguments that returns a bool: whether the shortcut is valid.
+      call: the less expensive call; equal results wherever `holds` is true.
     """
 
     holds: "Call"
@@ -68,21 +69,21 @@ class Shortcut(NamedTuple):
 
 
 class Call:
-    """A function of arrays, for one world or for many whose axis is the last.
+    """A function of arrays, for one world or for many in the last axis, bound to the primitive.
 
     Attributes:
-      run: `(worlds, staged, *arrays) -> list of arrays`. Worlds are None for one. A derivative runs
-        the function it is of by `function(worlds, staged)`.
-      shared: of each argument, whether one may serve all worlds, with a last axis of 1.
-      linear: in how many of the last arguments it is linear.
-      tile: from a number of worlds, and whether a derivative is made of them, to how many of them
-        are best taken at a time.
-      results: `(avals, worlds)` of the arguments to the avals of the results, where these are known
+      run: `(worlds, staged, *arrays) -> list of arrays`. `worlds` is None for one world. `staged`
+        is true while a program is traced. A derivative evaluates the function it belongs to by
+        `function(worlds, staged)`.
+      shared: for each argument, whether all worlds may share it (last axis 1).
+      linear: number of trailing arguments in which the function is linear.
+      tile: `(number of worlds, is derivative)` to the number of worlds to evaluate at a time.
+      results: `(avals, worlds)` of the arguments to the avals of the results, if these are known
         before the call is traced.
-      needs: `(avals, worlds, used)` to which arguments the results that are used depend on, where
-        this is known without tracing.
-      made: `(avals, worlds)` to the traced function, where it is known without tracing.
-      shortcut: what is tried first for a tile of many worlds; None: nothing.
+      needs: `(avals, worlds, used)` to the arguments on which the used results depend, if this is
+        known without tracing.
+      made: `(avals, worlds)` to the traced function, if it is known without tracing.
+      shortcut: less expensive call that is tried first for a tile of many worlds, or None.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Call:
         made: Callable[[Sequence, int | None], ClosedJaxpr] | None = None,
         shortcut: Shortcut | None = None,
     ) -> None:
+        """Store the function; `results`, `needs` and `made` default to tracing it."""
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
         self.results = results or self._traced_results
         self.needs, self.made = needs or self._traced_needs, made or self._made
@@ -105,18 +107,18 @@ class Call:
         self._recalled_programs: dict[int, ClosedJaxpr] = {}
 
     def __call__(self, *leaves: Array, worlds: int | None = None) -> list[Array]:
-        """The call as one operation."""
+        """Bind the call as one operation."""
         results: list[Array] = CALL.bind(*leaves, call=self, worlds=worlds)
         return results
 
     def derived(self, make: Callable[..., "Call"], *how: Hashable) -> "Call":
-        """The call `make(self, *how)`, made once (derived.py)."""
+        """Return the call `make(self, *how)`, which is constructed once (derived.py)."""
         if (make, *how) not in self._derived:
             self._derived[make, *how] = make(self, *how)
         return self._derived[make, *how]
 
     def function(self, worlds: int | None, staged: bool) -> Callable[..., list[Array]]:
-        """The function for a number of worlds; in a program that is being made, traced once."""
+        """Return the function for a number of worlds, or its cached trace within a program."""
         if not staged:
             return partial(self.run, worlds, False)
 
@@ -126,36 +128,41 @@ class Call:
         return of_program
 
     def program(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
-        """The traced function, of arguments that are like these."""
+        """Return the traced function for arguments of these shapes and dtypes, from a cache."""
         given = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        # One trace per shapes, number of worlds, and whether a derivative is taken.
         key = worlds, differentiated(), tuple(given)
         if key not in self._programs:
             self._programs[key] = self.made(given, worlds)
         return self._programs[key]
 
     def _made(self, given: Sequence, worlds: int | None) -> ClosedJaxpr:
+        """Trace the function and remove dead code."""
         traced = jax.make_jaxpr(partial(self.run, worlds, True))(*given)
+        # Dead-code elimination; all arguments are kept.
         needed, _ = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals), True)
         return traced.replace(jaxpr=needed)
 
     def _traced_results(self, avals: Sequence, worlds: int | None) -> list:
+        """Return the avals of the results from the traced function."""
         return [a.strip_weak_type() for a in self.program(avals, worlds).out_avals]
 
     def _traced_needs(
         self, avals: Sequence, worlds: int | None, used: Sequence[bool]
     ) -> list[bool]:
+        """Return which arguments the used results depend on, from the traced function."""
         return inputs_of(self.program(avals, worlds), used)
 
     def __repr__(self) -> str:
-        """The programs that it was traced to, as they stand in the text of one that calls it."""
+        """Return the text of the traced programs, which is shown in the jaxpr of a caller."""
         return "\n".join(str(p) for p in self._programs.values())
 
     def ends(self, avals: Sequence, worlds: int | None) -> int:
-        """How many arrays the iterations end with that a derivative needs not find again."""
+        """Return the number of saved solver solutions, which a derivative need not recompute."""
         return remember.recording(self.program(avals, worlds))[1]
 
     def recalling(self, worlds: int | None, staged: bool, ends: Leaves) -> Callable:
-        """The function where the ends of its iterations are known."""
+        """Return the function that takes its solver solutions `ends` instead of iterating."""
         if not ends:
             return self.function(worlds, staged)
 
@@ -166,7 +173,7 @@ class Call:
         return of_program
 
     def recalled(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
-        """The traced function that takes the ends of its iterations after its arguments."""
+        """Return the traced function that takes its solver solutions after its arguments."""
         program = self.program(avals, worlds)
         if id(program) not in self._recalled_programs:
             self._recalled_programs[id(program)] = remember.recalling(program)
@@ -174,13 +181,13 @@ class Call:
 
 
 def inputs_of(program: ClosedJaxpr, used: Sequence[bool]) -> list[bool]:
-    """The inputs of a program that some of its results depend on."""
+    """Return which inputs of a program its used results depend on."""
     inputs: list[bool] = partial_eval.dce_jaxpr(program.jaxpr, list(used))[1]
     return inputs
 
 
 def evaluated(program: ClosedJaxpr, staged: bool, leaves: Leaves) -> list[Array]:
-    """The results of a program; one in a program that is being made stays a part of its own."""
+    """Evaluate a program; while another program is traced it stays one nested `jit`."""
     function = jaxpr_as_fun(program)
     found: list[Array] = (jax.jit(function) if staged else function)(*leaves)
     return found
@@ -191,7 +198,7 @@ CALL.multiple_results = True
 
 
 def program_of(eqn: JaxprEqn) -> ClosedJaxpr:
-    """The program that a call in a traced function runs."""
+    """Return the program that a `physics` equation of a jaxpr runs."""
     avals = [v.aval for v in eqn.invars]
     return eqn.params["call"].program(avals, eqn.params["worlds"])
 
@@ -207,6 +214,7 @@ def _results(*avals: Any, call: Call, worlds: int | None) -> list:
 
 
 def _lowered(*leaves: Array, call: Call, worlds: int | None) -> list[Array]:
+    """Evaluate a call while it is lowered: in fused kernels on a CPU, else as it is traced."""
     if platform().in_kernels:
         return in_kernels(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
     return call.function(worlds, True)(*leaves)

@@ -1,6 +1,8 @@
-"""The calls that are made of a call: what its derivatives run, some of its results, its columns.
+"""Calls derived from a call: its JVP, its transpose, a subset of its results, several columns.
 
-Each is a call as well, so that it is batched and differentiated by the same rules.
+Each function here takes a `Call` and returns a `Call`, so that the same rules batch and
+differentiate the result. `leaves` are flat arguments, in this order: the arguments of the call, its
+saved solver solutions (`ends`), then tangents or cotangents.
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,7 @@ from jaxsim.physics.arrays.call.differentiated import for_derivative, is_real
 
 
 def with_ends(call: Call) -> Call:
-    """The call that returns the ends of its iterations, too."""
+    """Return the call that also returns its solver solutions, after its results."""
 
     def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
         program, _ = remember.recording(call.program([jax.typeof(a) for a in leaves], worlds))
@@ -28,11 +30,14 @@ def with_ends(call: Call) -> Call:
 
 
 def tangent(call: Call, active: tuple[bool, ...], ends: int) -> Call:
-    """The change of the real results by changes of some arguments.
+    """Return the JVP of a call with respect to some arguments.
+
+    The results are the tangents of the floating-point results.
 
     Args:
-      active: which arguments change. The changes follow the arguments and the ends.
-      ends: how many ends of iterations follow the arguments.
+      call: the function to differentiate.
+      active: which arguments have a tangent. The tangents follow the arguments and the solutions.
+      ends: number of saved solver solutions that follow the arguments.
     """
     number = len(active)
 
@@ -45,6 +50,7 @@ def tangent(call: Call, active: tuple[bool, ...], ends: int) -> Call:
             every = (next(rest) if a else x for a, x in zip(active, given, strict=True))
             return [x for x in function(*every) if is_real(x)]
 
+        # JVP of the function of the arguments that have tangents.
         chosen = tuple(x for a, x in zip(active, given, strict=True) if a)
         with for_derivative():
             changed: list[Array] = jax.jvp(of_active, chosen, changes)[1]
@@ -57,8 +63,9 @@ def tangent(call: Call, active: tuple[bool, ...], ends: int) -> Call:
         return [a for a in call.results(avals[:number], worlds) if is_real(a)]
 
     def needs(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
-        # what the results do not depend on, their change does not; in a scan, where it is found
-        # out step by step which arguments change, most tangents are asked this alone
+        # A tangent depends on no input that its result does not depend on. A scan determines by
+        # fixed-point iteration which arguments have tangents, and asks most tangent calls for this
+        # alone.
         given, some = avals[:number], iter(used)
         every = [next(some) if is_real(a) else False for a in call.results(given, worlds)]
         with for_derivative():
@@ -70,11 +77,12 @@ def tangent(call: Call, active: tuple[bool, ...], ends: int) -> Call:
 
 
 def transposed(call: Call, like: tuple[Like, ...], given: tuple[bool, ...]) -> Call:
-    """The weights of the linear arguments that weights of some results amount to.
+    """Return the transpose of a call: cotangents of its linear arguments.
 
     Args:
+      call: linear in its last `linear` arguments.
       like: the linear arguments.
-      given: which results have weights, which stand in the place of the linear arguments.
+      given: which results have cotangents, which take the position of the linear arguments.
     """
 
     def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
@@ -82,6 +90,7 @@ def transposed(call: Call, like: tuple[Like, ...], given: tuple[bool, ...]) -> C
         function = partial(call.function(worlds, staged), *rest)
         changes = [a.struct(worlds) for a in like]
         results = jax.eval_shape(function, *changes)
+        # Cotangents that are not given are zero.
         every = [
             next(weights) if g else jnp.zeros(r.shape, r.dtype)
             for g, r in zip(given, results, strict=True)
@@ -99,7 +108,7 @@ def transposed(call: Call, like: tuple[Like, ...], given: tuple[bool, ...]) -> C
 
 
 def columns(call: Call) -> Call:
-    """The call for several values of its linear arguments, which have an axis of them first."""
+    """Return the call for several values of its linear arguments, a batch along axis 0."""
     axes = (None,) * (len(call.shared) - call.linear) + (0,) * call.linear
 
     def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
@@ -112,10 +121,11 @@ def columns(call: Call) -> Call:
 def part(
     call: Call, like: tuple[Like, ...], inputs: tuple[bool, ...], outputs: tuple[bool, ...]
 ) -> Call:
-    """Some results, of the arguments that these need.
+    """Return the call that computes some results only, from the arguments that these need.
 
     Args:
-      like: all arguments.
+      call: the full call.
+      like: all of its arguments.
       inputs, outputs: which arguments are needed, and which results are wanted.
     """
 
@@ -126,10 +136,12 @@ def part(
             next(some) if i else jnp.zeros(s.shape, s.dtype)
             for i, s in zip(inputs, structs, strict=True)
         ]
+        # The compiler removes the unused results and their computation.
         results = call.function(worlds, staged)(*every)
         return [r for r, o in zip(results, outputs, strict=True) if o]
 
     def whole(avals: Sequence, worlds: int | None) -> list:
+        """Return the avals of all arguments of the full call."""
         some, structs = iter(avals), (a.struct(worlds) for a in like)
         return [
             next(some) if i else jax.core.ShapedArray(s.shape, s.dtype)
@@ -149,7 +161,8 @@ def part(
         program = call.program(whole(avals, worlds), worlds)
         jaxpr, used = partial_eval.dce_jaxpr(program.jaxpr, list(outputs), list(inputs))
         if list(used) != list(inputs):
-            # by name this form has more inputs than the one that was asked; zeros do for them
+            # Dead-code elimination found fewer inputs than the rule reported (`needs`): trace
+            # instead, with zeros for the missing arguments.
             return some_results._made(avals, worlds)
         return program.replace(jaxpr=jaxpr)
 

@@ -1,4 +1,8 @@
-"""Whether a derivative is made of what is traced, on which the form of the code depends."""
+"""Trace-time context that records whether a derivative is taken of the code being traced.
+
+Code under differentiation avoids loops of unknown length, which have no reverse mode, and loops
+that update an array, whose carry reverse mode would save for every iteration.
+"""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,7 +15,7 @@ from jaxsim.physics.arrays.platform import platform
 
 
 def is_real(a: Any) -> bool:
-    """Whether something is differentiated, not counted."""
+    """Return whether an array has a floating-point dtype, hence a tangent."""
     return jnp.issubdtype(a.dtype, np.floating)
 
 
@@ -19,21 +23,24 @@ _differentiated = jax.make_user_context(default_value=False)
 
 
 def differentiated() -> bool:
-    """Whether a derivative is made of what is traced: it has no loops of unknown length then."""
+    """Return whether a derivative is taken of the code being traced; no `while` loops then."""
     return bool(_differentiated.value)
 
 
 def for_derivative() -> AbstractContextManager:
-    """A context in which functions are traced to be differentiated."""
+    """Return a context in which functions are traced to be differentiated."""
     return _differentiated(True)
 
 
 def not_differentiated() -> AbstractContextManager:
-    """A context for the inside of a function that has a derivative of its own."""
+    """Return a context for the inside of a function that has a derivative rule of its own."""
     return _differentiated(False)
 
 
 def loops_pay() -> bool:
-    """Whether a loop is better than what it writes out: in the kernels of a CPU (cpu_kernels.py),
-    where no derivative is made of it, which would keep what each turn begins with."""
+    """Return whether a loop is faster than its unrolled form.
+
+    This holds in the fused kernels of a CPU (cpu_kernels.py) unless a derivative is taken, which
+    would save the carry of each iteration.
+    """
     return platform().in_kernels and not differentiated()

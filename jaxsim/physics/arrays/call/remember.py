@@ -1,12 +1,14 @@
-"""What an iteration has found, kept for the derivative.
+"""Save the solutions of iterative solvers for implicit differentiation.
 
-A derivative of a solution is one of its equations at the solution: it needs the end of an
-iteration, not the way there. `solution` marks such an end in the program of a call (call.py). Where
-a derivative will follow, the call gives it out beside its results (`recording`), and the derivative
-takes it in (`recalling`), so that it does not iterate again.
+The derivative of a solution follows from the equation that it solves (implicit function theorem),
+so it needs the solution, not the iterates. `solution` marks a solver's result with the primitive
+`END`. If a derivative follows, `recording` rewrites the call's jaxpr to return the marked arrays
+after its results, and `recalling` rewrites it to take them after its arguments, so that dead-code
+elimination removes the iteration from the derivative.
 
-An end is seen where it stands in the program itself, in its branches, or in its scans, as the
-stages of RK4 are; in another loop it is only a value, and a derivative finds it anew.
+A marked solution is recognized in the jaxpr itself, in branches of `cond`, and in the body of
+`scan` (the stages of RK4). In any other loop it is an ordinary value, and a derivative recomputes
+it.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,23 +39,28 @@ SOLUTION.multiple_results = True
 
 
 def solution(problem: Given, found: Found, change: Callable[[Given, Given, Found], Found]) -> Found:
-    """The end of an iteration as a function of the problem that it solves.
+    """Return a solver's solution as a differentiable function of the problem.
 
-    As `jax.custom_jvp` would make it; but that is forgotten in a scan of which a derivative was
-    made, so that the next derivative would be zero there.
+    It acts like `jax.custom_jvp`, whose rule JAX loses in a scan that has been differentiated: the
+    second derivative would be zero there.
 
     Args:
-      problem: what the solution depends on.
-      found: the end of the iteration, of which each array has all worlds last, `[items, *W]`.
-      change: `(problem, change of the problem, found)` to the change of `found`.
+      problem: pytree on which the solution depends.
+      found: the solution; each array has worlds last, `[items, *W]`.
+      change: `(problem, tangent of the problem, found)` to the tangent of `found`.
+
+    Returns:
+      `found`, with `change` as its JVP rule.
     """
     given, of_problem = jax.tree.flatten(problem)
     leaves, of_found = jax.tree.flatten(lax.stop_gradient(found))
 
     def of_leaves(given: Leaves, changes: Leaves, leaves: Leaves) -> list[Array]:
+        """Evaluate `change` on flat arguments."""
         p, dp = jax.tree.unflatten(of_problem, given), jax.tree.unflatten(of_problem, changes)
         return jax.tree.leaves(change(p, dp, jax.tree.unflatten(of_found, leaves)))
 
+    # Mark the solution, then attach its derivative rule.
     known = END.bind(*leaves)
     results = SOLUTION.bind(*given, *known, change=of_leaves, number=len(leaves))
     as_function: Found = jax.tree.unflatten(of_found, results)
@@ -61,6 +68,7 @@ def solution(problem: Given, found: Found, change: Callable[[Given, Given, Found
 
 
 def _found(*leaves: Array, change: Callable, number: int) -> list[Array]:
+    """Return the solution itself, the last `number` arguments."""
     del change
     return list(leaves[-number:])
 
@@ -73,7 +81,8 @@ mlir.register_lowering(SOLUTION, lambda _, *leaves, change, number: leaves[-numb
 def _changed_solution(
     leaves: Leaves, changes: Sequence, *, change: Callable, number: int
 ) -> tuple[list[Array], list[Array]]:
-    found = SOLUTION.bind(*leaves, change=change, number=number)  # for a second derivative
+    """Return the solution and its tangent."""
+    found = SOLUTION.bind(*leaves, change=change, number=number)  # differentiable once more
     changes = [ad.instantiate_zeros(c) for c in changes[:-number]]
     return found, change(leaves[:-number], changes, found)
 
@@ -84,7 +93,7 @@ ad.primitive_jvps[SOLUTION] = _changed_solution
 def _solutions(
     leaves: Leaves, axes: Sequence, *, change: Callable, number: int
 ) -> tuple[list[Array], Sequence]:
-    """Of several problems, which stand in the first axis."""
+    """Batch solutions along the first axis."""
     size = next(a.shape[axis] for a, axis in zip(leaves, axes, strict=True) if axis is not None)
 
     def first(a: Array, axis: int | None) -> Array:
@@ -100,22 +109,24 @@ batching.primitive_batchers[SOLUTION] = _solutions
 
 
 def recording(program: ClosedJaxpr) -> tuple[ClosedJaxpr, int]:
-    """The program that returns the ends of its iterations, too, after its results; their number."""
+    """Return the program that returns its solver solutions after its results, and their number."""
     found = _recording(program.jaxpr)
     more = len(found.outvars) - len(program.jaxpr.outvars)
     return program.replace(jaxpr=found), more
 
 
 def recalling(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The program that takes the ends of its iterations, after its arguments, and iterates not."""
+    """Return the program that takes its solver solutions after its arguments."""
     found = _recalling(program.jaxpr)
     needed, _ = partial_eval.dce_jaxpr(found, [True] * len(found.outvars), True)
     return program.replace(jaxpr=needed)
 
 
 def _recording(jaxpr: Jaxpr) -> Jaxpr:
+    """Rewrite a jaxpr to return its solutions after its results."""
     eqns, ends = [], []
     for eqn in jaxpr.eqns:
+        # Solutions are marked here, or inside of scans and branches.
         if eqn.primitive is END:
             ends += eqn.outvars
         elif eqn.primitive is lax.scan_p:
@@ -129,8 +140,10 @@ def _recording(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _recalling(jaxpr: Jaxpr) -> Jaxpr:
+    """Rewrite a jaxpr to take its solutions after its arguments."""
     eqns, ends = [], []
     for eqn in jaxpr.eqns:
+        # Drop the marked equations: their results become arguments.
         if eqn.primitive is END:
             ends += eqn.outvars
             continue
@@ -145,7 +158,7 @@ def _recalling(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _scan_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
-    """A scan that stacks what its turns record."""
+    """Rewrite a scan to stack the solutions of its iterations."""
     body, number = recording(eqn.params["jaxpr"])
     if not number:
         return eqn, []
@@ -155,7 +168,7 @@ def _scan_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
 
 
 def _scan_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
-    """A scan whose turns take what was stacked."""
+    """Rewrite a scan so that its iterations take the stacked solutions."""
     inner = eqn.params["jaxpr"]
     body = inner.replace(jaxpr=_recalling(inner.jaxpr))
     number = len(body.in_avals) - len(inner.in_avals)
@@ -169,12 +182,13 @@ def _scan_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
 
 
 def _branches_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
-    """A choice of branches that gives the ends of all; zeros for those that were not chosen."""
+    """Rewrite a `cond` to return the solutions of all branches; zeros for branches not taken."""
     branches = [recording(b) for b in eqn.params["branches"]]
     avals = [b.out_avals[len(b.out_avals) - number :] for b, number in branches]
     if not any(avals):
         return eqn, []
 
+    # Each branch returns zeros for the solutions of the other branches.
     def with_all(i: int) -> Callable:
         def run(*leaves: Array) -> list[Array]:
             found = jaxpr_as_fun(branches[i][0])(*leaves)
@@ -191,7 +205,7 @@ def _branches_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
 
 
 def _branches_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
-    """A choice of branches that takes the ends of all."""
+    """Rewrite a `cond` to take the solutions of all branches."""
     inner = eqn.params["branches"]
     branches = [b.replace(jaxpr=_recalling(b.jaxpr)) for b in inner]
     given = len(inner[0].in_avals)
@@ -199,6 +213,7 @@ def _branches_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     if not any(avals):
         return eqn, []
 
+    # Each branch takes the solutions of all branches and reads its own.
     def of_all(i: int) -> Callable:
         first = given + sum(map(len, avals[:i]))
 
@@ -215,7 +230,7 @@ def _branches_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
 
 
 def _branches(eqn: JaxprEqn, make: Callable[[int], Callable], more: Sequence) -> tuple:
-    """New branches in the place of those of a choice, which take some more arguments."""
+    """Trace new branches of a `cond`, which take additional arguments `more`."""
     old = eqn.params["branches"]
     avals = [*old[0].in_avals, *more]
     structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
@@ -223,18 +238,19 @@ def _branches(eqn: JaxprEqn, make: Callable[[int], Callable], more: Sequence) ->
 
 
 def _stacked(avals: Sequence, length: int) -> list[Var]:
-    """New variables for these values of each turn."""
+    """Return new variables for values stacked over the iterations of a scan."""
     shapes = [jax.ShapeDtypeStruct((length, *a.shape), a.dtype) for a in avals]
     return _variables(shapes)
 
 
 def _variables(like: Sequence) -> list[Var]:
-    """New variables for values of these shapes."""
+    """Return new jaxpr variables of these shapes."""
     shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in like]
     new: list[Var] = jax.make_jaxpr(lambda *leaves: leaves)(*shapes).jaxpr.invars
     return new
 
 
 def _changed(jaxpr: Jaxpr, eqns: list[JaxprEqn], invars: Sequence[Var], outvars: Sequence) -> Jaxpr:
+    """Return a jaxpr with other equations, inputs and outputs."""
     info = jaxpr.debug_info.with_unknown_names()
     return jaxpr.replace(eqns=eqns, invars=invars, outvars=outvars, debug_info=info)

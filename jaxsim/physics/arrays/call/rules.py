@@ -1,4 +1,8 @@
-"""How calls are differentiated, forwards and backwards, and what is left out of them."""
+"""JVP, transpose and dead-code-elimination rules of the primitive `physics`.
+
+Each rule binds another call (derived.py), so the derivative keeps the worlds last and can itself be
+batched and differentiated.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +17,12 @@ from jaxsim.physics.arrays.call.differentiated import is_real
 
 
 def _change(primals: Leaves, tangents: Sequence, *, call: Call, worlds: int | None) -> tuple:
+    """Apply the JVP rule: run the call, save its solver solutions, bind the tangent call."""
+    # Primal results and saved solutions of iterative solvers.
     ends = call.ends([jax.typeof(a) for a in primals], worlds)
     known = (call.derived(with_ends) if ends else call)(*primals, worlds=worlds)
     results, found = known[: len(known) - ends], known[len(known) - ends :]
+    # Tangents of the floating-point results from the nonzero tangents.
     active = tuple(not isinstance(t, ad.Zero) for t in tangents)
     some = [t for t in tangents if not isinstance(t, ad.Zero)]
     changes = iter(call.derived(tangent, active, ends)(*primals, *found, *some, worlds=worlds))
@@ -27,6 +34,7 @@ ad.primitive_jvps[CALL] = _change
 
 
 def _weights(weights: Sequence, *leaves: Any, call: Call, worlds: int | None) -> list:
+    """Apply the transpose rule: bind the transposed call for the linear arguments."""
     rest, changes = leaves[: -call.linear], leaves[-call.linear :]
     given = tuple(not isinstance(w, ad.Zero) for w in weights)
     if not any(given):
@@ -44,7 +52,7 @@ ad.primitive_transposes[CALL] = _weights
 
 
 def _needed(used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    """The call without the results that nobody uses, and without what these alone need."""
+    """Drop the unused results of a call, and the arguments that only these need."""
     if not any(used):
         return [False] * len(eqn.invars), None
     call, worlds = eqn.params["call"], eqn.params["worlds"]
@@ -61,11 +69,12 @@ def _needed(used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | Non
 
 
 def _needed_beside(used: list[bool], live: list[bool], eqn: JaxprEqn) -> tuple:
-    del live  # says which references are read later; a call has none
+    """Apply `_needed` in the signature that JAX uses from version 0.12 on."""
+    del live  # marks mutable references that are read later; a call has none
     return _needed(used, eqn)
 
 
 _rule: Any = (
     _needed if jax.__version_info__ < (0, 12) else _needed_beside
-)  # jax's type names one form
+)  # JAX's annotation admits one signature
 partial_eval.dce_rules[CALL] = _rule

@@ -1,1 +1,1 @@
-"""Systems of linear equations `[n, n, *W]`: factors, solutions, inverses."""
+"""Linear systems `[n, n, *W]`: factorizations, solutions, inverses, symmetric matrix formats."""

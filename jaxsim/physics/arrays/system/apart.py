@@ -1,7 +1,9 @@
-"""A symmetric matrix that is zero between parts, of which only the parts are kept.
+"""A block-diagonal symmetric matrix, of which only the diagonal blocks are stored.
 
-Robots that cannot touch each other share a model, not a system of equations. Parts of one size are
-worked on together, like more worlds.
+The blocks are the connected components of the model: robots that cannot touch each other share a
+model, but not a linear system. Blocks of one size are processed together, like more worlds. In this
+module a "part" is the tuple of rows of one block, `parts` lists all of them, and `rows` `[size,
+parts]` are the rows of all blocks of one size.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,18 +27,18 @@ Parts = tuple[tuple[int, ...], ...]
 
 
 def by_size(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
-    """The rows of the parts of each size, `[size, parts]`."""
+    """Return the rows of the blocks of each size, `[size, parts]`, in order of size."""
     sizes = sorted({len(part) for part in parts})
     return [np.array([part for part in parts if len(part) == size]).T for size in sizes]
 
 
 @node("parts", "solver")
 class Apart:
-    """The parts of each size.
+    """A block-diagonal symmetric matrix, stored by size of its blocks.
 
     Attributes:
       blocks: `[size, size, parts, *W]` each, in the order of `by_size`.
-      parts: the rows of each part; together all.
+      parts: the rows of each block; together all rows.
       solver: `(A, b) -> x` with A x = b, `[n, n, W]` and `[n, W]`.
     """
 
@@ -46,7 +48,7 @@ class Apart:
 
     @classmethod
     def of(cls, A: Array, parts: Parts, solver: Callable[[Array, Array], Array]) -> Self:
-        """That of a symmetric matrix `[n, n, *W]`."""
+        """Return the diagonal blocks of a symmetric matrix `[n, n, *W]`."""
         n, worlds = len(A), A.shape[2:]
         entries = A.reshape(n * n, *worlds)
         blocks = [
@@ -66,20 +68,23 @@ class Apart:
         above: np.ndarray,
         solver: Callable[[Array, Array], Array],
     ) -> Self:
-        """sum_c f_c[i] x_c[j] for a row i and those above it.
+        """Return the symmetric matrix of entries sum_c f_c[i] x_c[j], for j above i or equal.
 
         Args:
           f, x: components, `[n, *W]` each.
-          parts: the rows of each part; together all.
-          above: constant `[n, n]` bool: the column's row is above the row's, or the same.
+          parts: the rows of each block; together all rows.
+          above: constant `[n, n]` bool: the column's row is an ancestor of the row, or the row
+            itself.
           solver: as of the class.
         """
         shape = jnp.broadcast_shapes(*(a.shape for a in (*f, *x)))
         blocks = []
         for rows in by_size(parts):
+            # Components of the rows of each block, and the sum of their products.
             own = [[_of_parts(jnp.broadcast_to(a, shape), rows) for a in v] for v in (f, x)]
             left, right = pin(own, f[0])
             terms = [a[:, None] * b[None] for a, b in zip(left, right, strict=True)]
+            # Lower triangle of the blocks, then mirror it.
             below = sum(terms[1:], terms[0])
             lower = above[rows[:, None], rows[None]]
             lower = lower.reshape(*lower.shape, *(1,) * (len(shape) - 1))
@@ -89,12 +94,12 @@ class Apart:
 
     @property
     def size(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return sum(map(len, self.parts))
 
     @property
     def diagonal(self) -> Array:
-        """`[n, *W]`."""
+        """Return the diagonal, `[n, *W]`."""
         found = []
         for block, rows in self._each():
             entries = block.reshape(-1, *block.shape[2:])
@@ -102,8 +107,10 @@ class Apart:
         return _in_order(found, self.parts)
 
     def dense(self, below: int = 0, beside: int = 0) -> Array:
-        """All numbers, where each part is a range of rows; with more rows and columns of zeros at
-        the ends, `[n + below, n + beside, *W]`."""
+        """Return the dense matrix, if each part is a range of rows.
+
+        Zero rows and columns are appended, to `[n + below, n + beside, *W]`.
+        """
         n, worlds = self.size, self.blocks[0].shape[3:]
         out = jnp.zeros((n + below, n + beside, *worlds), self.blocks[0].dtype)
         for block, rows in self._each():
@@ -111,7 +118,7 @@ class Apart:
         return out
 
     def times(self, x: Array) -> Array:
-        """A x, `[n, *W]`."""
+        """Return A x, `[n, *W]`."""
         found = []
         for block, rows in self._each():
             own = _of_parts(x, rows).reshape(len(rows), -1)
@@ -120,7 +127,7 @@ class Apart:
         return _in_order(found, self.parts)
 
     def plus_products(self, J: Array, G: Array) -> Self:
-        """With J' G added, which is symmetric and zero between parts; both `[rows, n, *W]`."""
+        """Return A + J' G, symmetric and zero between blocks; J and G `[rows, n, *W]`."""
         new = []
         for block, rows in self._each():
             shape = (len(J), *rows.shape, *J.shape[2:])
@@ -133,7 +140,7 @@ class Apart:
         return replace(self, blocks=new)
 
     def plus_diagonal(self, values: Array) -> Self:
-        """With a diagonal `[n, *W]` added."""
+        """Return A with a diagonal `[n, *W]` added."""
         new = []
         for block, rows in self._each():
             own = take(values, rows.ravel()).reshape(1, *rows.shape, *values.shape[1:])
@@ -142,27 +149,28 @@ class Apart:
         return replace(self, blocks=new)
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """With numbers `[k, *W]` added at constant places, which are symmetric and in order."""
+        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
         new = []
         for block, rows in self._each():
-            place = np.full((2, self.size), -1)  # in its part, and which part it is
+            place = np.full((2, self.size), -1)  # index of each row in its block, block of each row
             place[:, rows.ravel()] = [a.ravel() for a in np.indices(rows.shape)]
             (i, part), (j, other) = place[:, row], place[:, column]
+            # Entries whose row and column are in the same block of this size.
             own = np.flatnonzero((part >= 0) & (part == other))
             at = block.at[i[own], j[own], part[own]]
             new.append(at.add(take(values, own), unique_indices=True))
         return replace(self, blocks=new)
 
     def takes(self, between: Between) -> bool:
-        """Whether the groups are the parts."""
+        """Return whether contacts touch one block each, the case that `plus_between` supports."""
         return len(between.group) == 1 and len(between.dofs) == len(self.parts)
 
     def plus_between(self, between: Between) -> Self:
-        """With J' W J added, of rows that touch one part each."""
+        """Return A + J' W J, of contacts that touch one block each."""
         return chunks(_plus_chunk, self, between.used, *between.items)
 
     def solve(self, b: Array) -> Array:
-        """x with A x = b, of a positive definite matrix; `[n, *W]`."""
+        """Solve A x = b for a positive definite matrix, b `[n, *W]`."""
         found = []
         for block, rows in self._each():
             own = _of_parts(b, rows).reshape(len(rows), -1)
@@ -171,11 +179,12 @@ class Apart:
         return _in_order(found, self.parts)
 
     def _each(self) -> list[tuple[Array, np.ndarray]]:
+        """Return the blocks of each size with their rows."""
         return list(zip(self.blocks, by_size(self.parts), strict=True))
 
 
 def _placed(M: Array, blocks: Array, first: np.ndarray) -> Array:
-    """M with blocks `[k, n, n, *W]` on its diagonal, each from a constant row on."""
+    """Write blocks `[k, n, n, *W]` on the diagonal of M, each from a constant row on."""
     start = jnp.asarray(first.astype(np.int32))
     zeros = (jnp.int32(0),) * (M.ndim - 2)
 
@@ -187,26 +196,28 @@ def _placed(M: Array, blocks: Array, first: np.ndarray) -> Array:
 
 
 def _of_parts(x: Array, rows: np.ndarray) -> Array:
-    """Items `[n, *W]` of the parts of a size, `[size, parts, *W]`."""
+    """Gather items `[n, *W]` by the blocks of one size: `[size, parts, *W]`."""
     size, number = rows.shape
-    if np.array_equal(rows.T.ravel(), np.arange(rows.size) + rows[0, 0]):  # one after another
+    if np.array_equal(rows.T.ravel(), np.arange(rows.size) + rows[0, 0]):  # contiguous
         own = take(x, rows.T.ravel()).reshape(number, size, *x.shape[1:])
         return jnp.swapaxes(own, 0, 1)
     return take(x, rows.ravel()).reshape(*rows.shape, *x.shape[1:])
 
 
 def _in_order(found: list[Array], parts: Parts) -> Array:
-    """The opposite, from all sizes: `[n, *W]`."""
+    """Return the items of the blocks of all sizes as `[n, *W]`, the inverse of `_of_parts`."""
     flat = [jnp.swapaxes(a, 0, 1).reshape(-1, *a.shape[2:]) for a in found]
+    # Invert the permutation from rows to blocks.
     order = np.concatenate([rows.T.ravel() for rows in by_size(parts)])
     return take(jnp.concatenate(flat), np.argsort(order))
 
 
 def _plus_chunk(H: Apart, _: Array | int, own: Array, weight: list, group: tuple) -> Apart:
-    """With the products of some contacts added."""
+    """Add the products of a chunk of contacts."""
     (of_contact,) = group
     own, weight = pin((own, weight), own[0, 0])
     both = pin(products(own, weight), own[0, 0])
+    # For each size of block: the index of a contact's block among them, -1 for another size.
     sizes = np.array([len(part) for part in H.parts])
     new = []
     for block in H.blocks:

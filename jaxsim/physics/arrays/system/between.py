@@ -1,7 +1,9 @@
-"""What rows that touch few blocks of a matrix add to it.
+"""Contact blocks: the rows of contacts, in the form in which they are added to a Hessian.
 
-A contact touches the dofs of one or two groups, which the state chooses. What it adds to a Hessian
-are blocks on the diagonal, and one beside it; each form of matrix adds them in its own way.
+A contact touches the dofs of one or two groups (kinematic trees), which the state chooses. Its
+share J' W J of a Hessian consists of the diagonal blocks of the groups and the off-diagonal block
+of the pair; each matrix format adds these in its own way. `own` holds the nonzero columns of J
+only, `slots` groups of `k` dofs each, so that the state changes indices, not shapes.
 """
 
 import jax
@@ -21,15 +23,14 @@ from jaxsim.physics.arrays.select import column, pick
 
 @node("dofs")
 class Between:
-    """Rows of contacts with the weights of a sum J' W J.
+    """Rows of contacts and the weights of a sum J' W J.
 
     Attributes:
-      dofs: the rows of the matrix that are a group, all of one length; a smaller group has its
-        first one again.
-      own: `[basis, ncon, slots k, *W]`: entries for the groups of each slot, one after another.
-      group: of each slot, int `[ncon, *W]`, -1: none. Of two the first is the later one.
+      dofs: the matrix rows of each group, padded to one length k by repeating the first row.
+      own: `[basis, ncon, slots k, *W]`: the columns of J of the groups of each slot, concatenated.
+      group: group in each slot, int `[ncon, *W]`, -1: none. The first of two has the later rows.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
-      used: contacts up to the last that counts in any world; None: all are taken at once.
+      used: number of contacts up to the last used slot of any world; None: process all at once.
     """
 
     dofs: tuple[tuple[int, ...], ...]
@@ -40,12 +41,12 @@ class Between:
 
     @property
     def table(self) -> np.ndarray:
-        """`dofs` as an array `[number, k]`."""
+        """Return `dofs` as an array `[number, k]`."""
         return np.array(self.dofs)
 
     @property
     def are_ranges(self) -> bool:
-        """Whether each group is a range of rows."""
+        """Return whether each group is a contiguous range of rows."""
         table = self.table
         count = table.max(axis=1, keepdims=True) - table[:, :1] + 1
         place = np.arange(table.shape[1])
@@ -53,22 +54,23 @@ class Between:
 
     @property
     def items(self) -> tuple:
-        """Arrays and the axes that number the contacts, for `chunks`."""
+        """Return the arrays with their contact axes, for `chunks`."""
         return (self.own, 1), (self.weight, 0), (self.group, 0)
 
 
 def products(own: Array, weight: list) -> Array:
-    """The products of each contact, `[ncon, slots k, slots k, *W]`."""
+    """Return the products J' W J of each contact, `[ncon, slots k, slots k, *W]`."""
     size = len(own)
+    # W J, then J' (W J), unrolled over the basis.
     half = [sum(weight[j][k][:, None] * own[k] for k in range(size)) for j in range(size)]
     half = pin(half, own[0, 0])
     return written_sum(lambda j: own[j][:, :, None] * half[j][:, None], size)
 
 
 def equal(index: Array, number: int, dtype: np.dtype) -> Array:
-    """1 where a contact has an index, else 0: `[ncon, *W]` -> `[ncon, number, *W]`.
+    """Return the one-hot encoding of an index: `[ncon, *W]` -> `[ncon, number, *W]`.
 
-    As numbers to multiply by: loops that choose are not vectorized.
+    It consists of numbers to multiply by, because XLA:CPU does not vectorize loops with `select`.
     """
     same = index[:, None] == column(np.arange(number, dtype=index.dtype), index)[None]
     made: Array = pin(same.astype(dtype), index)
@@ -76,16 +78,17 @@ def equal(index: Array, number: int, dtype: np.dtype) -> Array:
 
 
 def added(out: Array, values: Array, index: Array, axis: int = 0) -> Array:
-    """Items with what contacts add to them.
+    """Scatter-add the values of contacts onto items.
 
     Args:
-      out: `[..., number, ..., *W]`, the items in `axis`.
+      out: `[..., number, ..., *W]`, with the items in `axis`.
       values: `[ncon, ..., *W]`.
-      index: the item of each contact, int `[ncon, *W]`; -1: none.
-      axis: which of `out`.
+      index: item of each contact, int `[ncon, *W]`; -1: none.
+      axis: axis of the items in `out`.
     """
     if index.ndim > 1 or len(values) > CHUNK or not loops_pay():
         return out + jnp.moveaxis(_spread(values, index, out.shape[axis]), 0, axis)
+    # One world and few contacts: read, add and write the item of each contact.
     here = (index >= 0).reshape(-1, *(1,) * (values.ndim - 1))
     values = jnp.where(here, values, 0)
     for value, k in zip(values, jnp.maximum(index, 0), strict=True):
@@ -95,11 +98,13 @@ def added(out: Array, values: Array, index: Array, axis: int = 0) -> Array:
 
 
 def _spread(values: Array, index: Array, number: int) -> Array:
-    """Sums over contacts onto the index of each: `[ncon, ..., *W]` -> `[number, ..., *W]`."""
+    """Sum values of contacts by index, `[ncon, ..., *W]` -> `[number, ..., *W]`."""
     here = equal(index, number, values.dtype)
+    # One world: a matrix product with the one-hot encoding.
     if few(index):
         flat = gram(here.reshape(len(here), -1), values.reshape(len(values), -1))
         return flat.reshape(number, *values.shape[1:])
+    # Many worlds: a sum over contacts of one-hot encoding times values.
     more = (1,) * (values.ndim - index.ndim)
     here = here.reshape(len(here), number, *more, here.shape[-1])
     if len(values) > CHUNK or not platform().recomputes:
@@ -108,11 +113,11 @@ def _spread(values: Array, index: Array, number: int) -> Array:
 
 
 def chosen(table: Array, group: Array) -> Array:
-    """The numbers of one group a contact, of a table by groups.
+    """Gather the numbers of one group per contact from a table over groups.
 
     Args:
       table: `[number, k, *W]`.
-      group: of each contact, int `[ncon, *W]`; -1: any numbers.
+      group: group of each contact, int `[ncon, *W]`; for -1 the result is arbitrary.
 
     Returns:
       `[ncon, k, *W]`.
@@ -121,6 +126,7 @@ def chosen(table: Array, group: Array) -> Array:
     number, k, *worlds = table.shape
     if table.ndim == 2:
         return table.at[group].get(mode="promise_in_bounds")
+    # Flat indices of the numbers of each group.
     places = group[:, None] * k + column(np.arange(k, dtype=group.dtype), group)[None]
     size = max(worlds[0], group.shape[-1])
     places = jnp.broadcast_to(places, (len(group), k, size))

@@ -1,8 +1,9 @@
-"""Systems of many worlds solved row by row: what the kernels of a CPU hold in few operations.
+"""Gaussian elimination row by row for many worlds, in loops that fused CPU kernels can hold.
 
-The panels of `Lower` (lower.py) are fast where XLA runs operation by operation, and are thousands
-of operations. In a kernel (cpu_kernels.py) a loop costs nothing, so that a hundred do: the program
-is the same for 6 rows and for 48, at two or three times the time of the panels.
+The blocked Cholesky factorization of `Lower` (lower.py) is fast where XLA runs operation by
+operation, but is thousands of unrolled operations. In a fused kernel (cpu_kernels.py) loops are
+inexpensive, so a hundred operations suffice: the program is the same for 6 rows and for 48, and
+takes two to three times the time of the blocked form.
 """
 
 import jax.numpy as jnp
@@ -13,19 +14,21 @@ from jaxsim.physics.arrays.pin import pin
 
 
 def solve_by_rows(A: Array, b: Array) -> Array:
-    """x with A x = b, by A = L U with a unit U; NaN where A is not positive definite.
+    """Solve A x = b by A = L U with a unit U; NaN where A is not positive definite.
 
     Args:
       A: symmetric positive definite `[n, n, W]`.
       b: right-hand side `[n, W]`.
 
     Returns:
-      `[n, W]`.
+      x, `[n, W]`.
     """
     n = len(A)
+    # The right-hand side is one more column, so elimination includes forward substitution.
     system = pin(jnp.concatenate([A, b[:, None]], axis=1), b)
 
     def eliminate(k: Array, system: Array) -> Array:
+        """Scale row k by its pivot and subtract it from the rows below."""
         row = lax.dynamic_slice_in_dim(system, k, 1)
         pivot = lax.dynamic_slice_in_dim(row, k, 1, axis=1)
         row = pin(row / jnp.where(pivot > 0, pivot, jnp.nan), b)
@@ -35,12 +38,14 @@ def solve_by_rows(A: Array, b: Array) -> Array:
             new = own - lax.dynamic_slice_in_dim(own, k, 1, axis=1) * row
             return lax.dynamic_update_slice_in_dim(system, new, i, axis=0)
 
+        # Store the pivot row, then update the rows below it.
         system = lax.dynamic_update_slice_in_dim(system, row, k, axis=0)
         return lax.fori_loop(k + 1, n, below, system)
 
     system = lax.fori_loop(0, n, eliminate, system)
 
     def back(turn: Array, x: Array) -> Array:
+        """Substitute one solved unknown in the rows above."""
         k = n - 1 - turn
         known = pin(lax.dynamic_slice_in_dim(x, k, 1), b)
 
@@ -51,4 +56,5 @@ def solve_by_rows(A: Array, b: Array) -> Array:
 
         return lax.fori_loop(0, k, above, x)
 
+    # Back substitution in column n, which holds L^-1 b divided by the pivots.
     return lax.fori_loop(0, n, back, system[:, n])

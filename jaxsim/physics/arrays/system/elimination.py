@@ -1,4 +1,4 @@
-"""Systems without symmetry `[n, n, *W]`: those of the implicit integrators."""
+"""Nonsymmetric systems `[n, n, *W]` of the implicit integrators, by Gauss-Jordan elimination."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,17 +10,18 @@ from jaxsim.physics.arrays.select import column
 
 
 def solve_general(A: Array, b: Array) -> Array:
-    """x with A x = b, for an A that is positive definite up to a smaller antisymmetric part.
+    """Solve A x = b for an A that is positive definite up to a smaller antisymmetric part.
 
-    Gauss-Jordan elimination in the order of the dofs from the leaves to the root, without pivoting:
-    the pivots are those of an inertia. Its derivative is that of the solution.
+    Gauss-Jordan elimination in the order of the dofs from the leaves to the root, without pivoting,
+    since the pivots are close to those of an inertia matrix. Its derivative is implicit
+    (`custom_linear_solve`).
 
     Args:
       A: matrix `[n, n, *W]`.
       b: right-hand side `[n, *W]`.
 
     Returns:
-      `[n, *W]`.
+      x, `[n, *W]`.
     """
     if not A.shape[0]:
         return b
@@ -34,12 +35,15 @@ def solve_general(A: Array, b: Array) -> Array:
 
 
 def _eliminate(A: Array, b: Array) -> Array:
+    """Run Gauss-Jordan elimination from the last row to the first."""
     n = A.shape[0]
 
     def pivot(state, row):
+        """Scale the pivot row and subtract it from all other rows."""
         A, b = state
         here = column(np.arange(n, dtype=np.int32), b) == row
         head = lax.dynamic_index_in_dim(A, row, 0)
+        # Normalize the pivot row, and eliminate its column from all other rows.
         scale = 1 / lax.dynamic_index_in_dim(head, row, 1)
         head, value = scale * head, scale[0] * lax.dynamic_index_in_dim(b, row, 0)
         factor = lax.dynamic_index_in_dim(A, row, 1)

@@ -1,12 +1,18 @@
-"""Symmetric positive definite systems `[n, n, *W]`: the one place that factors matrices.
+"""Symmetric positive definite systems `[n, n, *W]`: choice of the factorization and matrix format.
 
-Many worlds are factored together: where kernels hold loops (by_rows.py) row by row, else by panels
-of columns, written out; on a CPU one world by a loop over rows. Matrices for which that program
-would be long, or the loop slow, go to the platform's library one matrix at a time: XLA:CPU hands
-the matrices of one call to all its threads and waits for them in one of these, so that as many
-calls at once as there are threads wait forever (jaxlib 0.10). A large matrix it divides among
-threads of its own, which wait for each other busily: beside other work on the machine 300 dofs took
-0.6 to 160 ms. So it only factors what it takes alone, and products do the rest.
+Many worlds are factorized together: row by row in fused kernels (by_rows.py), else by unrolled
+blocked Cholesky (lower.py). One world on a CPU is factorized by a loop over rows. Matrices for
+which the program would be long or the loop slow go to the platform's library (LAPACK on a CPU), one
+matrix at a time: XLA:CPU hands the matrices of a batched call to all its threads and waits for them
+inside one of these, so as many simultaneous calls as there are threads deadlock (jaxlib 0.10).
+LAPACK divides a matrix of more than 192 rows among threads of its own, which spin while waiting: on
+a busy machine 300 dofs took 0.6 to 160 ms. So the library factorizes only blocks that it processes
+on one thread (`ALONE`), and matrix products do the rest (`_block_solve`).
+
+`growing` chooses the format of a matrix to which the solver adds J' D J before it solves once:
+`Whole` (dense), `Lower` and `Steps` (lower triangle by panels), `Apart` (block-diagonal), `Profile`
+(skyline). `parts` are the rows of the diagonal blocks when everything has been added; `tied` are
+those of the smaller blocks that are coupled without contacts (physics/parts.py).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,28 +42,30 @@ from jaxsim.physics.arrays.system.profile import Profile
 from jaxsim.physics.arrays.system.spd_kernel import serves, solve_in_kernel
 from jaxsim.physics.arrays.system.steps import Steps
 
-ALONE = 192  # largest matrix that the library factors on the thread that calls it
-BLOCK = 128  # size of the blocks of larger ones
-SMALL = 8  # largest that is short written out
-WRITE_OUT = 48  # largest matrix that is factored by written-out panels; of one world, in whole
-IN_STEPS = 96  # largest matrix of the solver that is factored by loops over many worlds
+ALONE = 192  # largest matrix that the library factorizes on the calling thread
+BLOCK = 128  # block size of larger matrices
+SMALL = 8  # largest matrix whose unrolled factorization is a short program
+WRITE_OUT = 48  # largest matrix that is factorized by unrolled panels; of one world, dense
+IN_STEPS = 96  # largest matrix of the solver that is factorized by loops over many worlds
 
 
 def solve_spd(A: Array, b: Array) -> Array:
-    """x with A x = b.
+    """Solve A x = b for a symmetric positive definite A.
 
     Args:
       A: symmetric positive definite `[n, n, *W]`.
       b: right-hand side `[n, *W]`.
 
     Returns:
-      `[n, *W]`.
+      x, `[n, *W]`.
     """
     n = A.shape[0]
     if n == 0:
         return b
+    # One world.
     if A.ndim == 2:
         return _solve(A, b)
+    # Many worlds: a GPU kernel, an unrolled or row-wise factorization, or the library one by one.
     if platform().kernels and serves(b):
         return _linear_solve(A, b) if differentiated() else solve_in_kernel(A, b)
     if n <= WRITE_OUT and not few(b):
@@ -69,48 +77,53 @@ def solve_spd(A: Array, b: Array) -> Array:
 
 
 def solve_parts(A: Array, b: Array, parts: Sequence[Sequence[int]]) -> Array:
-    """As `solve_spd`, of a matrix that is zero between parts.
+    """Solve A x = b for a block-diagonal symmetric positive definite A.
 
-    Parts of one size are solved together, like more worlds.
+    Blocks of one size are solved together, like more worlds.
 
     Args:
       A: symmetric positive definite `[n, n, *W]`.
       b: right-hand side `[n, *W]`.
-      parts: the rows of each, constant; together all.
+      parts: constant rows of each diagonal block; together all rows.
+
+    Returns:
+      x, `[n, *W]`.
     """
     return _by_parts(solve_spd, A, b, parts)
 
 
 def times_parts(A: Array, x: Array, parts: Sequence[Sequence[int]]) -> Array:
-    """A x, of a matrix that is zero between parts; as `solve_parts`."""
+    """Return A x for a block-diagonal A, with the arguments of `solve_parts`."""
     return _by_parts(apply, A, x, () if differentiated() else parts)
 
 
 def _by_parts(
     function: Callable[[Array, Array], Array], A: Array, b: Array, parts: Sequence[Sequence[int]]
 ) -> Array:
-    """A function of a matrix and a vector, for each part of them."""
+    """Apply a function of a matrix and a vector to each diagonal block."""
     n, worlds = len(b), b.shape[1:]
     if len(parts) <= 1:
         return function(A, b)
     entries = jnp.broadcast_to(A, (n, n, *worlds)).reshape(n * n, *worlds)
     found, order = [], []
+    # Apply the function to all blocks of one size, as more worlds.
     for rows in by_size(parts):
         size = len(rows)
         block = take(entries, (rows[:, None] * n + rows[None]).ravel())
         x = function(block.reshape(size, size, -1), take(b, rows.ravel()).reshape(size, -1))
         found.append(x.reshape(rows.size, *worlds))
         order.append(rows.ravel())
+    # Restore the order of the rows.
     return take(jnp.concatenate(found), np.argsort(np.concatenate(order)))
 
 
 @node("parts")
 class Whole:
-    """A matrix to add to and to solve with, as `Lower`, where this is not worth its program.
+    """A dense symmetric matrix to add to and to solve with, where `Lower` is not worth its program.
 
     Attributes:
       matrix: `[n, n, *W]`.
-      parts: as in `solve_parts`.
+      parts: rows of the diagonal blocks, as in `solve_parts`.
     """
 
     matrix: jax.Array
@@ -118,36 +131,38 @@ class Whole:
 
     @property
     def size(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self.matrix)
 
     def plus_products(self, J: Array, G: Array) -> Self:
-        """With J' G added; both `[rows, n, *W]`."""
+        """Return A + J' G; J and G `[rows, n, *W]`."""
         return replace(self, matrix=self.matrix + gram(J, G))
 
     def plus_diagonal(self, values: Array) -> Self:
-        """With a diagonal `[n, *W]` added."""
+        """Return A with a diagonal `[n, *W]` added."""
         n, ndim = self.matrix.shape[0], self.matrix.ndim
         eye = np.eye(n, dtype=self.matrix.dtype).reshape(n, n, *(1,) * (ndim - 2))
         return replace(self, matrix=self.matrix + eye * values[:, None])
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """With numbers `[k, *W]` added at constant places, which are symmetric and in order."""
+        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
         place = self.matrix.at[row, column]
         matrix = place.add(values, unique_indices=True, indices_are_sorted=True)
         return replace(self, matrix=matrix)
 
     def takes(self, between: Between) -> bool:
-        """Whether each group is a range of rows, of one world."""
+        """Return whether each group is a contiguous range of rows, of one world."""
         is_one = self.matrix.ndim == 2 and between.used is not None
         return is_one and between.are_ranges
 
     def plus_between(self, between: Between) -> Self:
-        """With J' W J added, of rows that touch one or two ranges of the matrix each."""
+        """Return A + J' W J, of contacts that touch one or two contiguous ranges of rows each."""
         start, k = between.table[:, 0].astype(np.int32), between.table.shape[1]
+        # First row of the groups of each contact; add its blocks there.
         starts = [jnp.asarray(start)[jnp.maximum(g, 0)] for g in between.group]
 
         def add(H: Array, _: Array | int, own: Array, weight: list, starts: list) -> Array:
+            """Add the blocks of a chunk of contacts."""
             both = products(own, weight)
             for c, i, j in np.ndindex(len(both), len(starts), len(starts)):
                 value = both[c, i * k : (i + 1) * k, j * k : (j + 1) * k]
@@ -156,19 +171,19 @@ class Whole:
             return H
 
         n, (own, weight, _) = self.size, between.items
-        room = jnp.pad(self.matrix, (0, k))  # for groups that are smaller than the largest
+        room = jnp.pad(self.matrix, (0, k))  # padding for groups smaller than the largest
         H = chunks(add, room, between.used, own, weight, (starts, 0))
         return replace(self, matrix=H[:n, :n])
 
     def solve(self, b: Array) -> Array:
-        """x with A x = b."""
+        """Solve A x = b."""
         return solve_parts(self.matrix, b, self.parts)
 
 
 def grows_by_parts(
     n: int, own: Sequence, parts: Sequence[Sequence[int]], tied: Sequence[Sequence[int]]
 ) -> bool:
-    """Whether `growing` takes a matrix of one world as well by its parts `own`."""
+    """Return whether `growing` takes a matrix of one world that is stored by its blocks `own`."""
     if not loops_pay():
         return False
     return (len(tied) > 1 and n > WRITE_OUT) or (len(parts) > 1 and tuple(own) == tuple(parts))
@@ -180,23 +195,28 @@ def growing(
     like: Array,
     tied: Sequence[Sequence[int]] = (),
 ) -> Symmetric:
-    """A symmetric matrix to which others are added before a system is solved with it.
+    """Return a symmetric matrix in the format to which others are added before a solve.
 
     Args:
-      A: `[n, n, *W]`; or by its parts, where `grows_by_parts` says so.
-      parts: as in `solve_parts`.
+      A: `[n, n, *W]`; or block-diagonal, where `grows_by_parts` is true.
+      parts: rows of the diagonal blocks after everything has been added, as in `solve_parts`.
       like: the right-hand side to come, `[n, *W]`.
-      tied: where what is added between other rows comes by `plus_between`, as in `solve_parts`;
-        empty: it does not.
+      tied: rows of the diagonal blocks without contacts, if contacts are added by `plus_between`;
+        empty if they are not.
     """
+    # Block-diagonal input: skyline if contacts couple the blocks.
     if isinstance(A, Apart):
         return Profile.of_parts(A, tied) if len(tied) > 1 else A
+    # Dense under differentiation, since JAX differentiates the matrix operations.
     if differentiated():
         return Whole(A, parts)
+    # One large world with contacts between trees: skyline.
     if len(tied) > 1 and A.ndim == 2 and len(A) > WRITE_OUT and loops_pay():
         return Profile.of(A, tied)
+    # Decoupled trees: block-diagonal.
     if len(parts) > 1:
         return Apart.of(A, tuple(map(tuple, parts)), solve_spd)
+    # Many worlds: lower triangle, unrolled if small, else in loops.
     halves = 0 < len(A) <= IN_STEPS and not few(like)
     if not halves or not platform().recomputes:
         return Whole(A)
@@ -204,15 +224,17 @@ def growing(
 
 
 def _lower(A: Array, like: Array) -> Lower:
+    """Return the lower triangle of A, broadcast to the worlds of `like`."""
     return Lower.of(_of_worlds(A, like))
 
 
 def _of_worlds(A: Array, like: Array) -> Array:
+    """Broadcast A to the worlds of `like`."""
     return jnp.broadcast_to(A, (*A.shape[:2], *like.shape[1:]))
 
 
 def inverse_spd(A: Array) -> Array:
-    """The inverse of a symmetric positive definite matrix, `[n, n, *W]`: for many products."""
+    """Return the inverse of a symmetric positive definite matrix `[n, n, *W]`."""
     n = A.shape[0]
     if n == 0:
         return A
@@ -225,31 +247,32 @@ def inverse_spd(A: Array) -> Array:
 
 
 class InverseParts(NamedTuple):
-    """The inverse of a matrix that is zero between parts.
+    """The inverse of a block-diagonal matrix.
 
     Attributes:
-      rows: of each size of parts, constant `[size, parts]`.
-      blocks: likewise `[size, size, parts of all worlds]`.
+      rows: rows of the blocks of each size, constant `[size, parts]`.
+      blocks: inverse blocks of each size, `[size, size, parts of all worlds]`.
     """
 
     rows: list[np.ndarray]
     blocks: list
 
     def times(self, b: Array) -> Array:
-        """A^-1 b: `[n, *W]` -> `[n, *W]`."""
+        """Return A^-1 b: `[n, *W]` -> `[n, *W]`."""
         return self.responses(b[None])[0]
 
     def responses(self, J: Array) -> Array:
-        """J A^-1: `[k, n, *W]` -> `[k, n, *W]`."""
+        """Return J A^-1: `[k, n, *W]` -> `[k, n, *W]`."""
         found, order, (k, _, *worlds) = [], [], J.shape
         for rows, (own, block) in zip(self.rows, self._parts(J), strict=True):
             found.append(gram(own, block).reshape(k, rows.size, *worlds))
             order.append(rows.ravel())
+        # Restore the order of the columns.
         all_parts = jnp.swapaxes(jnp.concatenate(found, axis=1), 0, 1)
         return jnp.swapaxes(take(all_parts, np.argsort(np.concatenate(order))), 0, 1)
 
     def products(self, J: Array) -> Array:
-        """J A^-1 J': `[k, n, *W]` -> `[k, k, *W]`."""
+        """Return J A^-1 J': `[k, n, *W]` -> `[k, k, *W]`."""
         k, worlds = len(J), J.shape[2:]
         out: Array = jnp.zeros((k, k, *worlds), J.dtype)
         for own, block in self._parts(J):
@@ -258,7 +281,7 @@ class InverseParts(NamedTuple):
         return out
 
     def squares(self, J: Array) -> Array:
-        """J A^-1 J' of each row of J on its own: `[k, n, *W]` -> `[k, *W]`."""
+        """Return the diagonal of J A^-1 J': `[k, n, *W]` -> `[k, *W]`."""
         k, worlds = len(J), J.shape[2:]
         out: Array = jnp.zeros((k, *worlds), J.dtype)
         for own, block in self._parts(J):
@@ -267,7 +290,7 @@ class InverseParts(NamedTuple):
         return out
 
     def _parts(self, J: Array) -> Iterator[tuple[Array, Array]]:
-        """Columns of J by size of parts, `[size, k, parts of all worlds]`, and their blocks."""
+        """Yield columns of J by block size, `[size, k, parts of all worlds]`, and the blocks."""
         k, worlds = len(J), J.shape[2:]
         if not k:
             return
@@ -277,11 +300,11 @@ class InverseParts(NamedTuple):
 
 
 def inverse_parts(A: Array, parts: Sequence[Sequence[int]]) -> InverseParts:
-    """The inverse of a symmetric positive definite matrix that is zero between parts.
+    """Return the inverse of a block-diagonal symmetric positive definite matrix.
 
     Args:
       A: `[n, n, *W]`.
-      parts: the rows of each, constant; together all.
+      parts: constant rows of each diagonal block; together all rows.
     """
     n, worlds = len(A), A.shape[2:]
     entries, groups = A.reshape(n * n, *worlds), by_size(parts)
@@ -293,7 +316,7 @@ def inverse_parts(A: Array, parts: Sequence[Sequence[int]]) -> InverseParts:
 
 
 def _solve(A: Array, b: Array) -> Array:
-    """Of one world, `[n, n]` and `[n]` or `[n, k]`; its derivative is that of the solution."""
+    """Solve for one world, `[n, n]` and `[n]` or `[n, k]`, with an implicit derivative."""
     return lax.custom_linear_solve(
         lambda x: _times(A, x),
         b,
@@ -303,7 +326,7 @@ def _solve(A: Array, b: Array) -> Array:
 
 
 def _linear_solve(A: Array, b: Array) -> Array:
-    """Of many worlds; its derivative is that of the solution."""
+    """Solve for many worlds, with an implicit derivative."""
 
     def solve(_: Callable, y: Array) -> Array:
         in_kernel = platform().kernels and serves(y)
@@ -312,8 +335,9 @@ def _linear_solve(A: Array, b: Array) -> Array:
     return lax.custom_linear_solve(lambda x: apply(A, x), b, solve, symmetric=True)
 
 
-@jax.jit  # `custom_linear_solve` asks twice: traced once, and lowered to one function
+@jax.jit  # `custom_linear_solve` calls it twice: trace once, lower to one function
 def _solve_many(A: Array, b: Array) -> Array:
+    """Solve for many worlds: unrolled if small, else row by row in a fused kernel."""
     if len(A) <= SMALL or not platform().in_kernels:
         return _lower(A, b).solve(b)
     A = _of_worlds(A, b)
@@ -321,6 +345,7 @@ def _solve_many(A: Array, b: Array) -> Array:
 
 
 def _cholesky_solve(A: Array, b: Array) -> Array:
+    """Solve for one world: row by row in a fused kernel, by the library, or by blocks."""
     columns = b.reshape(len(b), -1)
     if len(A) <= IN_STEPS and loops_pay():
         return _step_solve(A, columns).reshape(b.shape)
@@ -329,14 +354,15 @@ def _cholesky_solve(A: Array, b: Array) -> Array:
 
 
 def _step_solve(A: Array, b: Array) -> Array:
-    """Elimination row by row, which the kernel of one world can hold (cpu_kernels.py).
+    """Solve by right-looking A = L D L', row by row in loops that a fused kernel can hold.
 
-    After step k row k is that of D L', in A = L D L', and b has L^-1 applied up to it.
+    After iteration k, row k of A is that of D L', and L^-1 is applied to b up to row k
+    (cpu_kernels.py).
     """
     n = len(A)
     place = np.arange(n, dtype=np.int32)
 
-    def pivot(row: Array, k: Array) -> Array:  # NaN as the library's, if A is not positive definite
+    def pivot(row: Array, k: Array) -> Array:  # NaN if A is not positive definite, as in LAPACK
         return jnp.where(row[k] > 0, row[k], jnp.nan)
 
     def eliminate(k: Array, state: tuple) -> tuple:
@@ -352,44 +378,49 @@ def _step_solve(A: Array, b: Array) -> Array:
         x = (b[k] - jnp.matmul(later, b, precision=HIGHEST)) / pivot(row, k)
         return lax.dynamic_update_slice_in_dim(b, x[None], k, 0)
 
+    # Eliminate from the first row down, then substitute back from the last row up.
     A, b = lax.fori_loop(0, n - 1, eliminate, (A, b))
     return lax.fori_loop(0, n, substitute, b)
 
 
 def _whole_solve(A: Array, b: Array) -> Array:
+    """Solve by the library's Cholesky factorization and triangular solves."""
     L = lax.linalg.cholesky(A, symmetrize_input=False)
     y = lax.linalg.triangular_solve(L, b, left_side=True, lower=True)
     return lax.linalg.triangular_solve(L, y, left_side=True, lower=True, transpose_a=True)
 
 
 def _block_solve(A: Array, b: Array) -> Array:
-    """Right-looking Cholesky by square blocks, with the inverses of the blocks on the diagonal."""
+    """Solve by right-looking blocked Cholesky, with explicit inverses of the diagonal blocks."""
     blocks = []
     while len(A):
         width = min(BLOCK, len(A))
+        # Factorize and invert the diagonal block, then update the trailing matrix by products.
         inverse = _inverse_lower(lax.linalg.cholesky(A[:width, :width], symmetrize_input=False))
         below = _times(A[width:, :width], inverse.T)
         y = _times(inverse, b[:width])
         blocks.append((inverse, below, y))
         A = A[width:, width:] - _times(below, below.T)
         b = b[width:] - _times(below, y)
-    x = b  # empty
+    x = b  # empty by now
+    # Back substitution, block by block from the last.
     for inverse, below, y in reversed(blocks):
         x = jnp.concatenate([_times(inverse.T, y - _times(below.T, x)), x])
     return x
 
 
 def _inverse_lower(L: Array) -> Array:
-    """The inverse of a lower triangular matrix, from its diagonal in blocks of 1, 2, 4, ...
+    """Invert a lower triangular matrix by doubling: diagonal blocks of size 1, 2, 4, ...
 
-    [A 0]^-1   [     A^-1         0 ]
-    [B C]    = [-C^-1 B A^-1   C^-1 ]
+    [A 0]^-1   [     A^-1         0 ] [B C]    = [-C^-1 B A^-1   C^-1 ]
     """
     n, size = len(L), 1
     full = 1 << (n - 1).bit_length()
+    # Pad to a power of two with a unit matrix, and start from 1 x 1 blocks.
     L = jnp.eye(full, dtype=L.dtype).at[:n, :n].set(L)
     inverse = (1 / jnp.diagonal(L))[:, None, None]
     while size < full:
+        # Merge pairs of inverted blocks A and C with the block B below A.
         pairs = np.arange(full // (2 * size))
         B = L.reshape(len(pairs), 2, size, len(pairs), 2, size)[pairs, 1, :, pairs, 0]
         A, C = inverse[::2], inverse[1::2]
@@ -401,6 +432,7 @@ def _inverse_lower(L: Array) -> Array:
 
 
 def _times(A: Array, B: Array) -> Array:
+    """Return the matrix product at the highest precision."""
     return jnp.matmul(A, B, precision=HIGHEST)
 
 
@@ -409,6 +441,7 @@ _by_library = custom_vmap(_cholesky_solve)
 
 @_by_library.def_vmap
 def _one_after_another(size: int, batched: list[bool], A: Array, b: Array) -> tuple[Array, bool]:
+    """Batch library solves in a sequential loop where batched library calls are slow."""
     A, b = (
         x if own else jnp.broadcast_to(x, (size, *x.shape))
         for x, own in zip((A, b), batched, strict=True)

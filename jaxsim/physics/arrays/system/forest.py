@@ -1,9 +1,14 @@
-"""Sums along the paths of a constant forest: over the ancestors of each item, or its descendants.
+"""Prefix sums over a constant forest: over the ancestors, or the descendants, of each item.
 
-One loop over the items, which a kernel of a CPU runs in some nanoseconds a turn. Its work grows
-with the items, that of a product with a 0/1 matrix with their square. The sums are linear and each
-is the transposed of the other, which JAX is told: of a loop that changes an array it would keep the
-array of every turn.
+One loop over the items, vectorized over worlds and components: from the roots down it adds the
+parent `source` to the child `target` (ancestors), from the leaves up the child to the parent
+(descendants). Its work is linear in the items, that of a product with a 0/1 matrix quadratic. Both
+sums are linear and each is the transpose of the other, so they are one JAX primitive,
+`forest_sums`: reverse mode of a plain loop that updates an array would save that array for every
+iteration.
+
+`forest` holds the parent of each item, `down` is true for ancestor sums, and `row`/`first` are
+shape and start of the slices of one item.
 """
 
 import math
@@ -18,21 +23,21 @@ from jax.interpreters import ad, batching, mlir
 
 from jaxsim.physics.arrays.array import Array, Tree
 
-Forest = tuple[int, ...]  # of each item the number of its parent, which is smaller; -1: none
+Forest = tuple[int, ...]  # parent of each item, a smaller index; -1: none
 
 
 def ancestor_sums(x: Tree, forest: Forest) -> Tree:
-    """Sums over each item and its ancestors, `[n, *W] -> [n, *W]`."""
+    """Return the sums over each item and its ancestors, `[n, *W] -> [n, *W]`."""
     return _in_columns(x, forest, down=True)
 
 
 def descendant_sums(x: Tree, forest: Forest) -> Tree:
-    """Sums over each item and its descendants, `[n, *W] -> [n, *W]`."""
+    """Return the sums over each item and its descendants, `[n, *W] -> [n, *W]`."""
     return _in_columns(x, forest, down=False)
 
 
 def _in_columns(x: Tree, forest: Forest, down: bool) -> Tree:
-    """All arrays side by side, so that one loop goes through them."""
+    """Concatenate all arrays as columns, so that one loop sums them, and split the result."""
     leaves, structure = jax.tree.flatten(x)
     rows = [a.reshape(len(a), math.prod(a.shape[1:])) for a in leaves]
     sums = SUMS.bind(jnp.concatenate(rows, axis=1), forest=forest, down=down)
@@ -45,18 +50,19 @@ def _in_columns(x: Tree, forest: Forest, down: bool) -> Tree:
 
 @partial(jax.jit, static_argnames=("forest", "down"))
 def _sums(x: Array, *, forest: Forest, down: bool) -> Array:
-    """Each item is added to another one: from the roots its parent to it, from the leaves it to
-    its parent."""
+    """Sum over ancestors (`down`) or descendants, one item per iteration."""
     parent = np.array(forest, np.int32)
     child = np.flatnonzero(parent >= 0).astype(np.int32)
     if not len(child):
         return x
+    # Parents precede their children: ascending for ancestors, descending for descendants.
     child = child if down else child[::-1]
     pair = (parent[child], child) if down else (child, parent[child])
     source, target = (jnp.asarray(a) for a in pair)
     row, first = (1, x.shape[1]), np.int32(0)
 
     def add(turn: Array, x: Array) -> Array:
+        # Add the source row to the target row.
         here, there = (target[turn], first), (source[turn], first)
         added = lax.dynamic_slice(x, here, row) + lax.dynamic_slice(x, there, row)
         return lax.dynamic_update_slice(x, added, here)
@@ -72,11 +78,13 @@ mlir.register_lowering(SUMS, mlir.lower_fun(_sums, multiple_results=False))
 
 
 def _transposed(weights: Array, x: Array, *, forest: Forest, down: bool) -> list[Array]:
+    """Transpose a sum over ancestors to one over descendants, and vice versa."""
     del x
     return [SUMS.bind(weights, forest=forest, down=not down)]
 
 
 def _batched(x: tuple, axis: tuple, **how: object) -> tuple[Array, int]:
+    """Batch the sums as more columns."""
     a = jnp.moveaxis(x[0], axis[0], 2)
     return SUMS.bind(a.reshape(len(a), -1), **how).reshape(a.shape), 2
 

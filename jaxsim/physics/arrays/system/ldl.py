@@ -1,7 +1,9 @@
-"""A = L' D L of a symmetric positive definite matrix, eliminated from the last row to the first.
+"""Reverse LDL factorization A = L' D L of a symmetric positive definite matrix.
 
-Eliminated in this order the mass matrix of a tree keeps its zeros. One column a turn, for the
-questions people ask; what a step solves is in factor.py.
+Eliminated from the last row to the first, the mass matrix of a kinematic tree keeps its zeros
+(Featherstone, Rigid Body Dynamics Algorithms, section 6.5). One column per iteration; used for
+public outputs and queries only, the systems of a step are solved by factor.py. `ltdl` corresponds
+to `mj_factorM` in MuJoCo, `solve_transposed` is one of the two substitutions of `mj_solveM`.
 """
 
 import jax.numpy as jnp
@@ -13,18 +15,19 @@ from jaxsim.physics.arrays.select import column, diagonal
 
 
 def ltdl(A: Array) -> tuple[Array, Array]:
-    """L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`."""
+    """Factorize A = L' D L: L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`."""
     n = A.shape[0]
     if not n:
         return A, A[:, 0]
     number = column(np.arange(n), A[0])
 
     def eliminate(A: Array, k: Array) -> tuple[Array, None]:
+        """Eliminate row k: subtract its outer product from the rows above."""
         row = lax.dynamic_index_in_dim(A, k, keepdims=False)
         pivot = lax.dynamic_slice_in_dim(row, k, 1)
         left = jnp.where(number < k, row, 0) / pivot
         A = A - left[:, None] * (left * pivot)[None]
-        # the row itself is finished: L on the left of the diagonal, D on it
+        # Store the finished row: L on the left of the diagonal, D on it.
         row = jnp.where(number == k, row, left)
         return lax.dynamic_update_index_in_dim(A, row, k, 0), None
 
@@ -36,7 +39,7 @@ def ltdl(A: Array) -> tuple[Array, Array]:
 
 
 def solve_transposed(L: Array, b: Array) -> Array:
-    """x with L' x = b, for a unit lower triangular L `[n, n, *W]` and b `[n, *W]`."""
+    """Solve L' x = b for a unit lower triangular L `[n, n, *W]` and b `[n, *W]`."""
     n = L.shape[0]
     number = column(np.arange(n), b)
 

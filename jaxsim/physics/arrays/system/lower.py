@@ -1,9 +1,14 @@
-"""A symmetric matrix of many worlds of which only the lower triangle is kept, by panels of columns.
+"""Left-looking blocked Cholesky, unrolled, of the lower triangle of a matrix of many worlds.
 
-The solver adds up a Hessian and solves with it once. The upper triangle is neither added nor read,
-and the panels of the sum are those of the factorization, so that half of the work of both is saved.
-Everything that a later panel reads is pinned: left to itself XLA would recompute the whole history
-of an entry in each of its users.
+The solver assembles a symmetric matrix and solves with it once. The upper triangle is neither
+assembled nor read, and the panels (`PANEL` columns, from the diagonal down) are those of the
+factorization, which halves the work of both. Left-looking: each panel first subtracts the products
+with all finished columns to its left (Golub and Van Loan, Matrix Computations, section 4.2), then
+is factorized itself (`_columns`). Rows B appended below the matrix become B L'^-1, so a right-hand
+side b' appended there is forward-substituted for free (`_factor`); `_back` solves L' x = y.
+
+Everything that a later panel reads is pinned: otherwise XLA would recompute the whole history of an
+entry in each of its users. `done` holds the finished columns by panel.
 """
 
 from dataclasses import replace
@@ -30,25 +35,25 @@ class Symmetric(Protocol):
 
     @property
     def size(self) -> int:
-        """The number n of rows."""
+        """Return the number n of rows."""
 
     def plus_products(self, J: Array, G: Array) -> Self:
-        """With J' G added, which is symmetric; both `[rows, n, *W]`."""
+        """Return A + J' G, where J' G is symmetric; J and G `[rows, n, *W]`."""
 
     def plus_diagonal(self, values: Array) -> Self:
-        """With a diagonal `[n, *W]` added."""
+        """Return A with a diagonal `[n, *W]` added."""
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """With numbers `[k, *W]` added at constant places, which are symmetric and in order."""
+        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
 
     def takes(self, between: Between) -> bool:
-        """Whether `plus_between` is there for such rows; else `plus_products` is."""
+        """Return whether `plus_between` supports these contacts; otherwise use `plus_products`."""
 
     def plus_between(self, between: Between) -> Self:
-        """With J' W J of rows that touch few blocks added."""
+        """Return A + J' W J, of contacts that touch few blocks of the matrix."""
 
     def solve(self, b: Array) -> Array:
-        """x with A x = b, of a positive definite matrix; `[n, *W]`."""
+        """Solve A x = b for a positive definite matrix, b `[n, *W]`."""
 
 
 AnySymmetric = TypeVar("AnySymmetric", bound=Symmetric)
@@ -56,27 +61,28 @@ AnySymmetric = TypeVar("AnySymmetric", bound=Symmetric)
 
 @node()
 class Lower:
-    """The panels: columns `start .. start + width` from row `start` down, `[n - start, width, W]`.
+    """The lower triangle of a symmetric matrix, by panels of columns.
 
     Attributes:
-      panels: from the left.
+      panels: from the left; panel k holds columns `start .. start + width` from row `start` down,
+        `[n - start, width, W]`.
     """
 
     panels: list[jax.Array]
 
     @classmethod
     def of(cls, A: Array) -> "Lower":
-        """That of a symmetric matrix `[n, n, W]`."""
+        """Return the lower triangle of a symmetric matrix `[n, n, W]`."""
         n = len(A)
         return cls([A[k:, k : k + PANEL] for k in range(0, n, PANEL)])
 
     @property
     def size(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self.panels[0])
 
     def plus_products(self, J: Array, G: Array) -> Self:
-        """With J' G added, which is symmetric; both `[rows, n, W]`."""
+        """Return A + J' G, where J' G is symmetric; J and G `[rows, n, W]`."""
         new = []
         for panel in self.panels:
             height, width, _ = panel.shape
@@ -87,7 +93,7 @@ class Lower:
         return replace(self, panels=new)
 
     def plus_diagonal(self, values: Array) -> Self:
-        """With a diagonal `[n, W]` added."""
+        """Return A with a diagonal `[n, W]` added."""
         new = []
         for panel in self.panels:
             height, width, _ = panel.shape
@@ -97,7 +103,7 @@ class Lower:
         return replace(self, panels=new)
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """With numbers `[k, W]` added at constant places, which are symmetric and in order."""
+        """Return A with numbers `[k, W]` added at constant indices: symmetric, in order."""
         new = []
         for panel in self.panels:
             height, width, _ = panel.shape
@@ -108,43 +114,46 @@ class Lower:
         return replace(self, panels=new)
 
     def takes(self, between: Between) -> bool:
-        """Not: the panels are of all rows."""
+        """Return False: contact blocks are added as full rows."""
         del between
         return False
 
     def plus_between(self, between: Between) -> Self:
-        """Not there."""
+        """Raise NotImplementedError; `takes` is always false."""
         raise NotImplementedError("Lower.plus_between")
 
     def solve(self, b: Array) -> Array:
-        """x with A x = b, of a positive definite matrix; `[n, W]`."""
+        """Solve A x = b for a positive definite matrix, b `[n, W]`."""
         found: Array = _solved(self, b)
         return found
 
     def inverse(self) -> Array:
-        """A^-1 = L'^-1 L^-1, `[n, n, W]`, of a positive definite matrix."""
+        """Return A^-1 = L'^-1 L^-1 of a positive definite matrix, `[n, n, W]`."""
         n, like = self.size, self.panels[0][:, 0]
         unit = jnp.broadcast_to(jnp.eye(n, dtype=like.dtype)[..., None], (n, *like.shape))
         columns = [column for panel in self._factor(unit) for column in panel]
+        # Rows of the unit matrix below A become L'^-1.
         transposed = pin(jnp.stack([column[-n:] for column in columns]), like)
         return gram(transposed, transposed)
 
     def _factor(self, below: Array) -> list[list[Array]]:
-        """The columns of L with A = L L', panel by panel, each from the diagonal down.
+        """Return the columns of L with A = L L', panel by panel, each from the diagonal down.
 
-        Rows B below the matrix `[rows, n, W]` become B L'^-1, so that forward substitution, of one
-        row, needs no code of its own.
+        Rows B appended below the matrix, `[rows, n, W]`, become B L'^-1. With B = b' this is the
+        forward substitution.
         """
         done: list[list[Array]] = []
         for k, panel in enumerate(self.panels):
             width = panel.shape[1]
             panel = jnp.concatenate([panel, below[:, k * PANEL : k * PANEL + width]])
+            # Subtract the products with all finished columns to the left.
             for before, columns in enumerate(done):
                 skip = (k - before) * PANEL
                 for column in columns:
                     below_diagonal = lax.slice_in_dim(column, skip, None)
                     across = lax.slice_in_dim(column, skip, skip + width)
                     panel = lax.sub(panel, _outer(below_diagonal, across))
+            # Factorize the panel itself.
             panel = pin(panel, below[0])
             done.append(pin(_columns(panel), below[0]))
         return done
@@ -152,13 +161,15 @@ class Lower:
 
 @partial(jax.jit, inline=True)  # traced once for all systems of a size
 def _solved(A: Lower, b: Array) -> Array:
+    """Solve by factorization, forward substitution in the appended row, and back substitution."""
     return _back(A._factor(b[None]), b)
 
 
 def _columns(panel: Array) -> list[Array]:
-    """The columns of the factor from those of a panel; above the diagonal: noise."""
+    """Return the columns of L from those of an updated panel; not valid above the diagonal."""
     columns: list[Array] = []
     for t in range(panel.shape[1]):
+        # Subtract the earlier columns of the panel, then divide by the root of the pivot.
         c = _column(panel, t)
         for column in columns:
             pivot = jnp.broadcast_to(lax.slice_in_dim(column, t, t + 1), column.shape)
@@ -168,17 +179,19 @@ def _columns(panel: Array) -> list[Array]:
 
 
 def _back(factor: list[list[Array]], like: Array) -> Array:
-    """x from L' x = y, panel by panel from the last; y is the last entry of each column."""
-    x: Array = like[:0]  # no entry yet
+    """Solve L' x = y, panel by panel from the last; y is the last entry of each column."""
+    x: Array = like[:0]  # grows from the last entry
     for columns in reversed(factor):
         width = len(columns)
         known = [_item(x, i) for i in range(len(x))]
         rest = []
+        # Subtract the entries of x that are known, below this panel.
         for column in columns:
             v = _item(column, len(column) - 1)
             for i, item in enumerate(known):
                 v = lax.sub(v, lax.mul(_item(column, width + i), item))
             rest.append(v)
+        # Solve the triangle of the panel.
         sums = pin(jnp.concatenate(rest), like)
         out: list = [None] * width
         for t in reversed(range(width)):
@@ -190,19 +203,20 @@ def _back(factor: list[list[Array]], like: Array) -> Array:
     return x
 
 
-# Thousands of operations: those of `lax` are traced in a fifth of the time of an expression.
+# These helpers occur thousands of times: `lax` operations trace five times faster than `jnp`
+# expressions.
 def _column(a: Array, k: int) -> Array:
-    """`a[:, k]`."""
+    """Return `a[:, k]`."""
     return lax.index_in_dim(a, k, 1, keepdims=False)
 
 
 def _item(a: Array, k: int) -> Array:
-    """`a[k : k + 1]`: where the axis stays, XLA has no reshape to move from one sum to the next."""
+    """Return `a[k : k + 1]`; keeping the axis leaves XLA no reshape to move between sums."""
     return lax.slice_in_dim(a, k, k + 1)
 
 
 def _outer(a: Array, b: Array) -> Array:
-    """`a[:, None] * b[None]`."""
+    """Return `a[:, None] * b[None]`."""
     shape = (len(a), len(b), *a.shape[1:])
     worlds = range(2, len(shape))
     return lax.mul(

@@ -1,12 +1,13 @@
-"""Symmetric positive definite systems in a kernel of a GPU: A x = b, the matrix in registers.
+"""Symmetric positive definite systems A x = b in a GPU kernel, the matrix in registers.
 
-XLA makes of a factorization and the substitutions some thirty kernels, which write and read each
-trailing matrix. Here a warp has a world (arrays/kernel.py): its matrix as one tile, or of a
-larger one the upper triangle by small tiles. A is eliminated as L D L' from above; b stands
-behind the last column and goes with it. What is below a pivot is by symmetry what is to its right,
-so that a row is all that lanes have to tell each other.
+XLA splits a factorization and its substitutions into some thirty kernels, each of which reads and
+writes the trailing matrix in memory. Here one warp solves one world (arrays/kernel.py). The matrix
+is held as one tile, or for larger systems as the upper triangle of `SIDE` x `SIDE` tiles.
+Right-looking A = L D L' from the first row down; b is one more column, so elimination includes
+forward substitution. By symmetry the column below a pivot equals the row to its right, so lanes
+only exchange a row, through `Memory`.
 
-The derivative is not made of this: who solves a system says what it is (factor.py).
+The kernel is not differentiated: its caller defines the implicit derivative (factor.py).
 """
 
 from typing import Any, NamedTuple
@@ -31,36 +32,36 @@ from jaxsim.physics.arrays.kernel import (
     vector,
 )
 
-SIDE = 16  # of a tile, where one as wide as a warp does not hold the system
-LARGEST = 95  # dofs whose tiles, with b, fit the registers of a warp
+SIDE = 16  # side of a tile, if a tile as wide as a warp does not hold the system
+LARGEST = 95  # most dofs whose tiles, with b, fit the registers of a warp
 
-Tiles = list[list[Array]]  # row by row, each from the diagonal on
+Tiles = list[list[Array]]  # rows of tiles of the upper triangle
 
 
 def serves(b: Array) -> bool:
-    """Whether the kernel has a form for systems with a right-hand side `[n, *W]`."""
+    """Return whether the kernel supports a right-hand side `[n, *W]`."""
     return b.ndim == 2 and 0 < len(b) <= LARGEST
 
 
 def side(n: int) -> int:
-    """The side of the tiles of a system."""
+    """Return the side of the tiles for a system of n dofs."""
     return WARP if n < WARP else SIDE
 
 
 def width(n: int) -> int:
-    """The columns that a system takes with its right-hand side: whole tiles."""
+    """Return the columns of a system with its right-hand side, rounded up to whole tiles."""
     return n + 1 + -(n + 1) % side(n)
 
 
 def solve_in_kernel(A: Array, b: Array) -> Array:
-    """x with A x = b.
+    """Solve A x = b, one world per warp.
 
     Args:
       A: symmetric positive definite `[n, n, worlds]`, or `[n, n, 1]`.
-      b: `[n, worlds]`, of a size that `serves`.
+      b: `[n, worlds]`, with n in the range of `serves`.
 
     Returns:
-      `[n, worlds]`.
+      x, `[n, worlds]`.
     """
     n, worlds = b.shape
     lanes = lanes_of(n + 1)
@@ -76,10 +77,10 @@ def solve_in_kernel(A: Array, b: Array) -> Array:
 
 
 class Memory(NamedTuple):
-    """What `solve` and `split` write on the way.
+    """Scratch memory of `solve` and `split`.
 
     Attributes:
-      rows: those of L', with L^-1 b behind them, `[n, width]`.
+      rows: rows of L', followed by L^-1 b, `[n, width]`.
       vector: `[width]`.
     """
 
@@ -88,19 +89,19 @@ class Memory(NamedTuple):
 
 
 def memory(n: int, dtype: Any) -> Memory:
-    """The memory that a system needs."""
+    """Return the scratch memory that a system needs."""
     rooms = ((n, width(n)), (width(n),))
     return Memory(*(Room(shape, dtype, public=False) for shape in rooms))
 
 
 def padded(A: Array) -> Beside:
-    """Matrices `[n, n, worlds]` world by world, with zeros up to the last tile."""
+    """Store matrices `[n, n, worlds]` world by world, padded with zeros to whole tiles."""
     spare = width(len(A)) - len(A)
     return beside(jnp.pad(A, ((0, spare), (0, spare), (0, 0))))
 
 
 def tiles(A: Any, side: int) -> Tiles:
-    """The upper triangle of a matrix in memory, as `padded` makes it."""
+    """Load the upper triangle of a `padded` matrix from memory."""
     inside, number = numbers(side), A.shape[0] // side
     return [
         [load(A, side * i + inside[:, None], side * j + inside[None, :]) for j in range(i, number)]
@@ -109,25 +110,26 @@ def tiles(A: Any, side: int) -> Tiles:
 
 
 def split(a: Array, memory: Memory, side: int) -> list[Array]:
-    """A vector `[lanes]` by the rows of tiles."""
+    """Distribute a vector `[lanes]` over the rows of tiles."""
     place, end = numbers(len(a)), memory.vector.shape[0]
     if end == side:
         return [a]
-    settle()  # nobody reads the one before
+    settle()  # all lanes have read the previous vector
     store(memory.vector, place, value=a, where=None if len(a) == end else place < end)
     settle()
     return [part(memory.vector, i, side) for i in range(end // side)]
 
 
 def part(ref: Any, i: Array | int, side: int, *row: Array | int) -> Array:
-    """Part `i` of a vector in memory, `[side]`, or of a row of an array there."""
+    """Load part `i` of a vector in memory, `[side]`, or of a row of an array there."""
     return load(ref, *row, side * i + numbers(side))
 
 
 def times(A: Any, x: Array, memory: Memory, side: int) -> Array:
-    """A x of a matrix in memory, as `padded` makes it, and a vector `[lanes]`."""
+    """Return A x of a `padded` matrix in memory and a vector `[lanes]`."""
     place, end = numbers(len(x)), A.shape[0]
     there = None if len(x) == end else jnp.broadcast_to(place[None, :] < end, (side, len(x)))
+    # A is symmetric: A x is the sum of tile' x_part over the rows of tiles.
     parts = split(x, memory, side)
 
     def rows(i: Array | int, out: Array) -> Array:
@@ -140,17 +142,18 @@ def times(A: Any, x: Array, memory: Memory, side: int) -> Array:
 
 
 def solve(A: Tiles, b: Array, n: int, memory: Memory) -> Array:
-    """x with A x = b.
+    """Solve A x = b within a kernel.
 
     Args:
       A: symmetric positive definite in its first `n` rows and columns; zero beyond them.
       b: `[lanes]`.
-      n: fewer than the tiles have columns.
-      memory: as `memory` asks for.
+      n: smaller than the number of columns of the tiles.
+      memory: scratch memory, as `memory` defines it.
 
     Returns:
-      `[lanes]`, zero from `n` on.
+      x, `[lanes]`, zero from `n` on.
     """
+    # Put b into column n, then eliminate one row of tiles after another.
     side = len(A[0][0])
     place, behind = numbers(len(b)), numbers(side)[None, :] == n % side
     pairs = zip(A, split(b, memory, side), strict=True)
@@ -160,33 +163,38 @@ def solve(A: Tiles, b: Array, n: int, memory: Memory) -> Array:
     settle()
 
     def back(turn: Array, x: Array) -> Array:
+        """Solve for unknown k: back substitution with row k of L'."""
         k = n - 1 - turn
         row = load(memory.rows, k, place, where=(place > k) & (place <= n))
         return jnp.where(place == k, -total(row * x), x)
 
-    # a row of L' times this is what x is less of: b counts the other way round
+    # x starts with -1 in entry n, so that a row of L' times x subtracts b with the right sign.
     start = jnp.where(place == n, -1, 0).astype(b.dtype)
     return jnp.where(place < n, loop(n, back, start), 0)
 
 
 def _eliminate(A: Tiles, first: int, count: int, rows: Any) -> Tiles:
-    """The tiles that are left when the first row of tiles has been eliminated.
+    """Eliminate the first row of tiles and return the remaining rows.
 
     Args:
-      A: rows of tiles from that one on.
-      first: the number of its first pivot.
-      count: its pivots.
+      A: rows of tiles, from that one on.
+      first: index of its first pivot.
+      count: number of its pivots.
       rows: as in `Memory`.
     """
     side = len(A[0][0])
     inside = numbers(side)
 
     def pivot(k: Array, A: Tiles) -> Tiles:
+        """Eliminate pivot k: store its row of L' and subtract its outer product from all tiles."""
+        # Row k of the pivot tiles.
         row = [jnp.sum(jnp.where(inside[:, None] == k, tile, 0), axis=0) for tile in A[0]]
+        # Divide by the pivot and store row k of L'.
         inverse = 1 / pick(row[0], k)
         scaled = [a * inverse for a in row]
         for j, a in enumerate(scaled):
             store(rows, first + k, first + side * j + inside, value=a)
+        # Rank-1 update of the remaining rows; column entries equal row entries by symmetry.
         below = [jnp.where(inside > k, row[0], 0), *row[1:]]
         return [
             [tile - below[p][:, None] * scaled[q][None, :] for q, tile in enumerate(tiles, p)]

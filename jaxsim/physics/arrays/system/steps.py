@@ -1,14 +1,18 @@
-"""A symmetric matrix of many worlds as steps of a stair, for systems too large to be written out.
+"""Left-looking blocked Cholesky in loops, of the lower triangle of a matrix of many worlds.
 
-As `Lower` (lower.py) keeps panels of columns from their diagonal down, this keeps a few steps of
-many columns each. All columns of a step are of one height, so that loops can go through them: the
-program is as long for 60 rows as for 180, where that of `Lower` grows with their square. What the
-columns to its left say is subtracted from a block at once (left-looking Cholesky): with each pass
-over the block less, less memory is gone through, of which this takes most of its time. What a loop
-cuts out of a step is pinned, or the cut would be made again, slowly, for each number of a product.
+`Lower` (lower.py) stores panels of exactly their height, and its unrolled program grows with the
+square of the rows. Here blocks of `WIDTH` columns are grouped into `STEPS` steps; all blocks of a
+step have the same height, so that loops can iterate over them and the program is as long for 60
+rows as for 180. Left-looking: all contributions of the columns to the left are subtracted from a
+block in one pass, because memory traffic dominates the time. Slices in a loop are pinned: otherwise
+they would be recomputed for each term of a product.
 
-Where the trees of a model are blocks of columns, a contact touches two of them, which the state
-chooses: its products are added to the pairs of blocks that it has in some world, times 1 or 0.
+`step` is `[blocks, blocks of rows, WIDTH, WIDTH, W]`, a block of columns of it a `panel`, the
+`WIDTH` rows of a panel on the diagonal its `corner`; `start` is the first row or block of a step,
+`done` the finished steps with their first rows.
+
+Where the trees of a model are the blocks of columns, a contact touches two blocks, which the state
+chooses: its products are added to every pair of blocks that it has in some world, times 1 or 0.
 """
 
 from collections.abc import Callable
@@ -36,13 +40,14 @@ STEPS = 3
 
 @node("size")
 class Steps:
-    """Columns from the first row of their step down, in blocks.
+    """The lower triangle of a symmetric matrix, in steps of blocks of columns.
 
-    Rows are filled up to whole blocks with those of a unit matrix.
+    Rows are padded to whole blocks with those of a unit matrix.
 
     Attributes:
-      steps: from the left, `[blocks, blocks of rows, WIDTH, WIDTH, W]` each.
-      size: rows of the matrix.
+      steps: from the left, `[blocks, blocks of rows, WIDTH, WIDTH, W]` each, from the first row of
+        the step down.
+      size: number of rows of the matrix.
     """
 
     steps: list[jax.Array]
@@ -50,13 +55,14 @@ class Steps:
 
     @classmethod
     def of(cls, A: Array) -> Self:
-        """That of a symmetric matrix `[n, n, W]`."""
+        """Return the steps of a symmetric matrix `[n, n, W]`."""
         n = len(A)
         blocks = -(-n // WIDTH)
         spare = blocks * WIDTH - n
         A = jnp.pad(A, ((0, spare), (0, spare), (0, 0)))
         unit = np.arange(n, n + spare)
         A = A.at[unit, unit].set(1) if spare else A
+        # Divide the blocks of columns into STEPS steps, and stack the columns of each.
         cuts = sorted({round(blocks * k / STEPS) for k in range(STEPS + 1)})
         steps = []
         for start, end in pairwise(cuts):
@@ -65,10 +71,11 @@ class Steps:
         return cls(steps, n)
 
     def plus_products(self, J: Array, G: Array) -> Self:
-        """With J' G added, which is symmetric; both `[rows, n, W]`."""
+        """Return A + J' G, where J' G is symmetric; J and G `[rows, n, W]`."""
         J, G = (self._filled(a).reshape(len(a), -1, WIDTH, a.shape[-1]) for a in (J, G))
         new = []
         for step, start in self._starts():
+            # Rows of the lower triangle times columns of this step.
             left, right = J[:, start:, :, None], G[:, start : start + len(step), None, None]
 
             def product(r: int, left: Array = left, right: Array = right) -> Array:
@@ -78,13 +85,14 @@ class Steps:
         return replace(self, steps=new)
 
     def takes(self, between: Between) -> bool:
-        """Whether the groups are the blocks of columns, and contacts touch two of them."""
+        """Return whether the groups are the blocks of columns, and contacts touch two of them."""
         if self.size % WIDTH or len(between.group) != 2:
             return False
         return np.array_equal(between.table, np.arange(self.size).reshape(-1, WIDTH))
 
     def plus_between(self, between: Between) -> Self:
-        """With J' W J added, of rows that touch one or two blocks of columns each."""
+        """Return A + J' W J, of contacts that touch one or two blocks of columns each."""
+        # Diagonal blocks are summed apart from the steps and added once at the end.
         items, number = between.items, self.size // WIDTH
         worlds = self.steps[0].shape[-1]
         blocks = jnp.zeros((number, WIDTH, WIDTH, worlds), self.steps[0].dtype)
@@ -100,17 +108,18 @@ class Steps:
         return replace(self, steps=[_plus_on_diagonal(step, blocks, at) for step, at in places])
 
     def plus_diagonal(self, values: Array) -> Self:
-        """With a diagonal `[n, W]` added."""
+        """Return A with a diagonal `[n, W]` added."""
         place = np.arange(self.size)
         return self.plus_entries(place, place, values)
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """With numbers `[k, W]` added at constant places, which are symmetric and in order."""
+        """Return A with numbers `[k, W]` added at constant indices: symmetric, in order."""
         new = []
         for step, start in self._starts():
             height = WIDTH * step.shape[1]
             i, j = row - start * WIDTH, column - start * WIDTH
             own = np.flatnonzero((i >= 0) & (j >= 0) & (j < WIDTH * len(step)))
+            # Flat index: block of columns, row, column within the block.
             flat = (j[own] // WIDTH * height + i[own]) * WIDTH + j[own] % WIDTH
             order = np.argsort(flat)
             place = step.reshape(-1, step.shape[-1]).at[flat[order]]
@@ -121,27 +130,28 @@ class Steps:
         return replace(self, steps=new)
 
     def solve(self, b: Array) -> Array:
-        """x with A x = b, of a positive definite matrix; `[n, W]`."""
+        """Solve A x = b for a positive definite matrix, b `[n, W]`."""
         right = self._filled(b[None])[0]
         done: list[tuple[Array, int]] = []
         for step, block in self._starts():
             start, width = block * WIDTH, WIDTH * len(step)
             own = right[start : start + width].reshape(len(step), 1, WIDTH, -1)
-            # the right-hand side is one more row, which makes forward substitution free
+            # The right-hand side is appended as a row, which the factorization forward-substitutes.
             whole = jnp.concatenate([step.reshape(len(step), -1, *step.shape[3:]), own], axis=1)
             done.append((_factored(whole, start, done), start))
-        x = right[:0]  # no entry yet
+        # Back substitution, step by step from the last.
+        x = right[:0]  # grows from the last entry
         for step, _ in reversed(done):
             x = _back(step, x)
         return x[: self.size]
 
     def _starts(self) -> list[tuple[Array, int]]:
-        """The steps with their first block."""
+        """Return the steps with the index of their first block."""
         number = self.steps[0].shape[1]
         return [(step, number - step.shape[1]) for step in self.steps]
 
     def _filled(self, a: Array) -> Array:
-        """Rows `[k, n, W]` with the columns that are there beside those of the matrix."""
+        """Pad the columns of rows `[k, n, W]` to whole blocks."""
         more = WIDTH * self.steps[0].shape[1] - a.shape[1]
         return jnp.pad(a, ((0, 0), (0, more), (0, 0))) if more else a
 
@@ -154,16 +164,17 @@ def _plus_contact(
     weight: list,
     group: tuple[Array, Array],
 ) -> tuple[list[Array], Array]:
-    """With the products of one contact: those within a block of columns, and between two.
+    """Add the products of one contact: two diagonal blocks and the block of the pair.
 
-    Worlds list their contacts in the same order, so that a contact is between few pairs of blocks
-    in all of them: only these are gone through.
+    Worlds order their contacts alike, so a contact has few different pairs of blocks over all
+    worlds, and only these are visited.
     """
     own, weight = pin((own, weight), own[0, 0])
     both = pin(products(own, weight)[0], own[0, 0])
     high, low = (g[0] for g in group)
     number = len(diagonal)
 
+    # Diagonal blocks of both groups.
     for index, first in ((high, 0), (low, WIDTH)):
         values = both[first : first + WIDTH, first : first + WIDTH]
 
@@ -172,6 +183,7 @@ def _plus_contact(
 
         diagonal = _each(within, diagonal, index, 0, number)
 
+    # The off-diagonal block of the pair, in the step that holds its columns.
     pair = jnp.where(low < 0, -1, low * number + high)
     values = both[:WIDTH, WIDTH:]
     new = []
@@ -185,32 +197,35 @@ def _plus_contact(
 
 
 def _each(add: Callable, out: Array, index: Array, start: int, end: int) -> Array:
-    """`out = add(k, out)` for each k of a range that occurs in an index `[W]`."""
+    """Fold `out = add(k, out)` over each k of a range that occurs in an index `[W]`."""
 
     def after(k: Array) -> Array:
+        """Return the next larger index that occurs."""
         return jnp.min(jnp.where(index > k, index, end))
 
     def turn(state: tuple[Array, Array]) -> tuple[Array, Array]:
         k, out = state
         return after(k), add(k, out)
 
+    # Visit only values that occur in some world, in ascending order.
     first = after(jnp.asarray(start - 1, index.dtype))
     return lax.while_loop(lambda state: state[0] < end, turn, (first, out))[1]
 
 
 def _plus_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
-    """With values `[..., W]` added at a place, in the worlds that are here."""
+    """Add values `[..., W]` at an index, in the worlds where `here` is true."""
     at = *place, *[jnp.zeros_like(place[0])] * (out.ndim - len(place))
     shape = *[1] * len(place), *values.shape
+    # Read, add and write the block.
     old = lax.dynamic_slice(out, at, shape)
-    # times 1 or 0: loops that choose are not vectorized
+    # Multiply by 1 or 0: XLA:CPU does not vectorize loops with `select`.
     times = here.astype(out.dtype).reshape(*[1] * (out.ndim - 1), -1)
     new = old + times * values.reshape(shape)
     return lax.dynamic_update_slice(out, new, at)
 
 
 def _plus_on_diagonal(step: Array, blocks: Array, start: int) -> Array:
-    """A step with blocks `[blocks, WIDTH, WIDTH, W]` added on the diagonal."""
+    """Add blocks `[blocks, WIDTH, WIDTH, W]` on the diagonal of a step."""
 
     def add(k: Array, step: Array) -> Array:
         block = lax.dynamic_slice_in_dim(blocks, start + k, 1)
@@ -221,14 +236,18 @@ def _plus_on_diagonal(step: Array, blocks: Array, start: int) -> Array:
 
 
 def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
-    """The columns of L in a step that starts at a row, from those to its left."""
+    """Factorize the columns of a step that starts at row `start`, given the finished steps."""
 
     def factor(k: Array, step: Array) -> Array:
+        """Factorize one panel of the step."""
         row = start + k * WIDTH
+        # Subtract the contributions of the finished steps, then of the panels before it in this
+        # step.
         panel = _block(step, k, step.shape[1])
         panel = pin(panel - _said(done, row, step.shape[1]) if done else panel, step[0])
         branches = [partial(_without_first, number) for number in range(len(step))]
         panel = lax.switch(k, branches, step, panel)
+        # Multiply the rows by the inverse of the corner's Cholesky factor.
         corner = pin(lax.dynamic_slice_in_dim(panel, k * WIDTH, WIDTH), step[0])
         solved = _inverse_of_factor(corner)
         new = written_sum(lambda t: panel[:, t, None] * solved[None, t], WIDTH)
@@ -238,7 +257,8 @@ def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
 
 
 def _said(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
-    """What earlier steps say in a panel, its diagonal at `row`, in one pass."""
+    """Return the contributions of finished steps to a panel whose diagonal is at `row`."""
+    # Collect the products of all columns of all finished steps, and sum them in one pass.
     terms: list[tuple[Array, Array, int]] = []
     for step, start in done:
         blocks, rows, width, worlds = step.shape
@@ -251,7 +271,7 @@ def _said(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
 
 
 def _without_first(number: int, step: Array, panel: Array) -> Array:
-    """Panel `number` of a step, without what those before it say in it, in one pass."""
+    """Subtract the contributions of the panels before panel `number` of a step."""
     if not number:
         return panel
     corner = pin(step[:number, number * WIDTH : (number + 1) * WIDTH], step[0])
@@ -264,18 +284,22 @@ def _without_first(number: int, step: Array, panel: Array) -> Array:
 
 
 def _outer(left: Array, corner: Array, t: int) -> Array:
+    """Return one term of a block product: column t of the rows times column t of the corner."""
     return left[:, t, None] * corner[None, :, t]
 
 
 def _back(step: Array, x: Array) -> Array:
-    """x from L' x = y with the rows of a step before those that are known."""
+    """Solve L' x = y for the rows of a step, given the entries of x behind them."""
     blocks, height, width, worlds = step.shape
     room = jnp.zeros((blocks * width, worlds), x.dtype)
 
     def solve(i: Array, x: Array) -> Array:
+        """Solve for the rows of one block of columns."""
         k = blocks - 1 - i
+        # Subtract the contributions of the known entries of x.
         columns = pin(_block(step, k, height), x)
         sums = columns[-1] - written_sum(lambda r: columns[r] * x[r][None], height - 1)
+        # Solve the triangle of the corner.
         corner, sums = pin((lax.dynamic_slice_in_dim(columns, k * width, width), sums), x)
         out: list = [None] * width
         for t in reversed(range(width)):
@@ -289,9 +313,10 @@ def _back(step: Array, x: Array) -> Array:
 
 
 def _inverse_of_factor(corner: Array) -> Array:
-    """L'^-1 of a small matrix L L': what makes rows of the factor of those below it."""
+    """Return L'^-1 of a small matrix L L', which maps rows of A to rows of L."""
     n, _, worlds = corner.shape
     unit = jnp.broadcast_to(np.eye(n, dtype=corner.dtype)[..., None], (n, n, worlds))
+    # Cholesky by columns of the corner with a unit matrix below, which becomes L'^-1.
     rows = jnp.concatenate([corner, unit])
     columns: list[Array] = []
     for t in range(n):
@@ -301,6 +326,6 @@ def _inverse_of_factor(corner: Array) -> Array:
 
 
 def _block(step: Array, k: Array, height: int) -> Array:
-    """The last rows of a block of columns, `[height, WIDTH, W]`."""
+    """Return the last rows of a block of columns, `[height, WIDTH, W]`."""
     _, whole, width, worlds = step.shape
     return lax.dynamic_slice(step, (k, whole - height, 0, 0), (1, height, width, worlds))[0]

@@ -1,12 +1,15 @@
-"""A symmetric matrix that is zero but between an item of a forest and its ancestors, by entries.
+"""A tree-sparse symmetric matrix: nonzero only between an item of a forest and its ancestors.
 
-The inertia of a tree is one. Eliminated from the leaves to the roots, A = L' D L, it keeps its
-zeros (Featherstone, Rigid Body Dynamics Algorithms, ch. 6): a row with d ancestors changes the rows
-of these, and nothing else. Each turn of a loop takes one entry, which a kernel of a CPU does in
-some nanoseconds; the dense matrix is not made.
+The joint-space inertia matrix is one. LTDL factorization A = L' D L from the leaves to the roots
+has no fill-in (Featherstone, Rigid Body Dynamics Algorithms, section 6.5): a row with d ancestors
+updates the rows of these, and nothing else. Corresponds to `mj_factorM` and `mj_solveM` in MuJoCo.
+Each iteration of a loop processes one entry, in a few nanoseconds in a fused CPU kernel; the dense
+matrix is never formed.
 
-The loops see rows `[n, places * W]` with one long axis: what they cut out at places that they look
-up is vectorized in this form alone.
+`entries` `[n, width, *W]` hold for item i its entry with the ancestor of depth p in column p. The
+loops see rows `[n, width * W]` with one long axis (`size` = number of worlds), because XLA
+vectorizes slices at traced offsets only in this form. `pairs` lists the stored entries:
+`row`/`item`, `col`/`other`, and the offset `place`.
 """
 
 from dataclasses import dataclass, replace
@@ -32,12 +35,12 @@ FIRST = np.int32(0)  # column
 
 @dataclass(frozen=True)
 class Pairs:
-    """Each item with each of its ancestors and with itself, ordered by item and depth.
+    """All pairs of an item with an ancestor or itself, ordered by item and depth.
 
     Attributes:
-      item, other: the pair.
-      place: number of ancestors of `other`, which is its place in the item's row.
-      depth: of each item of the forest, the number of its ancestors.
+      item, other: the item and its ancestor.
+      place: depth of `other`, its column in the item's row.
+      depth: number of ancestors of each item of the forest.
     """
 
     item: np.ndarray
@@ -47,13 +50,14 @@ class Pairs:
 
     @property
     def width(self) -> int:
-        """Places of a row."""
+        """Return the number of columns of the stored rows."""
         return int(self.depth.max(initial=-1)) + 1
 
 
 @bounded(64)
 def pairs_of(forest: Forest) -> Pairs:
-    """The pairs of a forest."""
+    """Return the pairs of a forest."""
+    # Path from the root to each item, itself included.
     paths: list[list[int]] = []
     for k, parent in enumerate(forest):
         paths.append([*(paths[parent] if parent >= 0 else []), k])
@@ -65,11 +69,12 @@ def pairs_of(forest: Forest) -> Pairs:
 
 @node("forest")
 class TreeMatrix:
-    """Entries `[n, places, *W]`: of row i that with its ancestor of depth p in place p.
+    """A tree-sparse symmetric matrix.
 
     Attributes:
-      entries: those of each item with its ancestors, last that with itself; 0 behind.
-      forest: the parents of the items.
+      entries: `[n, width, *W]`: row i holds the entries with the ancestors of i by depth, then the
+        diagonal, then zeros.
+      forest: parents of the items.
     """
 
     entries: jax.Array
@@ -77,58 +82,58 @@ class TreeMatrix:
 
     @classmethod
     def of_products(cls, f: tuple, x: tuple, forest: Forest) -> Self:
-        """sum_c f_c[i] x_c[j] for an item i and its ancestors j.
+        """Return the matrix of entries sum_c f_c[i] x_c[j], for an item i and its ancestors j.
 
         Args:
           f, x: components, `[n, *W]` each.
-          forest: the parents.
+          forest: parents of the items.
         """
         make = _products_in_loop if loops_pay() else _products_at_once
         return cls(make(f, x, pairs_of(forest)), forest)
 
     @property
     def size(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self.entries)
 
     @property
     def diagonal(self) -> Array:
-        """The entries of items with themselves, `[n, *W]`."""
+        """Return the diagonal, `[n, *W]`."""
         n, width, *worlds = self.entries.shape
         place = np.arange(n) * width + pairs_of(self.forest).depth
         return take(self.entries.reshape(n * width, *worlds), place)
 
     def plus_diagonal(self, values: Array) -> Self:
-        """With a diagonal `[n, *W]` added."""
+        """Return A with a diagonal `[n, *W]` added."""
         depth = pairs_of(self.forest).depth
         here = np.arange(self.entries.shape[1]) == depth[:, None]
         added = self.entries + column(1.0 * here, values) * values[:, None]
         return replace(self, entries=added)
 
     def plus_products(self, J: Array, G: Array) -> Self:
-        """With J' G added, symmetric, of rows that touch items with their ancestors only; both
-        `[rows, n, *W]`."""
+        """Return A + J' G, of rows that touch an item and its ancestors; J, G `[rows, n, *W]`."""
         more = type(self).of_products(tuple(J), tuple(G), self.forest)
         return replace(self, entries=self.entries + more.entries)
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Not there: rows of flexes touch several trees."""
+        """Raise NotImplementedError: constraint rows of flexes couple several trees."""
         raise NotImplementedError("TreeMatrix.plus_entries")
 
     def takes(self, between: Between) -> bool:
-        """Not: contacts touch items that are no ancestors of each other."""
+        """Return False: contacts couple items that are not ancestors of each other."""
         del between
         return False
 
     def plus_between(self, between: Between) -> Self:
-        """Not there."""
+        """Raise NotImplementedError; `takes` is always false."""
         raise NotImplementedError("TreeMatrix.plus_between")
 
     def times(self, x: Array) -> Array:
-        """A x, `[n, *W]`."""
+        """Return A x, `[n, *W]`."""
         pairs = pairs_of(self.forest)
         if loops_pay():
             return _times_in_loop(self.entries, x, pairs)
+        # Each entry acts on its item, and, off the diagonal, on its ancestor.
         n, width, *worlds = self.entries.shape
         every = take(self.entries.reshape(n * width, *worlds), pairs.item * width + pairs.place)
         below = column(1.0 * (pairs.item != pairs.other), x)
@@ -136,8 +141,7 @@ class TreeMatrix:
         return out.at[pairs.other].add(below * every * take(x, pairs.item))
 
     def solve(self, b: Array) -> Array:
-        """x with A x = b, of a positive definite matrix; `[n, *W]`. Its derivative is that of the
-        solution."""
+        """Solve A x = b for a positive definite matrix, b `[n, *W]`; differentiable."""
         if not len(b):
             return b
         if loops_pay():
@@ -148,7 +152,7 @@ class TreeMatrix:
 
 
 def _products_at_once(f: tuple, x: tuple, pairs: Pairs) -> Array:
-    """The entries, in a form that JAX can differentiate."""
+    """Return the entries by one gather and scatter, which JAX can differentiate."""
     row, col = pairs.item, pairs.other
     values = sum(take(a, row) * take(b, col) for a, b in zip(f, x, strict=True))
     n, worlds = len(f[0]), values.shape[1:]
@@ -157,9 +161,10 @@ def _products_at_once(f: tuple, x: tuple, pairs: Pairs) -> Array:
 
 
 def _products_in_loop(f: tuple, x: tuple, pairs: Pairs) -> Array:
-    """The same, one entry a turn."""
+    """Return the entries by a loop, one entry per iteration."""
     shape = jnp.broadcast_shapes(*(a.shape for a in (*f, *x)))
     like, size = jnp.broadcast_to(f[0], shape), prod(shape[1:])
+    # Concatenate the components, so that one slice is an item with all of them.
     left, right = (
         jnp.concatenate([jnp.broadcast_to(a, shape).reshape(len(a), size) for a in v], axis=1)
         for v in (f, x)
@@ -168,6 +173,7 @@ def _products_in_loop(f: tuple, x: tuple, pairs: Pairs) -> Array:
     whole = (1, len(f) * size)
 
     def entry(turn: Array, out: Array) -> Array:
+        """Compute one entry."""
         one, other = _cut(left, row[turn], whole), _cut(right, col[turn], whole)
         parts = jnp.split(pin(one * other, like), len(f), axis=1)
         return lax.dynamic_update_slice(out, sum(parts), (row[turn], place[turn]))
@@ -178,7 +184,7 @@ def _products_in_loop(f: tuple, x: tuple, pairs: Pairs) -> Array:
 
 
 def _times_in_loop(entries: Array, x: Array, pairs: Pairs) -> Array:
-    """A x, one entry a turn: for the item, and for its ancestor."""
+    """Return A x by a loop over entries, each of which acts on its item and on its ancestor."""
     (n, width), size = entries.shape[:2], prod(x.shape[1:])
     entries = jnp.broadcast_to(entries, (n, width, *x.shape[1:])).reshape(n, width * size)
     given = x.reshape(n, size)
@@ -188,6 +194,7 @@ def _times_in_loop(entries: Array, x: Array, pairs: Pairs) -> Array:
     def add(turn: Array, out: Array) -> Array:
         i, j = row[turn], col[turn]
         value = _cut(entries, i, (1, size), place[turn])
+        # The entry acts on the item, then on its ancestor.
         of_item = _cut(out, i, (1, size)) + value * _cut(given, j, (1, size))
         out = lax.dynamic_update_slice(out, of_item, (i, FIRST))
         of_other = _cut(out, j, (1, size)) + below[turn] * value * _cut(given, i, (1, size))
@@ -198,27 +205,29 @@ def _times_in_loop(entries: Array, x: Array, pairs: Pairs) -> Array:
 
 
 def _solve(entries: Array, b: Array, forest: Forest) -> Array:
-    """The right-hand side is one more column of the entries, which makes the first substitution
-    free."""
+    """Solve by LTDL with the right-hand side as one more column, which is substituted for free."""
     pairs, worlds = pairs_of(forest), b.shape[1:]
     (n, width), size = entries.shape[:2], prod(worlds)
     entries = jnp.broadcast_to(entries, (n, width, *worlds))
+    # Append the right-hand side and factorize.
     rows = jnp.concatenate([entries.reshape(n, width * size), b.reshape(n, size)], axis=1)
     rows = _eliminated(rows, pairs, size, b).reshape(n, width + 1, *worlds)
 
+    # Divide by the pivots: rows of L, and y in the last column.
     flat = rows.reshape(n * (width + 1), *worlds)
     pivot = take(flat, np.arange(n) * (width + 1) + pairs.depth)
-    # NaN as the library's, if the matrix is not positive definite
+    # NaN if the matrix is not positive definite, as in LAPACK.
     inverse = 1 / jnp.where(jnp.all(pivot > 0, axis=0, keepdims=True), pivot, jnp.nan)
     rows = (rows * inverse[:, None]).reshape(n, (width + 1) * size)
     return _substituted(rows, pairs, size).reshape(b.shape)
 
 
 def _eliminated(rows: Array, pairs: Pairs, size: int, like: Array) -> Array:
-    """Rows of D L, from the last: each is subtracted from those of its ancestors.
+    """Return the rows of D L: from the last row up, each is subtracted from those of its ancestors.
 
-    Behind the diagonal a row becomes noise, which nobody reads.
+    Columns behind the diagonal become meaningless and are not read.
     """
+    # Off-diagonal pairs, from the last item up.
     above = np.flatnonzero(pairs.item != pairs.other)[::-1]
     if not len(above):
         return rows
@@ -228,7 +237,9 @@ def _eliminated(rows: Array, pairs: Pairs, size: int, like: Array) -> Array:
     whole, repeats = (1, rows.shape[1]), rows.shape[1] // size
 
     def subtract(turn: Array, rows: Array) -> Array:
+        """Subtract row k from the row of its ancestor i."""
         k, i = row[turn], to[turn]
+        # Multiplier: the entry with the ancestor, divided by the pivot.
         factor = _cut(rows, k, (1, size), place[turn]) / _cut(rows, k, (1, size), diagonal[turn])
         every = pin(jnp.concatenate([pin(factor, like)] * repeats, axis=1), like)
         left = _cut(rows, i, whole) - every * _cut(rows, k, whole)
@@ -238,7 +249,7 @@ def _eliminated(rows: Array, pairs: Pairs, size: int, like: Array) -> Array:
 
 
 def _substituted(rows: Array, pairs: Pairs, size: int) -> Array:
-    """x from L x = y, from the first row; y is the last column of the rows of L."""
+    """Solve L x = y from the first row down; y is the last column of the rows of L."""
     above = np.flatnonzero(pairs.item != pairs.other)
     if not len(above):
         return rows[:, -size:]
@@ -254,4 +265,5 @@ def _substituted(rows: Array, pairs: Pairs, size: int) -> Array:
 
 
 def _cut(rows: Array, row: Array, shape: tuple, start: Array | np.int32 = FIRST) -> Array:
+    """Return a slice of the rows."""
     return lax.dynamic_slice(rows, (row, start), shape)

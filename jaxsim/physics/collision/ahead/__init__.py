@@ -1,1 +1,1 @@
-"""Speculative contacts: of geoms that would meet before the step ends."""
+"""Speculative contacts, by continuous collision detection within a step."""

@@ -1,7 +1,10 @@
-"""When two moving geoms meet, and where: conservative advancement.
+"""Time and geometry of impact of two moving geoms, by conservative advancement.
 
-MuJoCo's documentation, Computation: Speculative contacts (Conservative advancement); the limit of
-turns, what is done there, and when it gives up, were found by experiment.
+MuJoCo's documentation, Computation: Speculative contacts (Conservative advancement). The limit of
+iterations, what the last one does, and when the iteration fails were determined by experiment.
+Conservative advancement: Mirtich, Impulse-based Dynamic Simulation of Rigid Body Systems (1996). In
+an iteration `start` is the distance at t = 0, `whole` that minus the margin, `left` the distance to
+the target, and `goes` flags the pairs that still iterate.
 """
 
 from collections.abc import Callable
@@ -16,23 +19,23 @@ from jaxsim.math.guard import safe_divide
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.ahead.motion import Moving
 
-CLEARANCE = 0.02  # of the distance at the start is left between the geoms
-TOLERANCE = 0.01  # ... and so much of it they may be farther
-TURNS = 16
+CLEARANCE = 0.02  # target distance, as a fraction of the initial distance
+TOLERANCE = 0.01  # convergence tolerance above the target, as a fraction of the same
+TURNS = 16  # iterations
 
-# distance and normal of the geoms, and the points midway, of those that are wanted
+# Returns distance, midpoint and normal of geoms at a fraction of the step, for wanted pairs.
 Nearest = Callable[[Moving, Moving, Array, Array], tuple[Array, Vec, Vec]]
 
 
 class Meeting(NamedTuple):
-    """How two geoms meet, `[n, *W]`.
+    """Impact of two geoms, `[n, *W]`.
 
     Attributes:
-      there: they do before the step ends.
-      t: when, as a fraction of the step.
-      pose: the fraction at which points of contact are taken.
-      closing: how fast they come nearer, per step [m].
-      dist, pos, normal: distance, the point midway, and the direction from the first, at `pose`.
+      there: they collide before the step ends.
+      t: time of impact, as a fraction of the step.
+      pose: fraction of the step at which contact points are computed.
+      closing: approach speed, per step [m].
+      dist, pos, normal: distance, midpoint and direction from the first geom, at `pose`.
     """
 
     there: jax.Array
@@ -45,7 +48,7 @@ class Meeting(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """On the way: where the pairs are that still go on, and what is known of those that met."""
+    """State of the iteration: pairs that still iterate, their initial distance, and the impacts."""
 
     goes: jax.Array
     start: jax.Array
@@ -53,29 +56,33 @@ class _Way(NamedTuple):
 
 
 def advance(nearest: Nearest, a: Moving, b: Moving, margin: Array, wanted: Array) -> Meeting:
-    """When and how pairs meet.
+    """Compute the time and geometry of impact of pairs.
 
         t <- t + (dist(t) - target) / bound,   bound = n . (dx_a - dx_b) + |dw_a| r_a + |dw_b| r_b
 
-    until what is left is a hundredth of the first distance. After 16 turns the last step is made
-    with the speed of the nearest points. A pair that is farther than both geoms can go in what is
-    left of the step does not meet.
+    The target is the margin plus 2 % of the initial gap; the iteration ends when the distance
+    exceeds it by less than 1 % of that gap. After 16 iterations the last step uses the speed of the
+    nearest points instead of the bound. A pair that is farther apart than both geoms can travel in
+    the rest of the step does not collide.
 
     Args:
-      nearest: the distance of geoms at a fraction of the step.
+      nearest: distance of geoms at a fraction of the step.
       a, b: the pairs.
-      margin: distance at which they touch.
-      wanted: which pairs are asked for.
+      margin: distance at which they touch, `[n, *W]` [m].
+      wanted: which pairs to compute, `[n, *W]` bool.
     """
 
     def turn(way: _Way, k: Array) -> tuple[_Way, None]:
+        """Advance each pair by a step that cannot pass the impact."""
         known, t = way.meeting, way.meeting.t
         dist, pos, normal = nearest(a, b, t, way.goes)
         start = jnp.where(k == 0, dist, way.start)
+        # Convergence: the distance is within the tolerance of the target.
         whole = start - margin
         left = dist - margin - CLEARANCE * whole
         near = (k > 0) & (left <= TOLERANCE * whole)
 
+        # Step by the conservative bound on the approach speed, or by the actual speed at the end.
         half = normal.scale(0.5 * dist)
         rate = a.displacement(t, pos - half) - b.displacement(t, pos + half)
         bound = normal.dot(a.shift - b.shift) + a.spin + b.spin
@@ -85,6 +92,7 @@ def advance(nearest: Nearest, a: Moving, b: Moving, margin: Array, wanted: Array
         closes = near | (speed > 0)
         step = jnp.where(near, 0, left * safe_divide(1.0, jnp.where(closes, speed, 1.0)))
         to = t + step
+        # Discard pairs that separate, start in contact, or cannot meet in the rest of the step.
         in_time = dist <= margin + (1 - t) * (a.travel + b.travel)
         there = closes & in_time & (whole > 0) & (to < 1)
         mean = (start - dist) * safe_divide(1.0, t)

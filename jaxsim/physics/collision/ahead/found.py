@@ -1,7 +1,9 @@
-"""Contacts of geoms that would meet before the step ends, among those that touch now.
+"""Speculative contacts among the contacts of the present poses.
 
-A pair that may meet, and of which no contact acts yet, is followed until it does; the points of
-contact are brought back to where they are now. Those that something else hides are none.
+A fast pair without an active contact is advanced to its impact (advance.py); the contact points
+there are moved back with their geoms to the present poses, and get the effective distance that
+stops the geoms at the impact (distance.py). Points that another geom hides are discarded
+(sight.py).
 """
 
 from dataclasses import replace
@@ -40,11 +42,12 @@ def with_ahead(
     params: ContactParams,
     plan: Layout,
 ) -> Points:
-    """All points of contact: those of a pair that meets ahead take the place of its others.
+    """Replace the candidate contacts of pairs that will collide by their speculative contacts.
 
-    `reach` is -FAR for pairs that are kept apart.
+    `reach` is -FAR for pairs that a callback rejects.
     """
     every = moving(m, d, geoms)
+    # Pairs with an active contact, or rejected by the callback, are not advanced.
     acts = _pairs_with(
         points, points.found & (points.touch.dist < _of(points, params.margin)), plan
     )
@@ -53,6 +56,7 @@ def with_ahead(
     if plan.soft:
         none = no_item(m.structure)
         ahead = [as_soft(p, g, plan, none) for p, g in zip(ahead, plan.ahead, strict=True)]
+    # A pair with speculative contacts drops its present ones.
     meets = jnp.zeros_like(acts)
     for p in ahead:
         meets = meets | _pairs_with(p, p.found, plan)
@@ -61,12 +65,12 @@ def with_ahead(
 
 
 def _of(points: Points, x: Array) -> Array:
-    """What pairs have, `[npairs, *W]`, for each point."""
+    """Gather values of pairs, `[npairs, *W]`, for each point."""
     return points.pair.take(jnp.broadcast_to(x, (len(x), *points.found.shape[1:])))
 
 
 def _pairs_with(points: Points, mask: Array, plan: Layout) -> Array:
-    """Which pairs have a point for which `mask` holds, `[npairs, *W]` bool."""
+    """Return which pairs have a point with a true `mask`, `[npairs, *W]` bool."""
     none = jnp.zeros((len(plan.pairs.dim), *mask.shape[1:]), bool)
     if isinstance(points.pair, Fixed):
         return none.at[np.array(points.pair.id)].max(mask)
@@ -85,24 +89,28 @@ def _group_points(
     acts: Array,
     barred: Array,
 ) -> Points:
-    """The contacts ahead of a group of pairs, but those that are barred."""
+    """Compute the speculative contacts of a group of pairs, except the `barred` ones."""
     geom1, geom2 = plan.pairs.geom1[group.pairs], plan.pairs.geom2[group.pairs]
     plane = group.kinds[0][0] == GeomType.PLANE
     a, b = take(every, geom1), take(every, geom2)
     of_group = take(params, group.pairs)
+    # Broad phase: fast pairs whose swept bounding spheres touch.
     wanted = ~take(barred, group.pairs) & fast(a, b, plane)
     wanted &= may_meet(a, b, of_group.margin + of_group.gap, plane)
 
+    # Time of impact, and the contact points at that pose.
     table = replace(assets(m), patches=False)
     nearest = partial(_over if plane else _between, table)
     meeting = advance(nearest, a, b, of_group.margin, wanted)
     ends = group.collider.collide(m, a.at(meeting.pose), b.at(meeting.pose), meeting)
+    # Move the points back to the present poses; the contact is between them, weighted by travel.
     pose = meeting.pose[None]
     one = Way(slots(a).brought_back(pose, ends.one), ends.one)
     other = Way(slots(b).brought_back(pose, ends.other), ends.other)
     share = a.travel / jnp.where(meeting.there, a.travel + b.travel, 1.0)
     at = one.start.scale(share[None]) + other.start.scale(1 - share[None])
 
+    # Line of sight, then the effective distance.
     hides = obstacles(m, plan, geom1, geom2, acts), obstacles(m, plan, geom2, geom1, acts)
     there = ends.there & in_sight(m, d, (one, other), hides, b.travel > a.travel)
     away = effective_distance(m, of_group, meeting.t, meeting.closing)
@@ -119,10 +127,12 @@ def _group_points(
 def _between(
     table: Assets, a: Moving, b: Moving, t: Array, wanted: Array
 ) -> tuple[Array, Vec, Vec]:
+    """Return distance, midpoint and normal of two convex geoms at a fraction of the step."""
     touch = convex_convex(a.at(t), b.at(t), table, jnp.where(wanted, FAR / 4, -FAR))
     return touch.dist[0], touch.pos.map(lambda x: x[0]), touch.normal.map(lambda x: x[0])
 
 
 def _over(table: Assets, a: Moving, b: Moving, t: Array, wanted: Array) -> tuple[Array, Vec, Vec]:
+    """Return distance, midpoint and normal of a plane and a convex geom at a fraction of a step."""
     touch = over_plane(table, a.at(t), b.at(t))
     return touch.dist, touch.pos, touch.normal

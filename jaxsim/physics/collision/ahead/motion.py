@@ -1,4 +1,4 @@
-"""How geoms move in a step if nothing stops them, and which pairs may meet on the way.
+"""Free motion of geoms within a step, and the broad phase of speculative contacts.
 
 MuJoCo's documentation, Computation: Speculative contacts (Broadphase and sphere filtering).
 """
@@ -20,14 +20,14 @@ from jaxsim.physics.collision.shape import Placed
 
 
 class Moving(NamedTuple):
-    """Geoms, and their displacements in a step, `[n, *W]`.
+    """Geoms and their displacements in a step, `[n, *W]`.
 
     Attributes:
-      start: where they are.
-      shift: of the center [m].
-      turn: rotation vector about the center; zero for spheres [rad].
+      start: present poses.
+      shift: displacement of the center [m].
+      turn: rotation vector of the step about the center; zero for spheres [rad].
       bound: radius of the bounding sphere [m].
-      thickness: least half size of the bounding box [m].
+      thickness: smallest half size of the bounding box [m].
     """
 
     start: Placed
@@ -37,33 +37,34 @@ class Moving(NamedTuple):
     thickness: jax.Array
 
     def at(self, t: Array) -> Placed:
-        """The geoms after a fraction of the step."""
+        """Return the geoms after a fraction of the step."""
         turned = Quat.from_rotation_vector(self.turn.scale(t)).matrix()
         pos, rot = self.start.pos + self.shift.scale(t), turned @ self.start.rot
         return self.start._replace(pos=pos, rot=rot)
 
     def displacement(self, t: Array, point: Vec) -> Vec:
-        """Rate per step of the displacement of a point that moves with the geom at `t`."""
+        """Return the velocity, per step, of the material point that is at `point` at time `t`."""
         return self.shift + self.turn.cross(point - self.start.pos - self.shift.scale(t))
 
     def brought_back(self, t: Array, point: Vec) -> Vec:
-        """Where a point that is in the geom at `t` was at the start."""
+        """Return the initial position of the material point that is at `point` at time `t`."""
         back = Quat.from_rotation_vector(self.turn.scale(-t)).matrix()
         return self.start.pos + back @ (point - self.start.pos - self.shift.scale(t))
 
     @property
     def spin(self) -> Array:
-        """How far rotation can take a point of the geom [m]."""
+        """Return a bound on the displacement of a point of the geom due to rotation [m]."""
         return self.turn.norm() * self.bound
 
     @property
     def travel(self) -> Array:
-        """How far any point of the geom can go [m]."""
+        """Return a bound on the displacement of any point of the geom [m]."""
         return self.shift.norm() + self.spin
 
 
 def moving(m: Model, d: Data, geoms: Placed) -> Moving:
-    """All geoms and how they move, `[ngeom, *W]`, from the velocities before the step."""
+    """Return all geoms and their displacements by the velocities before the step, `[ngeom, *W]`."""
+    # Velocity of each body, evaluated at the center of its geom.
     twist = take(moving_sums(m, d.cdof.scale(d.qvel)), m.geom_bodyid)
     arm = geoms.pos - take(d.subtree_com, m.body_rootid[m.geom_bodyid])
     h = m.opt.timestep
@@ -79,9 +80,9 @@ def moving(m: Model, d: Data, geoms: Placed) -> Moving:
 
 
 def fast(a: Moving, b: Moving, plane: bool) -> Array:
-    """Whether one of two geoms goes as far as the thinner is thick; the first may be a plane.
+    """Return whether one of two geoms travels at least the thickness of the thinner one.
 
-    MuJoCo's page names the thickness of the geom that moves.
+    The first may be a plane. MuJoCo's documentation names the thickness of the moving geom instead.
     """
     if plane:
         return b.travel >= b.thickness
@@ -89,12 +90,14 @@ def fast(a: Moving, b: Moving, plane: bool) -> Array:
 
 
 def may_meet(a: Moving, b: Moving, reach: Array, plane: bool) -> Array:
-    """Whether the bounding spheres of two geoms, or one and a plane, are ever within reach."""
+    """Return whether two bounding spheres, or one and a plane, ever come within reach."""
     offset, way = b.start.pos - a.start.pos, b.shift - a.shift
+    # Height over the plane at both ends of the step.
     if plane:
         normal = a.start.axis
         gap = normal.dot(offset)
         return jnp.minimum(gap, gap + normal.dot(way)) <= b.bound + reach
+    # Closest approach of two spheres on straight lines.
     nearest = jnp.clip(safe_divide(-offset.dot(way), way.dot(way)), 0, 1)
     closest = offset + way.scale(nearest)
     most = a.bound + b.bound + reach

@@ -1,8 +1,8 @@
-"""The points at which two geoms meet: a patch of flat contact, or the nearest points.
+"""Contact points at the time of impact: a patch of flat contact, or the nearest points.
 
-MuJoCo's documentation, Computation: Speculative contacts (Conservative advancement). That both
-shapes reach out by half of what they still close in on each other, so that patches are found where
-they meet only later, was found by experiment; so was what is taken over a plane.
+MuJoCo's documentation, Computation: Speculative contacts (Conservative advancement). Determined by
+experiment: both shapes are inflated by half of the distance that they still close within the step,
+so that patches that form only later are detected (`growth`); and the choice of points over a plane.
 """
 
 from typing import NamedTuple
@@ -37,11 +37,11 @@ from jaxsim.physics.collision.shape import Placed, slots
 
 
 class Ends(NamedTuple):
-    """Where two geoms meet, `[slots, n, *W]`.
+    """Contact points at the time of impact, `[slots, n, *W]`.
 
     Attributes:
-      one, other: points of the first and of the second geom, when they meet.
-      there: there is such a point.
+      one, other: points of the first and of the second geom.
+      there: the point exists.
     """
 
     one: Vec
@@ -50,27 +50,29 @@ class Ends(NamedTuple):
 
 
 def single_points(m: Model, a: Placed, b: Placed, meeting: Meeting) -> Ends:
-    """The nearest points alone, `[1, n, *W]`."""
+    """Return the nearest points only, `[1, n, *W]`."""
     return nearest_points(meeting)
 
 
 def nearest_points(meeting: Meeting) -> Ends:
-    """Where two geoms are nearest when they meet, `[1, n, *W]`."""
+    """Return the nearest points at the time of impact, `[1, n, *W]`."""
     half = meeting.normal.scale(0.5 * meeting.dist)
     return slots(Ends(meeting.pos - half, meeting.pos + half, meeting.there))
 
 
 def flat_points(m: Model, a: Placed, b: Placed, meeting: Meeting) -> Ends:
-    """The points of patches of two convex geoms where they meet, `[POINTS, n, *W]`.
+    """Return the points of flat contact patches of two convex geoms at impact, `[POINTS, n, *W]`.
 
-    MuJoCo takes the growth of the shapes back along the line of the nearest points, which is not at
-    right angles to the faces: the points move along the faces.
+    MuJoCo removes the inflation along the line of the nearest points, which is not orthogonal to
+    the faces: the points move along the faces.
     """
+    # Patches of the inflated shapes; otherwise the nearest points.
     growth = grown(m, meeting)
     reach = jnp.where(meeting.there, growth, -FAR)
     touch = convex_convex(a, b, assets(m), reach)
     there = touch.dist < FAR
     several = jnp.sum(there, axis=0) > 1
+    # Points on the original surfaces, moved along the faces.
     half = touch.normal.scale(0.5 * touch.dist)
     aside = (slots(meeting.normal) - touch.normal).scale(0.5 * growth[None])
     patch = Ends(touch.pos - half - aside, touch.pos + half + aside, there)
@@ -78,20 +80,21 @@ def flat_points(m: Model, a: Placed, b: Placed, meeting: Meeting) -> Ends:
 
 
 def grown(m: Model, meeting: Meeting) -> Array:
-    """How much nearer shapes that meet are taken than they are [m]."""
+    """Return by how much shapes at impact are inflated [m]."""
     rest = meeting.closing * (1 - meeting.pose)
     return 2 * meeting.dist + rest + m.opt.ccd_tolerance
 
 
 def points_over_plane(m: Model, plane: Placed, shape: Placed, meeting: Meeting) -> Ends:
-    """The corners of the face that meets a plane, or the ends of the edge, `[POINTS, n, *W]`.
+    """Return the corners of the face that meets a plane, or the ends of an edge, `[POINTS, n, *W]`.
 
-    Whatever the angle is: of the faces at the lowest point the one that looks down most.
+    The face is the one at the lowest point that looks down most, whatever its angle.
     """
     table, normal = assets(m), plane.axis
     solid, down = solid_of(table, shape), shape.rot.T @ -normal
     height = normal.dot(shape.pos - plane.pos)
     parts = solid, down, grown(m, meeting), height
+    # Flatten pairs and worlds into lanes; decide the feature once, then compute its points.
     worlds = jnp.broadcast_shapes(*(x.shape for x in jax.tree.leaves((parts, normal))))
     solid, down, growth, height = jax.tree.map(
         lambda x: jnp.broadcast_to(x, worlds).reshape(-1), parts
@@ -99,6 +102,7 @@ def points_over_plane(m: Model, plane: Placed, shape: Placed, meeting: Meeting) 
     lowest = decide(_lowest_of, table, solid, down, growth, height)
     point = _points(table, solid, down, growth, lowest)
     point, there = jax.tree.map(lambda x: x.reshape(POINTS, *worlds), (point, lowest.there))
+    # Project the points on the plane.
     other = slots(shape).pos + slots(shape).rot @ point
     rise = slots(normal).dot(other - slots(plane).pos)
     patch = Ends(other - slots(normal).scale(rise), other, there & meeting.there[None])
@@ -106,13 +110,13 @@ def points_over_plane(m: Model, plane: Placed, shape: Placed, meeting: Meeting) 
 
 
 class _Lowest(NamedTuple):
-    """What of shapes `[n]` meets planes.
+    """The feature of shapes `[n]` that meets a plane.
 
     Attributes:
-      is_face: a face; else an edge.
-      face: number of the face, `[n]`.
-      corner: corners of it, or the features of the ends of the edge, `[POINTS, n]`.
-      there: which of these points there are, `[POINTS, n]`.
+      is_face: it is a face; else an edge.
+      face: id of the face, `[n]`.
+      corner: its corners, or the features of the ends of the edge, `[POINTS, n]`.
+      there: which of these points exist, `[POINTS, n]`.
     """
 
     is_face: Array
@@ -122,18 +126,19 @@ class _Lowest(NamedTuple):
 
 
 def _lowest_of(assets: Assets, s: Solid, down: Vec, growth: Array, height: Array) -> _Lowest:
-    """What of shapes meets planes.
+    """Return the features of shapes that meet planes.
 
     Args:
       assets: tables of the model.
       s: the shapes.
-      down: the direction to the plane, in their frames.
-      growth: how high over the plane a point can be.
-      height: of the center over the plane.
+      down: direction to the plane, in their frames.
+      growth: largest height of a contact point over the plane.
+      height: height of the center over the plane.
     """
     feature, _ = support(assets, s, down)
     face, is_face = _face(assets, s, feature, down)
     places = jnp.arange(most_corners(assets), dtype=jnp.int32)[:, None]
+    # Corners of the face, without those that are too high, reduced to four.
     number = jnp.where(is_face, corners_of(assets, s, face), 0)
     polygon = outline(corner_of(assets, s, face, places), number, max(len(places), POINTS))
     rise = height[None] + in_front(down, places).map(jnp.negative).dot(polygon.point)
@@ -141,6 +146,7 @@ def _lowest_of(assets: Assets, s: Solid, down: Vec, growth: Array, height: Array
     chosen, count = four_corners(polygon)
     corner = jnp.take_along_axis(polygon.out, chosen, axis=0)
 
+    # Ends of a level edge.
     ends, is_edge = _edge(assets, s, feature, down)
     edge = _Lowest(is_face, face, ends, is_edge[None])
     point = _points(assets, s, down, growth, edge._replace(is_face=is_face & ~is_face))
@@ -151,8 +157,9 @@ def _lowest_of(assets: Assets, s: Solid, down: Vec, growth: Array, height: Array
 
 
 def _face(assets: Assets, s: Solid, feature: Array, down: Vec) -> tuple[Array, Array]:
-    """The face at a feature that looks down most, and whether it looks down at all."""
+    """Return the face at a feature that looks down most, and whether it looks down at all."""
     faces = faces_at(assets, s, feature)
+    # Cosine between the normals of the faces and the downward direction.
     looks = normal_of(assets, s, jnp.maximum(faces, 0)).dot(in_front(down, faces))
     looks = jnp.where(faces >= 0, looks, -1)
     best = jnp.argmax(looks, axis=0).astype(jnp.int32)
@@ -161,22 +168,23 @@ def _face(assets: Assets, s: Solid, feature: Array, down: Vec) -> tuple[Array, A
 
 
 def _edge(assets: Assets, s: Solid, feature: Array, down: Vec) -> tuple[Array, Array]:
-    """The ends of the first level edge at a feature, `[POINTS, n]`, and whether there is one."""
+    """Return the ends of the first level edge at a feature, `[POINTS, n]`, and if it exists."""
     ends = ends_at(assets, s, feature)
     directions = down.map(lambda x: jnp.broadcast_to(x, ends.shape))
     start = end_of(assets, s, feature, down)
     way = end_of(assets, s, jnp.maximum(ends, 0), directions) - start[None]
+    # First edge orthogonal to the downward direction, up to EDGE_LIES.
     level = (jnp.abs(way.normalize().dot(directions)) < EDGE_LIES) & (ends >= 0)
     first = jnp.argmax(level, axis=0).astype(jnp.int32)
     end = jnp.maximum(jnp.take_along_axis(ends, first[None], axis=0)[0], 0)
-    line = s.kind == GeomType.CAPSULE  # its line begins below
+    line = s.kind == GeomType.CAPSULE  # its segment starts at the lower end
     one, two = jnp.where(line, 0, feature), jnp.where(line, 1, end)
     place = jnp.arange(POINTS, dtype=jnp.int32)[:, None]
     return jnp.where(place % 2 == 0, one[None], two[None]), jnp.any(level, axis=0)
 
 
 def _points(assets: Assets, s: Solid, down: Vec, growth: Array, lowest: _Lowest) -> Vec:
-    """Where the points that meet planes are in the frames of their shapes, `[POINTS, n]`."""
+    """Return the points that meet planes in the frames of their shapes, `[POINTS, n]`."""
     is_face, corner = lowest.is_face[None], lowest.corner
     of_face = corner_of(assets, s, lowest.face, corner)
     directions = down.map(lambda x: jnp.broadcast_to(x, corner.shape))
@@ -187,7 +195,7 @@ def _points(assets: Assets, s: Solid, down: Vec, growth: Array, lowest: _Lowest)
 
 
 def _padded(ends: Ends, number: int) -> Ends:
-    """One point in the first of several slots."""
+    """Return one point in the first of several slots."""
 
     def point(x: Array) -> Array:
         return jnp.broadcast_to(x, (number, *x.shape[1:]))

@@ -1,9 +1,9 @@
-"""Whether something stands between two geoms that would meet.
+"""Line-of-sight test of speculative contacts: whether another geom is between the two.
 
-MuJoCo's documentation, Computation: Speculative contacts (Line-of-sight raycasting). It says that a
-ray goes from one point of contact to the other; by experiment there are three: each point goes its
-own way up to where the geoms meet, past what its geom can collide with; and that of the geom that
-goes farther crosses the gap that is left there. What a geom touches already is no obstacle.
+MuJoCo's documentation, Computation: Speculative contacts (Line-of-sight raycasting). It mentions
+one ray from one contact point to the other; by experiment there are three: one along the path of
+each point up to the impact, against everything its geom can collide with, and one across the
+remaining gap, for the geom that travels farther. A geom that is already in contact is no obstacle.
 """
 
 from typing import NamedTuple
@@ -25,11 +25,11 @@ from jaxsim.physics.ray.cast import Rays, cast
 
 
 class Way(NamedTuple):
-    """The way of points of contact, `[slots, n, *W]`.
+    """The paths of contact points, `[slots, n, *W]`.
 
     Attributes:
-      start: where they are now.
-      end: where they are when the geoms meet.
+      start: present position.
+      end: position at the time of impact.
     """
 
     start: Vec
@@ -37,20 +37,24 @@ class Way(NamedTuple):
 
 
 def obstacles(m: Model, plan: Layout, geom: np.ndarray, other: np.ndarray, acts: Array) -> Array:
-    """What else each geom can collide with and does not touch yet, `[n, ngeom, *W]` bool.
+    """Return which geoms can hide the contact points of each geom, `[n, ngeom, *W]` bool.
+
+    A geom is an obstacle if the two can collide and have no active contact.
 
     Args:
       m: model.
       plan: the plan of the collisions.
       geom: the geoms, `[n]`.
-      other: what they would meet, `[n]`.
-      acts: of which of all pairs a contact acts already, `[npairs, *W]`.
+      other: the geom that each would hit, which is no obstacle, `[n]`.
+      acts: which candidate pairs have an active contact, `[npairs, *W]`.
     """
     first, second = plan.pairs.geom1, plan.pairs.geom2
+    # Candidate pair of any two geoms, -1 for none.
     pair = np.full((m.ngeom, m.ngeom), -1)
-    geoms = np.flatnonzero(second < m.ngeom)  # flexes hide nothing
+    geoms = np.flatnonzero(second < m.ngeom)  # flexes are no obstacles
     first, second = first[geoms], second[geoms]
     pair[first, second] = pair[second, first] = geoms
+    # Only planes and convex geoms are obstacles, except the geom that would be hit.
     followed = np.isin(m.geom_type, (GeomType.PLANE, *CONVEX))
     known = np.where(followed, pair[geom], -1)
     known[np.arange(len(geom)), other] = -1
@@ -60,14 +64,14 @@ def obstacles(m: Model, plan: Layout, geom: np.ndarray, other: np.ndarray, acts:
 def in_sight(
     m: Model, d: Data, ways: tuple[Way, Way], hides: tuple[Array, Array], second_leads: Array
 ) -> Array:
-    """Whether no obstacle is on the ways of two points of contact, `[slots, n, *W]` bool.
+    """Return whether the paths of contact points are free of obstacles, `[slots, n, *W]` bool.
 
     Args:
       m: model.
       d: data with the poses of the geoms.
-      ways: of the point of the first geom, and of that of the second.
+      ways: path of the point of the first geom, and of that of the second.
       hides: which geoms are obstacles to each, `[n, ngeom, *W]`.
-      second_leads: the second geom goes farther than the first, `[n, *W]`.
+      second_leads: the second geom travels farther than the first, `[n, *W]`.
     """
     one, other = ways
     shape = jnp.broadcast_shapes(*(x.shape for x in jax.tree.leaves(ways)))
@@ -80,6 +84,7 @@ def in_sight(
         hides = jnp.broadcast_to(hides, (*hides.shape[:2], *shape[2:]))
         return jnp.tile(hides, (slots, *(1,) * (hides.ndim - 1)))
 
+    # Three rays per point: both paths, and the gap at impact.
     gap = Way(select(second_leads, other.end, one.end), select(second_leads, one.end, other.end))
     across = jnp.where(second_leads[:, None], hides[1], hides[0])
     rays = [
@@ -89,6 +94,7 @@ def in_sight(
     way, sees = jax.tree.map(lambda *x: jnp.concatenate(x), *rays)
     start, end = lax.stop_gradient(way)
     geoms = np.arange(m.ngeom, dtype=np.int32)
+    # A hit within the length of a ray hides the point.
     hits = cast(m, d, Rays(start, end - start, (), sees=sees), geoms)
     hidden = ((hits.dist >= 0) & (hits.dist <= 1)).reshape(3, *shape)
     return ~jnp.any(hidden, axis=0)

@@ -1,1 +1,1 @@
-"""Contacts of any two convex shapes: distance, depth, derivative, and patches of flat contact."""
+"""Contacts of any two convex shapes: GJK/EPA, implicit derivatives, and patches of flat contact."""

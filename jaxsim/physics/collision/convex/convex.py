@@ -1,8 +1,9 @@
-"""The collider of any two convex shapes.
+"""The collider of any two convex shapes, by GJK/EPA.
 
-Contacts are searched without derivative, for the pairs of all worlds one after another, only where
-two geoms are near. Their distances, positions and normals have the derivatives of the solution: see
-feature.py.
+The search has no derivative; it runs on compacted lanes, one per pair and world, and only for pairs
+that are near. Distance, position and normal get the implicit derivative of the solution
+(feature.py) by a custom JVP: the features found by the search are held, and one Newton step on
+their equations is differentiated. Corresponds to `mjc_Convex` in MuJoCo.
 """
 
 from typing import Protocol
@@ -25,24 +26,24 @@ from jaxsim.physics.collision.shape import Placed, Touch
 
 
 class Frame(Protocol):
-    """Anything with a position and an orientation in the world."""
+    """An object with a position and an orientation in the world."""
 
     @property
     def pos(self) -> Vec:
-        """Where it is."""
+        """Return the position."""
 
     @property
     def rot(self) -> Rot:
-        """How it is turned."""
+        """Return the orientation."""
 
 
 def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
-    """Contacts of two convex shapes.
+    """Compute the contacts of two convex geoms.
 
     Args:
       a, b: placed geoms, `[n, *W]`.
-      assets: what the support functions need.
-      reach: distances up to which contacts are found, `[n, *W]`; negative: not at all.
+      assets: tables of the support functions.
+      reach: distance up to which contacts are detected, `[n, *W]`; -FAR: skip the pair.
     """
     return solids_touch(assets, (solid_of(assets, a), solid_of(assets, b)), a, b, reach)
 
@@ -50,7 +51,8 @@ def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
 def solids_touch(
     assets: Assets, solids: tuple[Solid, Solid], a: Frame, b: Frame, reach: Array
 ) -> Touch:
-    """Contacts of two convex shapes, given in their frames."""
+    """Compute the contacts of two convex shapes, each given in its own frame."""
+    # Relative pose in the frame of the first shape; flatten pairs and worlds into lanes.
     pos, rot = a.rot.T @ (b.pos - a.pos), a.rot.T @ b.rot
     parts = (*solids, pos, rot)
     shape = jnp.broadcast_shapes(reach.shape, *(x.shape for x in jax.tree.leaves(parts)))
@@ -64,12 +66,12 @@ def solids_touch(
 
 
 def convex_slots(options: Options) -> int:
-    """How many contacts a pair can have."""
+    """Return the number of contact slots of a pair."""
     return 1 if options.pair_flags & DisableBit.MULTICCD else POINTS
 
 
 def solid_of(assets: Assets, g: Placed) -> Solid:
-    """Geoms as convex shapes."""
+    """Return geoms as convex shapes."""
     kind = jnp.asarray(assets.geom_type, jnp.int32)[g.id]
     hull = jnp.zeros_like(kind) if assets.hulls is None else hull_of(assets.hulls, g.id)
     return Solid(kind, g.size, hull)
@@ -86,7 +88,7 @@ def over_plane(table: Assets, plane: Placed, shape: Placed) -> Touch:
 
 @jax.custom_jvp
 def _touches(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Vec]:
-    """Distance, position and normal of contacts in the frame of the first shape, `[k, n]`."""
+    """Return distance, position and normal of contacts in the first shape's frame, `[k, n]`."""
     return _found(assets, lanes, reach, features=False)[0]
 
 
@@ -98,10 +100,12 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     assert feature is not None
 
     def touch(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Vec]:
+        """Return the contacts as a differentiable function, at fixed features."""
         set_ = lanes.difference(assets)
         patch = None if found.patch is None else found.patch._replace(reach=reach)
         return contacts(set_, at_solution(set_, feature), patch)
 
+    # Differentiate at fixed features; slots without contact have zero tangents.
     _, change = jax.jvp(touch, (assets, lanes, reach), tangents)
     real = found.near[None] & (out[0] < FAR)
     change = jax.tree.map(lambda x: jnp.where(real, x, 0), change)
@@ -109,6 +113,7 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
 
 
 def _found(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> tuple[tuple, Found]:
+    """Run the search without derivatives; lanes without contacts have a distance of FAR."""
     assets, lanes, reach = lax.stop_gradient((assets, lanes, reach))
     found = search(assets, lanes, reach, features)
     dist, pos, normal = found.contacts

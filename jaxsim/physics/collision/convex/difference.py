@@ -1,10 +1,9 @@
-"""The difference of two shapes: the set of all a - b, in which nearness is nearness to the origin.
+"""The Minkowski difference of two convex shapes: the set of all a - b.
 
-Two shapes are apart as far as the origin is outside of their difference, and deep in each other as
-far as it is inside. Everything is in the frame of the first shape, so that no digit is spent on
-where in the world they are.
-
-Both shapes are asked together, as two rows of one array: the program has one support function.
+The distance of two shapes is the distance of the origin from their difference, their penetration
+depth the depth of the origin inside it. Everything is in the frame of the first shape, so that
+precision does not depend on the position in the world. Both shapes are rows of one array `[2,
+...]`, so that the program contains one support function.
 """
 
 from typing import NamedTuple
@@ -21,12 +20,12 @@ from jaxsim.physics.collision.convex.solid import Assets, Solid, held, is_flat, 
 
 
 class Corner(NamedTuple):
-    """A point of the difference, of each of some lanes S.
+    """A point of the Minkowski difference, for lanes S.
 
     Attributes:
       y: the point, a - b.
       a: the point of the first shape.
-      feature: the features of both shapes that it is on.
+      feature: ids of the features of both shapes on which it lies.
     """
 
     y: Vec
@@ -35,15 +34,15 @@ class Corner(NamedTuple):
 
     @property
     def b(self) -> Vec:
-        """The point of the second shape."""
+        """Return the point of the second shape."""
         return self.a - self.y
 
 
 class Difference(NamedTuple):
-    """The difference of the cores of two shapes, of lanes `[n]`.
+    """Minkowski difference of the cores of two shapes, for lanes `[n]`.
 
     Attributes:
-      assets: what their support functions need.
+      assets: tables of their support functions.
       both: the shapes, `[2, n]`.
       pos, rot: pose of the second in the frame of the first, `[n]`.
     """
@@ -55,20 +54,21 @@ class Difference(NamedTuple):
 
     @property
     def radii(self) -> tuple[Array, Array]:
-        """The radii about the cores."""
+        """Return the radii around the cores."""
         both = radius(self.both)
         return both[0], both[1]
 
     def farthest(self, n: Vec) -> Corner:
-        """The corner that is farthest along `n`, which is `[n]` or `[k, n]`."""
+        """Return the support point along `n`, which is `[n]` or `[k, n]`."""
         feature, points = support(self.assets, self._shapes(n), self._directions(n))
         return self._corner((feature[0], feature[1]), points)
 
     def moved(self, corner: Corner, n: Vec, flat: Array) -> Corner:
-        """The point farthest along `n` that is on the features of a corner; differentiable.
+        """Return the point farthest along `n` on the features of a corner; differentiable.
 
-        On a shape whose cap is `flat` it is the point of the corner itself.
+        On a shape that touches with a `flat` cap it is the corner's own point.
         """
+        # Points of both shapes in their own frames.
         pos, rot = in_front((self.pos, self.rot), corner.y)
         back = rot.T @ (corner.b - pos)
         points = jax.tree.map(lambda *x: jnp.stack(x), corner.a, back)
@@ -77,7 +77,7 @@ class Difference(NamedTuple):
         return self._corner(corner.feature, moved)
 
     def flat(self, corners: tuple[Corner, Corner, Corner], n: Vec) -> Array:
-        """Whether each shape touches with a cap, as a face, `[2, n]`."""
+        """Return whether each shape touches with a cap, as a face, `[2, n]`."""
         spread = [_spread([c.a for c in corners]), _spread([c.b for c in corners])]
         return is_flat(self.both, self._directions(n), jnp.stack(spread))
 
@@ -103,16 +103,18 @@ class Difference(NamedTuple):
           the cap, from the first to the second shape; and where between the middle and the first
           corner the other point is, 0 to 1 if it is over the cap.
         """
+        # Cap on the side of the other shape, with its normal in the frame of the first.
         directions = self._directions(n)
         size, d = (select(second, x[1], x[0]) for x in (self.both.size, directions))
         zero = jnp.zeros_like(size.x)
         axis = Vec(zero, zero, jnp.where(d.z > 0, zero + 1, -1))
         normal = select(second, -(self.rot @ axis), axis)
         far = self.farthest(normal)
-        # the first corner where the other point is, seen from the axis
+        # First corner in the direction of the other point, seen from the axis.
         other = select(second, self.rot.T @ (far.a - self.pos), far.b)
         out = Vec(other.x, other.y, zero)
         first = out.normalize(fallback=Vec(zero + 1, zero, zero))
+        # Three corners of the rim, each with the support point of the other shape.
         corners = []
         for angle in (0, 2 * np.pi / 3, 4 * np.pi / 3):
             c, s = float(np.cos(angle)), float(np.sin(angle))
@@ -125,29 +127,30 @@ class Difference(NamedTuple):
         return (one, two, three), normal, safe_divide(out.norm(), size.x)
 
     def _shapes(self, n: Vec) -> Solid:
-        """The shapes, with an axis for several directions if there are such."""
+        """Return the shapes, with an additional axis if there are several directions."""
         one = (2, *(1,) * (len(n.shape) - 1), -1)
         return jax.tree.map(lambda x: x.reshape(one), self.both)
 
     def _directions(self, n: Vec) -> Vec:
-        """Along `n` for the first shape, against it for the second, each in its own frame."""
+        """Return `n` for the first shape and -n for the second, each in its own frame."""
         back = in_front(self.rot, n).T @ -n
         return jax.tree.map(lambda *x: jnp.stack(jnp.broadcast_arrays(*x)), n, back)
 
     def _corner(self, feature: tuple[Array, Array], points: Vec) -> Corner:
+        """Assemble a corner from the points of both shapes."""
         a, b = points[0], points[1]
         pos, rot = in_front((self.pos, self.rot), a)
         return Corner(a - (pos + rot @ b), a, feature)
 
 
 def same_features(one: Corner, other: Corner) -> Array:
-    """Whether two corners are on the same features of both shapes."""
+    """Return whether two corners lie on the same features of both shapes."""
     first, second = (a == b for a, b in zip(one.feature, other.feature, strict=True))
     return first & second
 
 
 def _spread(points: list[Vec]) -> Array:
-    """The longest side of a triangle."""
+    """Return the longest side of a triangle."""
     one, two, three = points
     squares = [side.dot(side) for side in (two - one, three - two, one - three)]
     return safe_sqrt(jnp.maximum(jnp.maximum(squares[0], squares[1]), squares[2]))

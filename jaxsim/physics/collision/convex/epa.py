@@ -1,16 +1,16 @@
-"""How deep the origin is in a convex set: a polytope inside the set grows to its nearest face.
+"""Penetration depth by the expanding polytope algorithm (EPA).
 
-G. van den Bergen, Proximity queries and penetration depth computation on 3D game objects, 2001.
-The face of the polytope nearest to the origin bounds the depth from below, the support of the set
-along its normal from above. The set's farthest point along that normal becomes a new vertex: the
-faces it sees go, and the hole they leave is closed by triangles to the new vertex.
+G. van den Bergen, Proximity queries and penetration depth computation on 3D game objects, 2001. The
+face of the polytope nearest to the origin bounds the depth from below, the support of the set along
+its normal from above. The support point becomes a new vertex: faces visible from it are removed,
+and the hole is closed by triangles to it.
 
-The first polytope is a large triangle in the set, seen from both sides. It need not hold the
-origin: distances of faces have a sign, and the search first grows to where the origin is.
+The initial polytope is a large triangle in the set, as two opposite faces. It need not contain the
+origin: plane distances are signed, and the polytope first grows to enclose the origin.
 
-Vertices and faces have fixed places, `[vertices, n]` and `[faces, n]`; which edges bound the hole
-is found by bits: of each vertex the set of the vertices to which edges of the faces seen lead,
-without those from which they come.
+Vertices and faces have fixed slots, `[VERTICES, n]` and `[FACES, n]`. The horizon (boundary of the
+hole) is found with bit sets: for each vertex the set of vertices to which edges of visible faces
+lead, minus those from which such edges come.
 """
 
 from typing import NamedTuple
@@ -27,10 +27,10 @@ from jaxsim.physics.arrays.once import blank, decide
 from jaxsim.physics.arrays.select import running_sum
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 
-VERTICES = 32  # room for them; of the faces 2 n - 4 are needed
+VERTICES = 32  # capacity; a triangulated polytope of n vertices has 2 n - 4 faces
 FACES = 2 * VERTICES - 4
 NO_FACE = np.inf
-FLAT_FACE = 1e30  # a triangle without area closes the surface, is never nearest and sees nothing
+FLAT_FACE = 1e30  # distance of a degenerate triangle: it closes the surface, but is never nearest
 
 
 class Deepest(NamedTuple):
@@ -38,7 +38,7 @@ class Deepest(NamedTuple):
 
     Attributes:
       triangle: its corners.
-      weight: of each; together they give the foot of the origin.
+      weight: barycentric coordinates of the projection of the origin.
       normal: unit vector out of the set.
     """
 
@@ -48,31 +48,33 @@ class Deepest(NamedTuple):
 
 
 class _Polytope(NamedTuple):
-    """Vertices `[VERTICES, n]` and faces `[FACES, n]`: corners in the order seen from outside."""
+    """Vertices `[VERTICES, n]` and faces `[FACES, n]`, counter-clockwise from outside."""
 
     vertex: Corner
     vertices: Array
     face: tuple[Array, Array, Array]
     normal: Vec
-    distance: Array  # of the face's plane from the origin; NO_FACE: there is no face here
+    distance: Array  # signed distance of the plane from the origin; NO_FACE: the slot is empty
 
 
 class _State(NamedTuple):
+    """State of the iteration over all lanes."""
+
     polytope: _Polytope
-    best: Corner  # the support whose plane is nearest, of those seen
+    best: Corner  # support point with the smallest upper bound of the depth so far
     normal: Vec
     upper: Array
-    beyond: Array  # that of the face that was nearest last
+    beyond: Array  # upper bound at the last nearest face
     scale: Array
     done: Array
     turn: Array
 
 
 def deepest(set_: Difference, turns: int) -> Deepest:
-    """The face of a set, in which the origin is, that is nearest to the origin.
+    """Return the face of a set that is nearest to the origin inside it.
 
     Args:
-      set_: `[n]` sets, the difference of two solids each.
+      set_: `[n]` sets, the Minkowski difference of two solids each.
       turns: limit of iterations, at most VERTICES - 3.
     """
     corners, scale = _triangle(set_)
@@ -84,12 +86,14 @@ def deepest(set_: Difference, turns: int) -> Deepest:
     turns = min(turns, VERTICES - 3)
 
     def going(s: _State) -> Array:
+        """Return whether some lane has not converged."""
         return (s.turn <= turns) & ~jnp.all(s.done)
 
-    # the last turn only looks at the nearest face
+    # The last iteration only evaluates the nearest face.
     last = lax.while_loop(going, lambda s: _grown(set_, s, s.turn == turns), state)
     face = _read(last.polytope, decide(_nearest_face, last.polytope.distance))
-    # a search that was not finished may have seen a nearer plane than that of its last face
+    # If the iteration limit was reached, an earlier support plane may be a better bound than the
+    # last face.
     finished = decide(_is_nearest, last.beyond, last.upper, last.scale)
     one, none = jnp.ones_like(scale), jnp.zeros_like(scale)
     seen = Deepest((last.best, last.best, last.best), (one, none, none), last.normal)
@@ -97,19 +101,22 @@ def deepest(set_: Difference, turns: int) -> Deepest:
 
 
 def _is_nearest(beyond: Array, upper: Array, scale: Array) -> Array:
+    """Return whether the last nearest face is as good as the best support plane."""
     return beyond <= upper + 1e-3 * scale
 
 
 def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
-    """Three points of the set far from each other, and how far."""
+    """Return three points of the set far from each other, and the length of the first side."""
     zero = jnp.zeros_like(set_.pos.x)
     x = Vec(zero + 1, zero, zero)
     line = (-set_.pos).normalize(fallback=x)
 
     def turn(k: Array, ends: tuple[Corner, Corner, Corner]) -> tuple[Corner, Corner, Corner]:
+        """Find the two ends of a line, then the point farthest from it."""
         one, other, _ = ends
         span = one.y - other.y
-        # the farthest along a line; then the farthest from that between these, to four sides
+        # First the support points along a line; then, among those in four directions across it, the
+        # farthest from it.
         side = span.cross(_axis_least(span)).normalize(fallback=x)
         side2 = span.cross(side).normalize(fallback=x)
         start = k == 0
@@ -124,7 +131,7 @@ def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
 
 
 def _farthest_from_line(points: list[Corner], origin: Vec, span: Vec) -> Array:
-    """Which of a few points is farthest from a line."""
+    """Return which of a few points is farthest from a line."""
     square = span.dot(span)
     distances = []
     for point in points:
@@ -135,18 +142,18 @@ def _farthest_from_line(points: list[Corner], origin: Vec, span: Vec) -> Array:
 
 
 def _stacked(values: list[Tree]) -> Tree:
-    """Several values of lanes as one, `[k, n]`: asked together, the program has one question."""
+    """Stack values of lanes as `[k, n]`: the program then has one support function."""
     return jax.tree.map(lambda *x: jnp.stack(x), *values)
 
 
 def _apart(x: Tree) -> list[Tree]:
-    """The inverse of `_stacked`."""
+    """Split a stacked value, the inverse of `_stacked`."""
     leaves, structure = jax.tree.flatten(x)
     return [jax.tree.unflatten(structure, each) for each in zip(*leaves, strict=True)]
 
 
 def _select_index(index: Array, choices: list[Tree]) -> Tree:
-    """`choices[index]`."""
+    """Return `choices[index]`."""
     out = choices[0]
     for k in range(1, len(choices)):
         out = select(index == k, choices[k], out)
@@ -154,7 +161,7 @@ def _select_index(index: Array, choices: list[Tree]) -> Tree:
 
 
 def _axis_least(v: Vec) -> Vec:
-    """The coordinate axis along which `v` is shortest."""
+    """Return the coordinate axis along which `v` is shortest."""
     x, y, z = (jnp.abs(c) for c in v.parts)
     by_x = (x <= y) & (x <= z)
     by_y = ~by_x & (y <= z)
@@ -167,9 +174,10 @@ def _axis_least(v: Vec) -> Vec:
 
 
 def _first(corners: list[Corner]) -> _Polytope:
-    """A triangle of three corners, seen from both sides, as a polytope."""
+    """Return the initial polytope, a triangle with two opposite faces."""
 
     def rows(*parts: Array) -> Array:
+        """Fill the vertex slots, repeating the first corner."""
         return jnp.concatenate([jnp.stack(parts), jnp.stack([parts[0]] * (VERTICES - len(parts)))])
 
     n = corners[0].y.x.shape
@@ -190,7 +198,7 @@ def _first(corners: list[Corner]) -> _Polytope:
 
 
 def _plane(p: Vec, q: Vec, r: Vec) -> tuple[Vec, Array]:
-    """Outward unit normal and distance of a face."""
+    """Return outward unit normal and signed distance of a face."""
     e, f = q - p, r - p
     normal = e.cross(f)
     square, eps = normal.dot(normal), float(jnp.finfo(p.x.dtype).eps)
@@ -200,13 +208,14 @@ def _plane(p: Vec, q: Vec, r: Vec) -> tuple[Vec, Array]:
 
 
 def _rows(table: Tree, index: Array) -> Tree:
-    """`table[index]` lane by lane, `[k, n]`, `[n]` -> `[n]`."""
+    """Return `table[index]` per lane, `[k, n]`, `[n]` -> `[n]`."""
     return jax.tree.map(lambda a: jnp.take_along_axis(a, index[None], axis=0)[0], table)
 
 
 def _grown(set_: Difference, s: _State, last: Array) -> _State:
-    """One more vertex, where the nearest face is; at the last turn none."""
+    """Add a vertex at the nearest face; in the last iteration only evaluate that face."""
     p = s.polytope
+    # Nearest face, and the support point along its normal.
     best = decide(_nearest_face, p.distance)
     normal = _rows(p.normal, best)
     new = set_.farthest(normal)
@@ -214,6 +223,7 @@ def _grown(set_: Difference, s: _State, last: Array) -> _State:
     known = jnp.any(same_features(each, _corners(p, best)), axis=0)
     upper = normal.dot(new.y)
     scale = jnp.maximum(s.scale, jnp.abs(upper))
+    # Termination, visible faces and the horizon.
     ended, seen, follow = decide(_hole, p, best, known, upper, new.y, scale)
     nearer = ~s.done & decide(jnp.less, upper, s.upper)
     done = s.done | ended | last
@@ -230,17 +240,20 @@ def _grown(set_: Difference, s: _State, last: Array) -> _State:
 
 
 def _nearest_face(distance: Array) -> Array:
+    """Return the face nearest to the origin."""
     return jnp.argmin(distance, axis=0).astype(jnp.int32)
 
 
 def _hole(
     p: _Polytope, best: Array, known: Array, upper: Array, new: Vec, scale: Array
 ) -> tuple[Array, Array, Array]:
-    """Whether the search ends; which faces the new vertex sees; and the edges around them."""
+    """Return whether the iteration ends, the faces visible from the new vertex, and the horizon."""
     eps = float(jnp.finfo(p.distance.dtype).eps)
+    # Converged: upper and lower bound agree, or the support point is a known vertex.
     gap = upper - _rows(p.distance, best)
     ended = (known & (gap <= 1e-5 * scale)) | (gap <= 8 * eps * scale)
     place = np.arange(FACES, dtype=np.int32)[:, None]
+    # Visible faces: those whose plane the new vertex is above, and always the nearest one.
     height = p.normal.dot(in_front(new, p.distance)) - p.distance
     above = height > 2 * eps * scale[None]
     seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
@@ -249,11 +262,11 @@ def _hole(
 
 
 def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
-    """The edges that bound the faces seen.
+    """Return the horizon, the edges that bound the visible faces.
 
     Returns:
-      Of each vertex the next one around the hole, -1 if it is not on it, `[VERTICES, n]`; and
-      whether there is one hole of at least three edges, as far as can be told.
+      For each vertex the next one around the hole, -1 if it is not on it, `[VERTICES, n]`; and
+      whether there is one hole of at least three edges, as far as the edge count shows.
     """
     bit = [jnp.uint32(1) << f.astype(jnp.uint32) for f in face]
     vertex = np.arange(VERTICES, dtype=np.int32)[:, None, None]
@@ -262,6 +275,7 @@ def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
         here = seen[None] & (face[k][None] == vertex)
         out = out | jnp.where(here, bit[(k + 1) % 3][None], 0)
         into = into | jnp.where(here, bit[(k + 2) % 3][None], 0)
+    # An edge whose opposite direction does not occur is on the boundary.
     leads = _any_bit(out) & ~_any_bit(into)
     many = lax.population_count(leads)
     next_ = jnp.where(many == 1, (31 - lax.clz(leads)).astype(jnp.int32), -1)
@@ -272,20 +286,17 @@ def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
 
 
 def _any_bit(words: Array) -> Array:
-    """All bits that some face has, `[VERTICES, FACES, n]` -> `[VERTICES, n]`."""
+    """Combine the bit sets of all faces, `[VERTICES, FACES, n]` -> `[VERTICES, n]`."""
     return lax.reduce(words, np.uint32(0), lax.bitwise_or, (1,))
 
 
 def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Array) -> _Polytope:
-    """The polytope, where it grows, with a new vertex.
-
-    The faces seen go, and each edge of the hole gets one.
-    """
+    """Add the new vertex, remove visible faces, and close the hole, in the lanes that grow."""
     row = np.arange(VERTICES, dtype=np.int32)[:, None]
     here = (row == p.vertices[None]) & grows[None]
     vertex = jax.tree.map(lambda a, b: jnp.where(here, b[None], a), p.vertex, new)
 
-    # the k-th edge of the hole goes to the k-th free place
+    # Each edge of the hole gets a face; the k-th edge takes the k-th free slot.
     on_rim = (follow >= 0) & grows[None]
     free = seen | ~jnp.isfinite(p.distance)
     rank_edge = running_sum(on_rim.astype(jnp.int32))
@@ -313,13 +324,13 @@ def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Array)
 
 
 def _corners(p: _Polytope, best: Array) -> Corner:
-    """The corners of a face, `[3, n]`."""
+    """Return the corners of a face, `[3, n]`."""
     vertex = jnp.stack([_rows(f, best) for f in p.face])
     return jax.tree.map(lambda a: jnp.take_along_axis(a, vertex, axis=0), p.vertex)
 
 
 def _read(p: _Polytope, best: Array) -> Deepest:
-    """A face, with the weights of its corners at the foot of the origin."""
+    """Return a face, with the barycentric coordinates of the projection of the origin."""
     one, two, three = _apart(_corners(p, best))
     normal = _rows(p.normal, best)
     a, b, c = one.y, two.y, three.y

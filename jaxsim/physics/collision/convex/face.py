@@ -1,9 +1,11 @@
-"""Faces and edges of convex shapes: what of a shape can touch in more than one point.
+"""Faces and edges of convex shapes, which can touch in more than one point.
 
-A face is a polygon: of a hull, of a box, and the cap of a cylinder, which is taken as 16 corners.
-An edge is a side of such a polygon at a vertex, the side line of a cylinder, or a capsule as a
-whole. Both are numbers; where their corners are is a differentiable function of them. Arrays end
-with lanes. Faces and edges at a feature are listed in MuJoCo's order, on which choices depend.
+A face is a polygon of a hull, of a box, or the cap of a cylinder, which is approximated by 16
+corners. An edge is a side of such a polygon at a vertex, the side line of a cylinder, or a whole
+capsule. Faces and edges have ids; the positions of their corners are differentiable functions of
+them. The last axis of arrays are lanes. Faces and edges at a feature are listed in MuJoCo's order,
+on which the choice among equal ones depends. Tables by geom type (FACES, NORMAL, CORNER, ENDS) hold
+one function per type.
 """
 
 from collections.abc import Callable
@@ -26,11 +28,11 @@ from jaxsim.physics.collision.convex.hull import (
 from jaxsim.physics.collision.convex.solid import Assets, Solid, point_on
 
 CAP_CORNERS = 16
-LEVEL = 2e-6  # a cylinder is seen from the side, and has no cap there, if it is this level
+LEVEL = 2e-6  # a cylinder touches with its side, not with a cap, if |d.z| is below this
 
 
 def most_corners(assets: Assets) -> int:
-    """Most corners that a face can have."""
+    """Return the largest number of corners of a face."""
     known = {GeomType.BOX: 4, GeomType.CYLINDER: CAP_CORNERS}
     most = [known.get(GeomType(kind), 2) for kind in assets.kinds]
     return max([*most, assets.hulls.most_corners if assets.hulls is not None else 0])
@@ -40,12 +42,12 @@ def most_corners(assets: Assets) -> int:
 
 
 def faces_at(assets: Assets, s: Solid, feature: Array) -> Array:
-    """The faces at a feature, `[k, *S]`; -1 where there is none."""
+    """Return the faces at a feature, `[k, *S]`; -1 where there is none."""
     return _listed(assets, s, feature, FACES)
 
 
 def _listed(assets: Assets, s: Solid, feature: Array, table: dict[int, Callable]) -> Array:
-    """What a table lists for each shape, in as many rows as the longest list needs."""
+    """Return what a table lists for each shape, in as many rows as the longest list."""
     lists = {kind: table[kind](assets, s, feature) for kind in _kinds(assets, table)}
     rows = max((len(of_kind) for of_kind in lists.values()), default=1)
     listed = jnp.full((rows, *feature.shape), -1, jnp.int32)
@@ -57,7 +59,7 @@ def _listed(assets: Assets, s: Solid, feature: Array, table: dict[int, Callable]
 
 
 def normal_of(assets: Assets, s: Solid, face: Array) -> Vec:
-    """Outward unit normal of a face."""
+    """Return the outward unit normal of a face."""
     s = in_front(s, face)
     zero = jnp.zeros(face.shape, s.size.x.dtype)
     normal = Vec(zero, zero, zero)
@@ -67,9 +69,9 @@ def normal_of(assets: Assets, s: Solid, face: Array) -> Vec:
 
 
 def corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
-    """The k-th corner of a face, clockwise seen from outside; beyond the last the first.
+    """Return the k-th corner of a face, clockwise from outside; cyclic in k.
 
-    The order is MuJoCo's: which four corners of many are kept depends on where one begins.
+    The order is MuJoCo's: which four corners of many are kept depends on the first one.
     """
     s, face = in_front((s, face), k)
     zero = jnp.zeros(jnp.broadcast_shapes(face.shape, k.shape), s.size.x.dtype)
@@ -80,7 +82,7 @@ def corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
 
 
 def corners_of(assets: Assets, s: Solid, face: Array) -> Array:
-    """How many corners a face has."""
+    """Return the number of corners of a face."""
     number = jnp.full(face.shape, 4, jnp.int32)
     for kind in _kinds(assets, CORNER):
         if kind == GeomType.CYLINDER:
@@ -92,34 +94,36 @@ def corners_of(assets: Assets, s: Solid, face: Array) -> Array:
 
 
 def _kinds(assets: Assets, table: dict) -> list[int]:
-    """The kinds of a table that there are; meshes without hulls have neither faces nor edges."""
+    """Return the kinds of a table that occur; meshes without hulls have neither faces nor edges."""
     flat = assets.hulls is not None and assets.hulls.number > 0
     return [k for k in assets.kinds if k in table and (flat or k != GeomType.MESH)]
 
 
 def _look(table: Array, index: Array) -> Array:
-    """Items of a table; an index of another kind of shape reads anything."""
+    """Return items of a table; the index of another kind of shape reads an arbitrary item."""
     return jnp.asarray(table).at[index].get(mode="clip")
 
 
 def _hull_faces(assets: Assets, s: Solid, feature: Array) -> Array:
+    """Return the polygons at a vertex of a hull."""
     assert assets.hulls is not None
     vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)
     return _once_each(hull_faces(assets.hulls, vertex))
 
 
 def _once_each(listed: Array) -> Array:
-    """A list whose last item is repeated, with -1 for what is repeated."""
+    """Replace repetitions of the last item of a list by -1."""
     again = jnp.concatenate([jnp.zeros_like(listed[:1], bool), listed[1:] == listed[:-1]])
     return jnp.where(again, -1, listed)
 
 
 def _box_faces(assets: Assets, s: Solid, feature: Array) -> Array:
-    """Number 2 k + 1 on the positive side of axis k, 2 k on the other."""
+    """Return the faces at a box's corner: 2 k + 1 on the positive side of axis k, else 2 k."""
     return jnp.stack([2 * k + ((feature >> k) & 1) for k in range(3)])
 
 
 def _cap(assets: Assets, s: Solid, feature: Array) -> Array:
+    """Return the cap at a rim of a cylinder."""
     return feature[None]
 
 
@@ -131,21 +135,24 @@ FACES: dict[int, Callable] = {
 
 
 def seen_from_side(s: Solid, d: Vec) -> Array:
-    """A cylinder is seen from its side: neither cap touches."""
+    """Return whether a cylinder touches with its side, so that neither cap is a face."""
     return (s.kind == GeomType.CYLINDER) & (jnp.abs(d.z) <= LEVEL)
 
 
 def _hull_normal(assets: Assets, s: Solid, face: Array) -> Vec:
+    """Return the normal of a polygon of a hull."""
     assert assets.hulls is not None
     return face_normal(assets.hulls, jnp.where(s.kind == GeomType.MESH, face, 0))
 
 
 def _box_normal(assets: Assets, s: Solid, face: Array) -> Vec:
+    """Return the normal of a face of a box."""
     one = (2 * (face & 1) - 1).astype(s.size.x.dtype)
     return Vec(*(jnp.where(face >> 1 == k, one, 0) for k in range(3)))
 
 
 def _cap_normal(assets: Assets, s: Solid, face: Array) -> Vec:
+    """Return the normal of a cap."""
     one = (2 * face - 1).astype(s.size.x.dtype)
     return Vec(jnp.zeros_like(one), jnp.zeros_like(one), one)
 
@@ -158,14 +165,15 @@ NORMAL: dict[int, Callable] = {
 
 
 def _hull_corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
+    """Return a corner of a polygon of a hull."""
     assert assets.hulls is not None
     mine = jnp.where(s.kind == GeomType.MESH, face, 0)
     return hull_vertex(assets.hulls, face_corner(assets.hulls, mine, k))
 
 
 def _box_corners() -> np.ndarray:
-    """Sides of the corners of each face of a box, `[face, corner, axis]`."""
-    # the first corner, in its plane: sides of the next axis and of that after it
+    """Return the signs of the corners of each face of a box, `[face, corner, axis]`."""
+    # First corner of each face: its signs along the next two axes in cyclic order.
     first = np.array([[1, -1], [1, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]])
     corners = np.zeros((6, 4, 3))
     for face in range(6):
@@ -173,7 +181,7 @@ def _box_corners() -> np.ndarray:
         b, c = first[face]
         for k in range(4):
             corners[face, k, [axis, (axis + 1) % 3, (axis + 2) % 3]] = up, b, c
-            b, c = up * c, -up * b  # a quarter turn, clockwise from outside
+            b, c = up * c, -up * b  # rotate by 90 degrees, clockwise from outside
     return corners
 
 
@@ -181,12 +189,15 @@ BOX_CORNERS = _box_corners().reshape(-1, 3)
 
 
 def _box_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
+    """Return a corner of a face of a box."""
     dtype, place = s.size.x.dtype, 4 * face + k % 4
     sides = (_look(jnp.asarray(BOX_CORNERS[:, j], dtype), place) for j in range(3))
     return Vec(*(size * side for size, side in zip(s.size.parts, sides, strict=True)))
 
 
 def _cap_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
+    """Return a corner of the polygon that approximates a cap."""
+    # Corners on the rim, clockwise from outside on either cap.
     angles = 2 * np.pi * np.arange(CAP_CORNERS) / CAP_CORNERS
     k = jnp.where(face > 0, -k, k) % CAP_CORNERS
     dtype = s.size.x.dtype
@@ -206,26 +217,27 @@ CORNER: dict[int, Callable] = {
 
 
 def ends_at(assets: Assets, s: Solid, feature: Array) -> Array:
-    """The features at the other ends of the edges at a feature, `[k, *S]`; -1: there is none."""
+    """Return the features at the other ends of a feature's edges, `[k, *S]`; -1: none."""
     return _listed(assets, s, feature, ENDS)
 
 
 def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
-    """Where the end of an edge is on the surface seen along `d`, a unit vector."""
+    """Return the surface point of an edge's end along `d`, a unit vector."""
+    # Point of the core, then the radius of a capsule.
     s = in_front(s, feature)
     point = point_on(assets, s, feature, d)
     if GeomType.CAPSULE not in assets.kinds:
         return point
-    # beside the axis; the part of d along it is left out, not made up for
+    # Offset orthogonal to the axis only, without renormalizing d.
     wide = jnp.where(s.kind == GeomType.CAPSULE, s.size.x, 0)
     return Vec(point.x + wide * d.x, point.y + wide * d.y, point.z)
 
 
 def line_moved(s: Solid, d: Vec, back: Vec, reach: Array) -> Vec:
-    """How the line of a capsule lies elsewhere for shapes that reach out until they touch.
+    """Return the offset of a capsule's edge for shapes that are inflated until they touch.
 
-    Both do by half of `reach`. The capsule is then wider about its axis and not longer; this is
-    taken back along `back`, the way out at right angles to the face on which the line lies.
+    Each shape is inflated by half of `reach`. A capsule then gets wider about its axis, not longer;
+    the inflation is removed along `back`, the outward normal of the face on which the edge lies.
     """
     s, reach = in_front((s, reach), d)
     half = jnp.where(s.kind == GeomType.CAPSULE, 0.5 * reach, 0)
@@ -233,16 +245,19 @@ def line_moved(s: Solid, d: Vec, back: Vec, reach: Array) -> Vec:
 
 
 def _hull_ends(assets: Assets, s: Solid, feature: Array) -> Array:
+    """Return the neighbors of a vertex of a hull."""
     assert assets.hulls is not None
     vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)
     return _once_each(hull_ends(assets.hulls, vertex))
 
 
 def _box_ends(assets: Assets, s: Solid, feature: Array) -> Array:
+    """Return the neighbors of a corner of a box."""
     return jnp.stack([feature ^ (1 << k) for k in range(3)])
 
 
 def _line_end(assets: Assets, s: Solid, feature: Array) -> Array:
+    """Return the other end of the line of a capsule or cylinder."""
     return 1 - feature[None]
 
 

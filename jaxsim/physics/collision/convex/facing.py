@@ -1,9 +1,9 @@
-"""Which face or edge of one shape lies on a face of the other.
+"""Detection of flat contact: which face or edge of one shape lies on a face of the other.
 
-MuJoCo's documentation, Computation: Multiple contacts; its rules were found by experiment. Of the
-faces at the nearest points of both shapes the two that are most opposed lie on each other if the
-angle is small enough. Else the first edge of the first shape that is level with some face of the
-second lies on it, and else the same the other way round.
+MuJoCo's documentation, Computation: Multiple contacts; its rules were determined by experiment.
+Among the faces at the nearest points of both shapes, the two most opposed ones are in face-face
+contact if their angle is small enough. Otherwise the first edge of the first shape that is parallel
+to a face of the second lies on it, and otherwise the reverse.
 """
 
 from typing import NamedTuple
@@ -25,26 +25,26 @@ from jaxsim.physics.collision.convex.face import (
 from jaxsim.physics.collision.convex.feature import Feature
 from jaxsim.physics.collision.convex.solid import Assets, Solid
 
-FACES_MEET = 0.996  # cosine of the angle up to which two faces lie on each other
-EDGE_LIES = 0.0888  # sine of that up to which an edge lies in a face
+FACES_MEET = 0.996  # cosine of the largest angle of face-face contact
+EDGE_LIES = 0.0888  # sine of the largest angle of edge-face contact
 
 
 class Side(NamedTuple):
-    """A shape of each lane: its pose in the frame of the first, and the way out at the contact."""
+    """One shape of each lane: pose in the frame of the first shape, and outward direction."""
 
     shape: Solid
     pos: Vec
     turn: Rot
-    out: Vec  # in its own frame
+    out: Vec  # outward direction at the contact, in its own frame
 
     def world(self, point: Vec) -> Vec:
-        """A point of the shape in the frame of the first."""
+        """Transform a point of the shape to the frame of the first shape."""
         pos, turn = in_front((self.pos, self.turn), point)
         return pos + turn @ point
 
 
 def sides_of(set_: Difference, f: Feature) -> Side:
-    """Both shapes, `[2, n]`: asked together, the program has one question."""
+    """Return both shapes, `[2, n]`, so that the program contains one set of face functions."""
     zero = jnp.zeros_like(set_.pos.x)
     one = Rot(*(zero + (1 if k % 4 == 0 else 0) for k in range(9)))
     first = Vec(zero, zero, zero), one, f.normal
@@ -53,14 +53,14 @@ def sides_of(set_: Difference, f: Feature) -> Side:
 
 
 class Facing(NamedTuple):
-    """What lies on what, `[n]`.
+    """Flat contact, `[n]`.
 
     Attributes:
-      flat: something lies on something; else the rest is arbitrary.
-      edge: it is an edge that lies on a face.
-      turned: the face on which the other lies is of the second shape.
-      face: number of that face.
-      other: number of the face that lies on it; of an edge 0.
+      flat: there is flat contact; else the other fields are arbitrary.
+      edge: it is an edge on a face.
+      turned: the reference face belongs to the second shape.
+      face: id of the reference face.
+      other: id of the face that lies on it; 0 for an edge.
       ends: features of the ends of the edge that lies on it, `[2, n]`.
     """
 
@@ -73,7 +73,7 @@ class Facing(NamedTuple):
 
 
 class _Touching(NamedTuple):
-    """Features of three corners of each shape, `[2, n]`, of which some may be the same."""
+    """Features of three corners of each shape, `[2, n]`, some of which may be equal."""
 
     first: Array
     second: Array
@@ -81,24 +81,26 @@ class _Touching(NamedTuple):
 
     @property
     def number(self) -> Array:
-        """How many different ones there are."""
+        """Return the number of distinct features."""
         second = self.second != self.first
         third = (self.third != self.first) & (self.third != self.second)
         return 1 + second.astype(jnp.int32) + third.astype(jnp.int32)
 
     @property
     def another(self) -> Array:
-        """One that is not the first, if there is such."""
+        """Return a feature other than the first, if there is one."""
         return jnp.where(self.second != self.first, self.second, self.third)
 
 
 def facing_of(assets: Assets, sides: Side, f: Feature) -> Facing:
-    """What of two shapes lies on each other, given the features of their nearest points."""
+    """Detect flat contact of two shapes, given the features of their nearest points."""
+    # Faces at the nearest points, and their normals in one frame.
     touching = _touching(f)
     faces = _faces(assets, sides, touching)
     known = faces >= 0
     turn = in_front(sides.turn, faces)
     normals = turn @ normal_of(assets, sides.shape, jnp.maximum(faces, 0))
+    # Face-face contact, else an edge of the first, else of the second shape on a face of the other.
     first, second, meet = _opposed(known, normals)
     face, end, lies = _first_level(assets, sides, touching, known, normals)
     turned = ~meet & lies[0]  # an edge of the first on a face of the second comes first
@@ -118,12 +120,13 @@ def facing_of(assets: Assets, sides: Side, f: Feature) -> Facing:
 
 
 def _touching(f: Feature) -> _Touching:
+    """Return the features of both shapes at the nearest points."""
     one, two, three = jnp.stack(f.corners.feature, axis=1)
     return _Touching(one, jnp.where(f.needed[0], two, one), jnp.where(f.needed[1], three, one))
 
 
 def _faces(assets: Assets, sides: Side, t: _Touching) -> Array:
-    """The faces at all the features that touch, `[k, 2, n]`; -1 where there is none."""
+    """Return the faces shared by all touching features, `[k, 2, n]`; -1 where there is none."""
     faces = faces_at(assets, sides.shape, t.first)
     here = faces >= 0
     for other in (t.second, t.third):
@@ -134,7 +137,7 @@ def _faces(assets: Assets, sides: Side, t: _Touching) -> Array:
 
 
 def _opposed(known: Array, normals: Vec) -> tuple[Array, Array, Array]:
-    """Which faces of both shapes are most opposed, and whether they lie on each other, `[n]`."""
+    """Return the most opposed faces of both shapes, and whether they lie on each other, `[n]`."""
     rows = len(known)
     cosine = normals[:, None, 0].dot(normals[None, :, 1])
     cosine = jnp.where(known[:, None, 0] & known[None, :, 1], cosine, 1)
@@ -146,14 +149,14 @@ def _opposed(known: Array, normals: Vec) -> tuple[Array, Array, Array]:
 def _first_level(
     assets: Assets, sides: Side, t: _Touching, known: Array, normals: Vec
 ) -> tuple[Array, Array, Array]:
-    """Of each shape the first edge that lies in a face of the other, `[2, n]`.
+    """Return, for each shape, the first edge that lies in a face of the other, `[2, n]`.
 
     Returns:
-      The row of that face among those of the other shape; the feature at the other end of the edge;
-      and whether there are such.
+      The index of that face among those of the other shape; the feature at the other end of the
+      edge; and whether there is such an edge.
     """
     ends = ends_at(assets, sides.shape, t.first)
-    # where two features touch it is the edge between them, if there is one
+    # If two features touch, only the edge between them counts, if there is one.
     between = ends == t.another[None]
     ends = jnp.where((t.number == 2)[None] & jnp.any(between, axis=0)[None] & ~between, -1, ends)
     ends = jnp.where((t.number == 3)[None], -1, ends)
@@ -162,6 +165,7 @@ def _first_level(
     along = end_of(assets, sides.shape, jnp.maximum(ends, 0), out) - start[None]
     along = in_front(sides.turn, ends) @ along.normalize()
 
+    # An edge is in the face if it is orthogonal to the normal, up to EDGE_LIES.
     other, edges = normals[:, ::-1][:, None], along[None]
     level = (jnp.abs(edges.dot(other)) < EDGE_LIES) & known[:, ::-1][:, None] & (ends >= 0)[None]
     level = level.reshape(-1, *level.shape[2:])
@@ -171,5 +175,5 @@ def _first_level(
 
 
 def _row(table: Array, index: Array) -> Array:
-    """`table[index]` lane by lane, `[k, n]`, `[n]` -> `[n]`; at least 0."""
+    """Return `table[index]` per lane, `[k, n]`, `[n]` -> `[n]`; at least 0."""
     return jnp.maximum(jnp.take_along_axis(table, index[None], axis=0)[0], 0)

@@ -1,14 +1,14 @@
-"""The nearest points of two shapes, given on which features they are: exact, and with derivatives.
+"""Nearest points of two shapes on known features, by Newton's method, with implicit derivatives.
 
-Let n be the unit normal and y_k(n) the points of the difference that features k have farthest
-along n. At the solution their weighted mean x lies along n, and they are all equally far along n:
+Let n be the unit normal and y_k(n) the support points of the Minkowski difference on its features
+k. At the solution their weighted mean x is parallel to n, and all y_k have the same support:
 
     T' x = 0,    x = sum_k w_k y_k(n),    n . (y_k - y_1) = 0,    sum_k w_k = 1,
 
-with two tangents T. These are as many equations as unknowns (two of n, and all weights but one),
-whatever the features are: three vertices (a face and a vertex, two edges), one curved point each,
-or a side of a cylinder. One Newton step solves them to second order; taken at the solution, with
-its matrix held fixed, it has the derivative of the solution (the implicit function theorem).
+with two tangents T. There are as many equations as unknowns (two of n, and all weights but one) for
+every type of feature: three vertices (face-vertex or edge-edge), a curved point on each shape, or
+the side of a cylinder. One Newton step converges quadratically; evaluated at the solution with its
+matrix held fixed, it has the derivative of the solution (implicit function theorem).
 """
 
 from typing import NamedTuple
@@ -23,14 +23,14 @@ from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.frame import contact_frame
 
-LONGEST = 0.3  # a step that turns the normal further than this is not near a solution [rad]
+LONGEST = 0.3  # largest rotation of the normal in a step; a longer step is discarded [rad]
 
 
 class Feature(NamedTuple):
-    """Where the nearest points are.
+    """The features of the nearest points.
 
     Attributes:
-      corners: three of the difference, `[3, n]`, each on other features; one that is not needed
+      corners: three corners of the difference, `[3, n]`, each on other features; an unneeded one
         repeats the first.
       weight: of the second and the third; that of the first is the rest.
       normal: unit vector from the first shape to the second.
@@ -47,7 +47,7 @@ class Feature(NamedTuple):
     flat: Array
 
     def moved(self, set_: Difference, normal: Vec) -> Corner:
-        """The corners where the normal is another one."""
+        """Return the corners for another normal."""
         each = normal.map(lambda x: jnp.broadcast_to(x, self.corners.y.shape))
         return set_.moved(self.corners, each, self.flat[:, None])
 
@@ -60,13 +60,13 @@ def feature_of(
     inside: Array,
     flat: Array | None = None,
 ) -> Feature:
-    """The feature of a triangle of the difference: what is the same, or has no weight, once."""
+    """Return the feature of a triangle, without repeated corners and zero weights."""
     flat = set_.flat(corners, normal) if flat is None else flat
     smooth = ~jnp.any(flat, axis=0)
     first, second, third = corners
     w1, w2, w3 = weight
 
-    # the corner of largest weight first
+    # Put the corner of largest weight first.
     swap2 = (w2 > w1) & (w2 >= w3)
     swap3 = (w3 > w1) & ~swap2
     first, second = select(swap2, second, first), select(swap2, first, second)
@@ -75,9 +75,11 @@ def feature_of(
     w1, w3 = jnp.where(swap3, w3, w1), jnp.where(swap3, w1, w3)
 
     def differ(a: Corner, b: Corner) -> Array:
+        """Return whether two corners are on different features."""
         apart = a.y - b.y
         return ~(same_features(a, b) & (smooth | (apart.dot(apart) == 0)))
 
+    # Drop corners that are equal to another, or have no weight.
     two = differ(first, second) & (w2 != 0)
     three = differ(first, third) & (w3 != 0) & (differ(second, third) | ~two)
     w3_to_2 = two & (w3 != 0) & ~differ(second, third)
@@ -95,7 +97,7 @@ def feature_of(
 
 
 class _Equations(NamedTuple):
-    """Residuals and the matrix of a Newton step, [[H, E], [E', 0]]."""
+    """Residuals and the KKT matrix [[H, E], [E', 0]] of a Newton step."""
 
     r: tuple[Array, Array]
     c: tuple[Array, Array]
@@ -104,17 +106,17 @@ class _Equations(NamedTuple):
 
 
 def solved(set_: Difference, f: Feature, turns: int) -> tuple[Feature, Corner]:
-    """The feature with its normal and weights at the solution, without derivative.
+    """Return the feature with normal and weights at the solution, without derivative.
 
-    With it the corner of the difference that is farthest along the normal.
-
-    A step that goes over an edge meets another feature, which is then one more that counts.
+    The second result is the support point along that normal. A step that crosses an edge finds a
+    corner on another feature, which is added to the active ones.
     """
     set_, f = lax.stop_gradient((set_, f))
 
     def turn(k: Array, state: tuple[Feature, Corner]) -> tuple[Feature, Corner]:
-        f, at = state  # the corner that is farthest along the normal
-        start = k == 0  # nothing is known but the feature itself
+        """Take a Newton step and keep it if it improves the solution."""
+        f, at = state  # at: the support point along the normal
+        start = k == 0  # the first iteration only evaluates the feature
         other = select(start, f, stepped(set_, f))
         beyond = set_.farthest(other.normal)
         better = decide(_is_better, _worth(set_, f, at), _worth(set_, other, beyond)) | start
@@ -125,11 +127,12 @@ def solved(set_: Difference, f: Feature, turns: int) -> tuple[Feature, Corner]:
 
 
 def _with(f: Feature, corner: Corner, wanted: Array) -> Feature:
-    """A feature with one more corner, if it is wanted, a new one, and there is room."""
+    """Add a corner to a feature, if it is wanted, new, and fewer than three are used."""
     corners = [jax.tree.map(lambda x, k=k: x[k], f.corners) for k in range(3)]
     new = wanted & f.inside & ~jnp.any(f.flat, axis=0)
     for known in corners:
         new = new & ~same_features(corner, known)
+    # Fill the second or the third corner, whichever is free.
     second, third = new & ~f.needed[0], new & f.needed[0] & ~f.needed[1]
     corners[1] = select(second, corner, corners[1])
     corners[2] = select(third, corner, corners[2])
@@ -140,11 +143,11 @@ def _with(f: Feature, corner: Corner, wanted: Array) -> Feature:
 
 
 class _Worth(NamedTuple):
-    """What makes one solution better than another.
+    """Merit of a solution.
 
     Attributes:
-      residual: how far the equations are from being solved, a squared length.
-      depth: of shapes that penetrate, how far they have to go along the normal; else 0.
+      residual: violation of the equations, a squared length [m2].
+      depth: for penetrating shapes the depth along the normal [m]; else 0.
     """
 
     residual: Array
@@ -152,7 +155,7 @@ class _Worth(NamedTuple):
 
 
 def _is_better(old: _Worth, new: _Worth) -> Array:
-    """Less deep, or the equations nearer to being solved; false for what is no number."""
+    """Return whether the depth or the residual decreases; False for NaN."""
     eps = 16 * float(jnp.finfo(old.depth.dtype).eps)
     slack = eps * jnp.abs(old.depth)
     return (new.depth <= old.depth + slack) & (
@@ -161,30 +164,32 @@ def _is_better(old: _Worth, new: _Worth) -> Array:
 
 
 def at_solution(set_: Difference, f: Feature) -> Feature:
-    """A feature at its solution, with the derivative of that."""
+    """Return a feature at its solution, with the derivative of the solution."""
     return stepped(set_, lax.stop_gradient(f))
 
 
 def points(set_: Difference, f: Feature) -> tuple[Vec, Vec]:
-    """The nearest point of each core, in the frame of the first shape."""
+    """Return the nearest point of each core, in the frame of the first shape."""
     corners = f.moved(set_, f.normal)
     return _mean(corners.a, f.weight), _mean(corners.b, f.weight)
 
 
 def _mean(points: Vec, weight: tuple[Array, Array]) -> Vec:
+    """Return the weighted mean of three points."""
     one, two, three = points[0], points[1], points[2]
     return one + (two - one).scale(weight[0]) + (three - one).scale(weight[1])
 
 
 def _worth(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
-    """The worth of a feature, of which the corner farthest along its normal is known."""
+    """Return the merit of a feature, given the support point along its normal."""
     _, total = residual(set_, f)
     depth = f.normal.dot(farthest.y)
     return _Worth(total, jnp.where(f.inside, depth, 0))
 
 
 def residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
-    """The corners `[3, n]` of a feature, and the square by which its equations fail [m2]."""
+    """Return the corners `[3, n]` of a feature, and the squared residual of its equations [m2]."""
+    # Part of the mean orthogonal to the normal, and differences of the support values.
     y = f.moved(set_, f.normal).y
     x = _mean(y, f.weight)
     along = f.normal.dot(x)
@@ -198,6 +203,7 @@ def residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
 def stepped(set_: Difference, f: Feature, longest: Array | None = None) -> Feature:
     """Return the feature after one Newton step, of at most `longest` [rad] in the normal."""
     _, t1, t2 = (lax.stop_gradient(v) for v in contact_frame(f.normal).rows)
+    # Newton step in the tangent plane, of limited length; a NaN or a long step is discarded.
     equations = _equations(set_, f, (t1, t2))
     d1, d2, w2, w3 = _newton(equations, f.needed)
     if longest is not None:
@@ -211,17 +217,20 @@ def stepped(set_: Difference, f: Feature, longest: Array | None = None) -> Featu
 
 
 def _equations(set_: Difference, f: Feature, tangents: tuple[Vec, Vec]) -> _Equations:
+    """Assemble the residuals and the Newton matrix, which is held fixed under differentiation."""
     n = f.normal
     held = lax.stop_gradient((set_, n))
+    # Corners and their mean at the present normal.
     y = f.moved(set_, n).y
     x = _mean(y, f.weight)
     t1, t2 = tangents
 
-    # how the points move when the normal turns; the matrix has no derivative
+    # Derivative of the points by the normal; the matrix itself is not differentiated.
     slopes = []
     for t in tangents:
         _, slope = jax.jvp(lambda n: f.moved(held[0], n).y, (held[1],), (t,))
         slopes.append(_mean(slope, f.weight))
+    # Hessian H of the Lagrangian in the tangent plane, and the constraint columns E.
     depth = lax.stop_gradient(n.dot(x))
     e2, e3 = y[1] - y[0], y[2] - y[0]
     H = (
@@ -239,7 +248,7 @@ def _equations(set_: Difference, f: Feature, tangents: tuple[Vec, Vec]) -> _Equa
 
 
 def _convex(H: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    """The matrix with both eigenvalues positive, as they are at a smallest depth."""
+    """Shift the matrix to positive eigenvalues, which it has at a minimum of the depth."""
     xx, xy, yy = H
     mean, half = 0.5 * (xx + yy), 0.5 * (xx - yy)
     spread = safe_sqrt(half * half + xy * xy)
@@ -249,19 +258,19 @@ def _convex(H: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
 
 
 def _newton(q: _Equations, needed: tuple[Array, Array]) -> tuple[Array, Array, Array, Array]:
-    """Turn of the normal and change of the weights, by the number of corners needed."""
+    """Solve for the rotation of the normal and the change of the weights."""
     r1, r2 = q.r
     hxx, hxy, hyy = q.H
     two, three = needed
     zero = jnp.zeros_like(r1)
 
-    # one corner: H d = -r
+    # One corner: H d = -r.
     cxx, cxy, cyy = _convex(q.H)
     over = safe_divide(1.0, cxx * cyy - cxy * cxy)
     d1, d2 = (cxy * r2 - cyy * r1) * over, (cxy * r1 - cxx * r2) * over
     one = d1, d2, zero, zero
 
-    # two: along the edge e the constraint, across it the balance
+    # Two corners: the constraint along the edge e, the balance across it.
     edge = select(two, q.E[0], q.E[1])
     c = jnp.where(two, q.c[0], q.c[1])
     square = edge[0] * edge[0] + edge[1] * edge[1]
@@ -276,7 +285,7 @@ def _newton(q: _Equations, needed: tuple[Array, Array]) -> tuple[Array, Array, A
     w = -(edge[0] * g1 + edge[1] * g2) * per
     pair = d1, d2, jnp.where(two, w, zero), jnp.where(two, zero, w)
 
-    # three: E' d = -c, then E w = -(r + H d)
+    # Three corners: E' d = -c, then E w = -(r + H d).
     (a1, a2), (b1, b2) = q.E
     det = a1 * b2 - a2 * b1
     over = safe_divide(1.0, det)

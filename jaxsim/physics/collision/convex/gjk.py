@@ -1,10 +1,11 @@
-"""The point of a convex set nearest to the origin, by the method of Gilbert, Johnson and Keerthi.
+"""The point of a convex set nearest to the origin, by the GJK algorithm.
 
 E. G. Gilbert, D. W. Johnson, S. S. Keerthi, A fast procedure for computing the distance between
-complex objects in three-dimensional space, 1988. The set is known by its support function. A
-triangle of its points is kept; the point farthest towards the origin is added, and of the
-tetrahedron the part nearest to the origin is the next triangle. It may have equal corners: an
-edge, or a point.
+complex objects in three-dimensional space, 1988. The set is given by its support function. The
+simplex is stored as a triangle, which may have equal corners (an edge or a point): in each
+iteration the support point towards the origin makes it a tetrahedron, and the part of that nearest
+to the origin is the next triangle. All lanes iterate together; a lane that is `done` keeps its
+result.
 """
 
 import functools
@@ -23,13 +24,13 @@ Triangle = tuple[Corner, Corner, Corner]
 
 
 class Nearest(NamedTuple):
-    """What the search ends with.
+    """Result of the search.
 
     Attributes:
-      triangle: corners, of which some may be equal.
-      weight: of each corner; together they give the nearest point.
-      inside: the origin is in the set, or nearer than can be told.
-      apart: the set is farther than was asked; the rest is then arbitrary.
+      triangle: corners of the simplex, some of which may be equal.
+      weight: barycentric coordinates of the nearest point.
+      inside: the origin is in the set, up to rounding.
+      apart: the set is farther than the cutoff; the rest is then arbitrary.
     """
 
     triangle: Triangle
@@ -39,6 +40,8 @@ class Nearest(NamedTuple):
 
 
 class _State(NamedTuple):
+    """State of the iteration over all lanes."""
+
     found: Nearest
     point: Vec
     scale: Array  # largest coordinate seen
@@ -47,11 +50,11 @@ class _State(NamedTuple):
 
 
 def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
-    """The point of a set nearest to the origin.
+    """Return the point of a set nearest to the origin.
 
     Args:
       set_: `[n]` sets.
-      cutoff: distances that need not be told apart from larger ones, `[n]`.
+      cutoff: distances beyond this need not be computed, `[n]`.
       turns: limit of iterations.
     """
     judge = functools.partial(_verdict, float(jnp.finfo(set_.pos.x.dtype).eps))
@@ -59,21 +62,23 @@ def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
     false = jnp.zeros_like(zero, bool)
 
     def turn(s: _State) -> _State:
+        """Add the support point towards the origin and reduce the simplex."""
         x = s.point
         square = x.dot(x)
         new = set_.farthest(-x)
-        # how far the set reaches towards the origin, seen along the nearest point
+        # Support in the direction of the nearest point: a lower bound of the distance, times |x|.
         ahead = x.dot(new.y)
         scale = jnp.maximum(s.scale, _size(new.y))
         known = same_features(new, s.found.triangle[0])
         for corner in s.found.triangle[1:]:
             known = known | same_features(new, corner)
         triangle, weight, point, within = _reduced(new, s.found.triangle)
-        # the first corner is the first triangle, whatever stood there before
+        # The first iteration starts the simplex with the support point.
         start = s.turn == 0
         triangle = select(start, (new, new, new), triangle)
         weight = select(start, (zero + 1, zero, zero), weight)
         point = select(start, new.y, point)
+        # Decide whether a lane is done: inside, converged, or beyond the cutoff.
         next_square = point.dot(point)
         verdict = decide(judge, start, square, ahead, known, next_square, within, scale, cutoff)
         keep = s.done | (verdict >= STOP)
@@ -84,10 +89,11 @@ def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
 
     nothing = blank(jax.eval_shape(set_.farthest, set_.pos))
     found = Nearest((nothing, nothing, nothing), (zero, zero, zero), false, false)
-    # the middle of the first shape seen from that of the second is a point of the set
+    # Initial direction: the difference of the centers, a point of the set.
     state = _State(found, -set_.pos, zero, false, jnp.int32(0))
 
     def going(s: _State) -> Array:
+        """Return whether some lane has not converged."""
         return (s.turn <= turns) & ~jnp.all(s.done)
 
     return lax.while_loop(going, turn, state).found
@@ -107,10 +113,13 @@ def _verdict(
     scale: Array,
     cutoff: Array,
 ) -> Array:
-    """Whether the search is over: the origin is inside, nothing nearer is found, or too far."""
+    """Return the state of a lane: go on, origin inside, converged, or farther than the cutoff."""
+    # Farther than the cutoff: the support value bounds the distance from below.
     apart = (ahead > 0) & (ahead * ahead > cutoff * cutoff * square) & (cutoff >= 0)
-    known = known & (square - ahead <= 1e-4 * square)  # a curved feature has many points
+    # Converged: the new vertex is known, or reduces the distance by rounding errors only.
+    known = known & (square - ahead <= 1e-4 * square)  # a curved feature has many support points
     still = (square - ahead <= 8 * eps * jnp.maximum(square, eps * scale * scale)) | known
+    # The origin is inside or at the boundary, or rounding made the point worse.
     tiny = next_square <= (16 * eps * scale) ** 2
     worse = ~within & ~tiny & (next_square >= square)
     verdict = jnp.where(within | tiny, INSIDE, GO_ON)
@@ -120,6 +129,7 @@ def _verdict(
 
 
 def _size(y: Vec) -> Array:
+    """Return the largest absolute coordinate."""
     return jnp.maximum(jnp.maximum(jnp.abs(y.x), jnp.abs(y.y)), jnp.abs(y.z))
 
 
@@ -130,12 +140,13 @@ SECOND, THIRD = (
 
 
 def _reduced(new: Corner, old: Triangle) -> tuple[Triangle, tuple[Array, Array, Array], Vec, Array]:
-    """The part of a tetrahedron nearest to the origin, which has the new corner.
+    """Return the part of a tetrahedron nearest to the origin, which contains the new corner.
 
     Returns:
       Its corners; their weights; its nearest point; whether the origin is in the tetrahedron.
     """
     edges = tuple(corner.y - new.y for corner in old)
+    # Select the edge or triangle, then compute the barycentric coordinates on it.
     code = decide(_nearest_part, new.y, edges)
     within, part = code >= HOLDS, code % HOLDS
     second, third = old[0], new
@@ -153,11 +164,12 @@ def _reduced(new: Corner, old: Triangle) -> tuple[Triangle, tuple[Array, Array, 
     return corners, weight, weighted((new.y, second.y, third.y), weight), within
 
 
-HOLDS = 8  # added to the number of the part if the origin is in the tetrahedron
+HOLDS = 8  # added to the index of the part if the origin is in the tetrahedron
 
 
 def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
-    """Which of three edges and three triangles at the new corner is nearest, 0 to 5."""
+    """Return which of the three edges and three triangles at the new corner is nearest, 0 to 5."""
+    # Squared distances of the edges, and of triangles that contain the projection of the origin.
     squares = [_on_edge(w, e)[1] for e in edges]
     for k in range(3, 6):
         _, _, square, inside = _on_triangle(w, edges[SECOND[k]], edges[THIRD[k] or 0])
@@ -170,7 +182,7 @@ def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
 
 
 def _on_edge(w: Vec, e: Vec) -> tuple[Array, Array]:
-    """Where on the edge from `w` along `e` the nearest point is, 0 to 1, and its square."""
+    """Return parameter (0 to 1) and squared distance of the nearest point on an edge w + t e."""
     square = e.dot(e)
     t = jnp.clip(-w.dot(e) / jnp.where(square > 0, square, 1.0), 0, 1)
     point = w + e.scale(t)
@@ -178,10 +190,11 @@ def _on_edge(w: Vec, e: Vec) -> tuple[Array, Array]:
 
 
 def _on_triangle(w: Vec, e: Vec, f: Vec) -> tuple[Array, Array, Array, Array]:
-    """Where in the triangle of `w` and two edges the foot of the origin is.
+    """Project the origin on the triangle of `w` and two edges.
 
     Returns:
-      Its parts along both edges; its square; whether it is in a triangle that has an area.
+      Its coordinates along both edges; its squared distance; whether it is inside of a
+      nondegenerate triangle.
     """
     normal = e.cross(f)
     square = normal.dot(normal)
@@ -195,8 +208,9 @@ def _on_triangle(w: Vec, e: Vec, f: Vec) -> tuple[Array, Array, Array, Array]:
 
 
 def _holds_origin(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
-    """Whether the origin is inside the tetrahedron of `w` and the ends of three edges from it."""
+    """Return whether the tetrahedron of `w` and three edges from it contains the origin."""
     a, b, c = edges
+    # Signed volumes of the four tetrahedra with the origin: inside, all have one sign.
     volume = a.dot(b.cross(c))
     parts = [w.dot(c.cross(b)), w.dot(a.cross(c)), w.dot(b.cross(a))]
     last = volume - sum(parts)
@@ -211,6 +225,6 @@ def _holds_origin(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
 
 
 def weighted(corners: tuple[Vec, Vec, Vec], weight: tuple[Array, Array, Array]) -> Vec:
-    """The point of three corners that their weights give."""
+    """Return the weighted sum of three corners."""
     parts = [c.scale(w) for c, w in zip(corners, weight, strict=True)]
     return parts[0] + parts[1] + parts[2]

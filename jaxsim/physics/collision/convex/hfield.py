@@ -1,13 +1,14 @@
-"""The collider of a height field and a convex shape.
+"""The collider of a height field and a convex shape, by prisms.
 
-MuJoCo's rule, found by experiment: each prism of the field that is nearer to the geom than the
-margin gives one contact, whatever the prisms beside it give; of one geom the first 50 stay.
+MuJoCo's rule, determined by experiment: each prism of the field that is nearer to the geom than the
+margin gives one contact, independent of its neighbors; the first 50 per geom are kept. Corresponds
+to `mjc_ConvexHField` in MuJoCo.
 
-How many prisms are under a geom depends on the state: four small feet are over a few cells, a box
-that lies down over hundreds. So the prisms of all geoms of all worlds stand in one line, of which a
-fixed number is looked at at a time: those too low are sorted out by their heights, the others are
-searched, and contacts go to the places of their geom. Memory goes by these places, and time by the
-prisms there are.
+The number of prisms under a geom depends on the state: four small feet cover a few cells, a box
+that lies flat hundreds. So the prisms of all geoms of all worlds are concatenated into one queue
+(`_Line`), which a loop processes in chunks of fixed size: low prisms are rejected by their heights,
+GJK/EPA runs on the others, and contacts are scattered to the slots of their geom. Memory scales
+with the slots, time with the number of prisms.
 """
 
 import functools
@@ -43,22 +44,23 @@ from jaxsim.physics.collision.convex.search import contacts, search
 from jaxsim.physics.collision.convex.solid import Solid
 from jaxsim.physics.collision.shape import Placed, Touch
 
-TURN = 8  # times as many prisms are looked at together as are searched together: most are too low
+TURN = 8  # prisms per chunk, relative to the lanes of the search: most are rejected by height
 
 
 def hfield_convex(field: Placed, geom: Placed, assets: Fields, reach: Array) -> Touch:
-    """Contacts of a height field and a convex shape.
+    """Compute the contacts of a height field and a convex geom.
 
     Args:
       field, geom: placed geoms, `[n, *W]`.
-      assets: what is needed of the model.
-      reach: distances up to which contacts are found, `[n, *W]`; negative: not at all.
+      assets: tables of the model.
+      reach: distance up to which contacts are detected, `[n, *W]`; -FAR: skip the pair.
     """
     return on_field(field, _solid(assets, geom), geom, assets, reach)
 
 
 def on_field(field: Placed, solid: Solid, frame: Frame, assets: Fields, reach: Array) -> Touch:
-    """Contacts of a height field and shapes that are given in their frames."""
+    """Compute the contacts of a height field and shapes given in their own frames."""
+    # Relative pose in the frame of the field; flatten pairs and worlds into lanes.
     pos, rot = field.rot.T @ (frame.pos - field.pos), field.rot.T @ frame.rot
     grid, size = field_of(assets, field.id)
     given = jax.tree.leaves((reach, pos, rot, solid, size))
@@ -77,6 +79,7 @@ def on_field(field: Placed, solid: Solid, frame: Frame, assets: Fields, reach: A
 
 
 def _solid(assets: Fields, g: Placed) -> Solid:
+    """Return geoms as convex shapes."""
     kind = jnp.asarray(assets.convex.geom_type, jnp.int32)[g.id]
     hulls = assets.convex.hulls
     hull = jnp.zeros_like(kind) if hulls is None else hull_of(hulls, g.id)
@@ -84,7 +87,7 @@ def _solid(assets: Fields, g: Placed) -> Solid:
 
 
 class _Kept(NamedTuple):
-    """What is left of a contact: what it is, and on which features of which prism."""
+    """A contact with what its derivative needs: the features and the prism."""
 
     touch: tuple[Array, Vec, Vec]
     feature: Feature
@@ -93,8 +96,7 @@ class _Kept(NamedTuple):
 
 @jax.custom_jvp
 def _touches(assets: Fields, over: Over, reach: Array) -> tuple[Array, Vec, Vec, Array]:
-    """Distance, position and normal of contacts in the frame of the field, `[slots, n]`; and which
-    geoms had more of them than places."""
+    """Return contacts in the field's frame, `[slots, n]`, and which geoms exceeded the slots."""
     touch, filled, lost = _found(assets, over, reach, lambda kept: kept.touch)
     return *_placed(touch, filled), lost
 
@@ -105,6 +107,7 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     kept, filled, lost = _found(assets, over, reach, lambda kept: kept)
 
     def touch(assets: Fields, over: Over) -> tuple[Array, Vec, Vec]:
+        # Differentiate each contact at its fixed features and prism.
         each = jax.tree.map(lambda x: jnp.broadcast_to(x, filled.shape).reshape(-1), over)
         lanes, middle = shapes(assets, each, kept.prism)
         set_ = lanes.difference(assets.convex)
@@ -119,24 +122,25 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
 
 
 def _only(contacts: tuple[Array, Vec, Vec]) -> tuple[Array, Vec, Vec]:
-    """The one contact of each prism, `[1, n]` -> `[n]`."""
+    """Return the single contact of each prism, `[1, n]` -> `[n]`."""
     dist, pos, normal = contacts
     return dist[0], pos[0], normal[0]
 
 
 def _placed(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, Vec]:
+    """Reshape contacts to slots; empty slots have a distance of FAR."""
     dist, pos, normal = jax.tree.map(lambda x: x.reshape(filled.shape), touch)
     return jnp.where(filled, dist, FAR), pos, normal
 
 
 class _Line(NamedTuple):
-    """The prisms under all geoms, one after another.
+    """The queue of the prisms under all geoms, one after another.
 
     Attributes:
       over: the geoms and their fields, `[n]`.
-      reach: distances up to which contacts are found, `[n]`.
+      reach: distance up to which contacts are detected, `[n]`.
       under: the prisms under each geom, `[n]`.
-      begin, end: places of each geom's prisms in the line, `[n]`.
+      begin, end: range of each geom's prisms in the queue, `[n]`.
     """
 
     over: Over
@@ -147,10 +151,10 @@ class _Line(NamedTuple):
 
     @classmethod
     def of(cls, assets: Fields, over: Over, reach: Array) -> "_Line":
-        """The prisms under geoms that are asked for contacts."""
+        """Return the queue of the prisms under geoms that are not skipped."""
         under = range_of(assets, over, reach)
         count = jnp.where(reach > -FAR / 2, under.number, 0)
-        count = jnp.minimum(count, (2**31 - 1) // reach.size)  # an int32 counts them together
+        count = jnp.minimum(count, (2**31 - 1) // reach.size)  # the total fits int32
         end = jnp.cumsum(count, dtype=jnp.int32)
         return cls(over, reach, under, end - count, end)
 
@@ -158,28 +162,32 @@ class _Line(NamedTuple):
 def _found(
     assets: Fields, over: Over, reach: Array, keep: Callable[[_Kept], Tree]
 ) -> tuple[Tree, Array, Array]:
-    """The contacts of geoms `[n]`.
+    """Compute the contacts of geoms `[n]` by iterating over the queue of prisms.
 
     Returns:
-      What is to be kept of them, `[..., slots * n]`; whether there is one, `[slots, n]`; and of
-      which geoms some had no place, `[n]`.
+      What `keep` selects of the contacts, `[..., slots * n]`; which slots are filled, `[slots, n]`;
+      and which geoms exceeded their slots, `[n]`.
     """
     assets, over, reach = lax.stop_gradient((assets, over, reach))
     n, slots = reach.size, assets.slots
+    # Queue of prisms, and the length of a chunk.
     line = _Line.of(assets, over, reach)
     size = min(TURN * platform().lanes, n * slots)
 
-    @functools.partial(jax.jit, inline=True)  # is traced once, though its form is asked before
+    @functools.partial(jax.jit, inline=True)  # traced once, for its shapes and its values
     def look(start: Array, number: Array) -> tuple[Tree, Array, Array]:
+        """Process one chunk of the queue."""
         kept, place, number = _next(assets, line, start, number, size)
         return keep(kept), place, number
 
     def turn(state: tuple) -> tuple:
+        """Process one chunk and scatter its contacts to their slots."""
         start, number, kept = state
         some, place, number = look(start, number)
         put = zip(kept, tables(some)[0], strict=True)
         return start + size, number, [k.at[:, place].set(s, mode="drop") for k, s in put]
 
+    # Storage for the contacts of all slots; the loop runs over the queue.
     none = jnp.zeros_like(line.end)
     blank = jax.tree.map(
         lambda x: jnp.zeros((*x.shape[:-1], slots * n), x.dtype),
@@ -196,38 +204,41 @@ def _found(
 def _next(
     assets: Fields, line: _Line, start: Array, number: Array, size: int
 ) -> tuple[_Kept, Array, Array]:
-    """Looks at the next prisms of the line.
+    """Process the next chunk of prisms.
 
     Args:
-      assets, line: what is searched.
-      start: the first of them.
-      number: contacts that each geom has from those before, `[n]`.
-      size: how many they are.
+      assets, line: tables and queue.
+      start: index of the first prism.
+      number: contacts that each geom has so far, `[n]`.
+      size: prisms per chunk.
 
     Returns:
-      What is found on each, `[size]`; the places for it, slot by slot, behind the last where there
-      is nothing; and the new numbers.
+      The contact of each prism, `[size]`; its slot, past the end where there is no contact; and the
+      new numbers.
     """
     n, slots = line.reach.size, assets.slots
+    # Geom of each prism by binary search in the queue.
     item = start + jnp.arange(size, dtype=jnp.int32)
     lane = jnp.searchsorted(line.end, item, side="right").astype(jnp.int32)
     lane = jnp.minimum(lane, n - 1)
     here = lanes_at(line.over, lane)
     given = (line.under, line.begin, number, line.reach)
     under, first, so_far, limit = lanes_at(given, lane)
+    # Reject prisms that are too low.
     prism = under.prism(item - first)
     tops = heights(assets, here, prism)
     high = jnp.maximum(jnp.maximum(tops.x, tops.y), tops.z) >= under.low
-    # one more than there are places: so that it can be said
+    # One more than the slots, so that overflow is detected.
     wanted = (item < line.end[-1]) & high & (so_far <= slots)
 
+    # GJK/EPA on the remaining prisms.
     lanes, middle = shapes(assets, here, prism)
     found = search(assets.convex, lanes, jnp.where(wanted, limit, -FAR), features=True)
     assert found.feature is not None
     dist, pos, normal = _only(found.contacts)
     touches = (found.near & (dist < limit)).astype(jnp.int32)
 
-    # the place of a contact: how many the geom had before these, and has among these before it
+    # Slot of a contact: the geom's contacts before this chunk, plus those before it in the chunk.
     before = jnp.cumsum(touches, dtype=jnp.int32) - touches
     place = so_far + before - before[jnp.maximum(first - start, 0)]
     place = jnp.where((touches > 0) & (place < slots), place * n + lane, slots * n)

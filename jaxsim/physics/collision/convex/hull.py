@@ -1,24 +1,23 @@
-"""What collisions ask of the hulls of meshes: farthest vertices, and the faces and edges at them.
+"""Convex hulls of meshes: support function, and the faces and edges at a vertex.
 
-All answers are the same few steps whatever the hull and the direction, without a search that would
-depend on them: the direction's place in a table (assets/mesh/support_map.py) gives a short list of
-vertices, one of which is the farthest. Lists are read to the length of the model's longest one,
-beyond their end: what follows are other vertices of the same hull, which are not farther.
+The support function is a table lookup without iteration (assets/mesh/support_map.py): the
+direction's cell on the cube map gives a short list of candidate vertices, one of which is the
+farthest. Lists are read up to the length of the longest one; entries past the end of a list are
+other vertices of the same hull, which are not farther.
 
-The tables are those of the mesh that was loaded. Vertices are leaves and may change, as in MuJoCo
-with the same hull: as long as the same vertices are neighbors and planes stay planes, as under a
-change of size, nothing else changes. Whether they did is seen from their numbers: where some differ
-from those of which the tables were made, a walk along the edges goes on from the listed vertex. So
-it does not matter how a model came by its leaves. A loop that is not entered costs nothing on a
-CPU; elsewhere it would wait for the host, and the walk is in the programs of models that were
-loaded with `free=("mesh_vert",)`, or whose vertices were replaced.
+The tables are those of the loaded mesh. Vertices are leaves of the model and may change, as in
+MuJoCo with the same hull; the tables stay exact as long as neighbors and planes are preserved, as
+under scaling. If vertices differ from the loaded ones (`moved`), hill climbing along the edges
+continues from the listed vertex. A loop without iterations is free on a CPU; on other platforms
+only models loaded with `free=("mesh_vert",)`, or with replaced vertices, contain the loop.
 
-A mesh that nothing could touch when it was compiled has no hull. Of such a mesh all vertices are
-looked at, some at a time, as in MuJoCo (Computation: Convex collisions); it has no faces and edges.
+A mesh that could not collide when it was compiled has no hull. For such a mesh (`bare`) all
+vertices are searched, in chunks, as in MuJoCo (Computation: Convex collisions); it has no faces and
+edges.
 
-Operands are arrays of any equal shape S, such as `[n, *W]` or `[k, n, *W]`. Where vertices differ
-between worlds, the number of a hull, a vertex or a polygon says of which world it is, too: it is
-its row times the worlds, and the world. So lanes of all worlds are searched in any order.
+Operands are arrays of any equal shape S, such as `[n, *W]` or `[k, n, *W]`. If vertices differ
+between worlds, the id of a hull, vertex or polygon is its `row` times the number of worlds, plus
+the world, so that lanes of all worlds can be mixed.
 """
 
 from collections.abc import Callable
@@ -43,21 +42,21 @@ from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, take
 
-MANY = 64  # vertices of meshes without hull that are looked at together
+MANY = 64  # vertices per chunk of the search in a mesh without hull
 
 
 class Tables(NamedTuple):
-    """Constant integers; those of polygons and vertices count through all meshes.
+    """Constant integers; ids of polygons and vertices count through all meshes.
 
     Attributes:
-      geom: hull of each geom; of a mesh without one nhull and its number; 0 for other geoms.
-      first, number: first vertex of each mesh, and how many it has.
-      cell, part, pole_u, pole_v, slice, candidate: hull_* of the structure.
-      around, around_num: where the polygons at each vertex begin, and how many these are.
-      face, place: for each of these the polygon, and where in its outline the vertex is.
-      outline, outline_num: where the corners of each polygon begin, and how many these are.
-      corner: vertices of the corners.
-      quad: for each corner three more that span a large part of the polygon.
+      geom: hull of each geom; for a mesh without one, nhull plus its mesh id; 0 for other geoms.
+      first, number: first vertex of each mesh, and its number of vertices.
+      cell, part, pole_u, pole_v, slice, candidate: hull_* of the structure (support_map.py).
+      around, around_num: address and number of the polygons at each vertex.
+      face, place: for each of these, the polygon, and the index of the vertex in its outline.
+      outline, outline_num: address and number of the corners of each polygon.
+      corner: vertex of each corner.
+      quad: for each corner, three more that span much of the polygon's area.
     """
 
     geom: jax.Array
@@ -87,14 +86,14 @@ class Hulls:
       vertex: vertices of all meshes in their frames, `[nmeshvert, *W]` [m].
       normal: outward normals of all polygons, `[nmeshpoly, *W]`.
       tables: constants.
-      most: candidates that are looked at for a direction.
-      most_around: most polygons at a vertex.
-      most_corners: most corners of a polygon.
-      number: how many hulls there are.
-      bare: some mesh without a hull is asked for.
-      walks: a walk goes on from the listed vertices.
-      moved: vertices are not those of which the tables of candidates were made, (); else it ends
-        where it begins. None: it is not known.
+      most: number of candidates per direction.
+      most_around: largest number of polygons at a vertex.
+      most_corners: largest number of corners of a polygon.
+      number: number of hulls.
+      bare: some mesh without a hull is used.
+      walks: hill climbing continues from the listed vertices.
+      moved: some vertices differ from the loaded ones, bool scalar, else hill climbing ends at
+        once; None: unknown.
     """
 
     vertex: Vec
@@ -110,12 +109,12 @@ class Hulls:
 
     @property
     def worlds(self) -> int:
-        """How many worlds have vertices or normals of their own; 1: all share them."""
+        """Return the number of worlds with vertices or normals of their own; 1: all share them."""
         return max(_columns(self.vertex), _columns(self.normal))
 
 
 def hulls(m: Model) -> Hulls:
-    """The hulls of a model with meshes."""
+    """Return the hulls of a model with meshes."""
     s = m.structure
     tables, (around, corners) = jax.tree.map(jnp.asarray, _tables(s)), _most(s)
     return Hulls(
@@ -134,6 +133,7 @@ def hulls(m: Model) -> Hulls:
 
 def _detect_moved(m: Model) -> Array:
     """Return whether some vertex of a hull differs, in some world, from the loaded model."""
+    # Compare each coordinate with the loaded one, up to rounding.
     vertex, point, tolerance = loaded_hulls(m.structure)
     now = lax.stop_gradient(take(m.mesh_vert, vertex))
     off = [
@@ -144,19 +144,19 @@ def _detect_moved(m: Model) -> Array:
 
 
 def without_hull(s: Structure) -> np.ndarray:
-    """Which geoms have a mesh and of it no hull, `[ngeom]`."""
+    """Return which geoms have a mesh without a hull, `[ngeom]`."""
     return np.isin(s.geom_type, (GeomType.MESH, GeomType.SDF)) & (s.geom_hullid < 0)
 
 
 def touchable(field: Callable[[str], np.ndarray]) -> np.ndarray:
-    """Which geoms something may touch, `[ngeom]`; `field` gives those of MuJoCo's mjModel."""
+    """Return which geoms can collide, `[ngeom]`; `field` returns mjModel's fields by name."""
     pairs = np.concatenate([field("pair_geom1"), field("pair_geom2")])
     named = np.isin(np.arange(len(field("geom_type"))), pairs)
     return named | (field("geom_contype") != 0) | (field("geom_conaffinity") != 0)
 
 
 def hull_of(h: Hulls, geom: Array) -> Array:
-    """The hulls of geoms, as in `Tables.geom`; of geoms `[..., worlds]`, or of all in a row."""
+    """Return the hull ids of geoms, `[..., worlds]` or all in one row; see `Tables.geom`."""
     hull = _look(h.tables.geom, geom)
     if h.worlds == 1:
         return hull
@@ -165,28 +165,29 @@ def hull_of(h: Hulls, geom: Array) -> Array:
 
 
 def row_of(h: Hulls, number: Array) -> Array:
-    """The rows of hulls, vertices or polygons in the tables of all worlds."""
+    """Return the rows, in tables that all worlds share, of hull, vertex or polygon ids."""
     return number if h.worlds == 1 else number // h.worlds
 
 
 def numbered(h: Hulls, row: Array, like: Array) -> Array:
-    """The numbers of such rows, in the worlds of what has other numbers."""
+    """Return the ids of rows, in the worlds of the ids `like`."""
     return row if h.worlds == 1 else row * h.worlds + like % h.worlds
 
 
 def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
-    """The vertices that lie farthest in some directions.
+    """Return the support vertices in some directions.
 
     Args:
       h: all hulls.
-      hull: which of them, S.
-      d: directions in the frame of the geom, of any length; of zero any vertex is the answer.
+      hull: hull ids, S.
+      d: directions in the frame of the geom, of any length; for zero any vertex is returned.
 
     Returns:
-      Vertices, int32 S: rows of `mesh_vert`.
+      Vertex ids, int32 S: rows of `mesh_vert`.
     """
     if not h.bare:
         return _farthest_listed(h, hull, d)
+    # Meshes without hull search all vertices, the others their candidates.
     row = row_of(h, hull)
     mesh = jnp.maximum(row - h.number, 0)
     number = jnp.where(row < h.number, 0, _look(h.tables.number, mesh))
@@ -198,6 +199,7 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
 
 
 def _farthest_listed(h: Hulls, hull: Array, d: Vec) -> Array:
+    """Return the farthest candidate vertex, or the vertex to which hill climbing leads from it."""
     start = _candidates(h.tables, row_of(h, hull), d)
     listed = _look(h.tables.candidate, start[None] + _counting(h.most, start))
     listed = numbered(h, listed, hull[None])
@@ -206,15 +208,17 @@ def _farthest_listed(h: Hulls, hull: Array, d: Vec) -> Array:
 
 
 def _climbed(h: Hulls, vertex: Array, d: Vec) -> Array:
-    """Vertices from which no edge of the hull goes farther along `d`, starting with some.
+    """Climb along edges of the hull, from some vertices, until no neighbor is farther along `d`.
 
-    On a convex hull none is farther than such a one. Moved vertices keep their polygons, as in
-    MuJoCo, so that hulls that are convex no more have the answer of such a walk, too.
+    On a convex hull the end is the support vertex. Moved vertices keep their polygons, as in
+    MuJoCo, so a hull that is not convex any more has the same result as there.
     """
 
+    # Climb without derivatives, until no lane moves.
     h, d = lax.stop_gradient((h, d))
 
     def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Move to the farthest neighbor, if that is farther than the vertex."""
         vertex, _ = state
         near = hull_ends(h, vertex)
         best = _best(near, hull_vertex(h, near).dot(_each(d)))
@@ -227,12 +231,14 @@ def _climbed(h: Hulls, vertex: Array, d: Vec) -> Array:
 
 
 def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
-    """The farthest of so many vertices from the first one on; of equally far ones the first.
+    """Return the farthest of `number` vertices from the first one on; the first among equal ones.
 
-    They are looked at MANY at a time, as often as the longest list that there is needs it.
+    They are searched in chunks of MANY, up to the largest number that occurs.
     """
 
     def turn(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Search one chunk of vertices."""
+        # Indices past the end repeat the last vertex.
         place = jnp.minimum(k * MANY + _counting(MANY, first), jnp.maximum(number - 1, 0)[None])
         listed = first[None] + place * h.worlds
         chosen = _best(listed, hull_vertex(h, listed).dot(_each(d)))
@@ -248,12 +254,12 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
 
 
 def hull_vertex(h: Hulls, vertex: Array) -> Vec:
-    """Coordinates of vertices in the frame of their geom [m]."""
+    """Return coordinates of vertices in the frame of their geom [m]."""
     return _own(h, h.vertex, vertex)
 
 
 def hull_faces(h: Hulls, vertex: Array) -> Array:
-    """The polygons at some vertices as MuJoCo lists them, `(most_around, *S)`; the last repeats.
+    """Return the polygons at vertices in MuJoCo's order, `(most_around, *S)`; the last is repeated.
 
     -1 for a vertex of a mesh without hull.
     """
@@ -261,35 +267,35 @@ def hull_faces(h: Hulls, vertex: Array) -> Array:
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
-    """Where the vertices stand among the corners of these polygons: rows of `tables.corner`, S."""
+    """Return the row of `tables.corner` of each vertex, in its polygon best aligned with `d`, S."""
     return _look(h.tables.place, _best_around(h, vertex, d))
 
 
 def face_normal(h: Hulls, face: Array) -> Vec:
-    """Outward normals of polygons."""
+    """Return outward normals of polygons."""
     return _own(h, h.normal, face)
 
 
 def face_corner(h: Hulls, face: Array, k: Array) -> Array:
-    """The k-th vertex of polygons, clockwise from outside; beyond the last the first."""
+    """Return the k-th vertex of polygons, clockwise from outside; cyclic in k."""
     t, row = h.tables, row_of(h, face)
     number = _look(t.outline_num, row)
     return numbered(h, _look(t.corner, _look(t.outline, row) + number - 1 - k % number), face)
 
 
 def face_size(h: Hulls, face: Array) -> Array:
-    """How many corners polygons have; a number of anything else has any."""
+    """Return the number of corners of polygons; arbitrary for other ids."""
     return h.tables.outline_num.at[row_of(h, face)].get(mode="clip")
 
 
 def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
-    """Corners of polygons.
+    """Return the corners of polygons.
 
     Returns:
-      Coordinates of the corners, counter-clockwise from outside, in as many rows as the largest
-      polygon has corners, `(most_corners, *S)`: the last one of the others is repeated. And their
-      numbers, S.
+      Coordinates of the corners, counter-clockwise from outside, padded to the largest polygon by
+      repeating the last one, `(most_corners, *S)`; and their numbers, S.
     """
+    # Past the last corner the index stays at it.
     t, row = h.tables, row_of(h, face)
     number = _look(t.outline_num, row)
     place = jnp.minimum(_counting(h.most_corners, face), number[None] - 1)
@@ -298,14 +304,15 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
 
 
 def hull_ends(h: Hulls, vertex: Array) -> Array:
-    """The other ends of the edges at some vertices, `(most_around, *S)`; the last is repeated.
+    """Return the neighbors of vertices, `(most_around, *S)`; the last is repeated.
 
-    In MuJoCo's order: of each polygon at a vertex the corner before it, as it lists them. -1 for a
-    vertex of a mesh without hull.
+    In MuJoCo's order: for each polygon at a vertex, the corner before it. -1 for a vertex of a mesh
+    without hull.
     """
     t = h.tables
     entry = _entries(h, vertex)
     face, place = _look(t.face, entry), _look(t.place, entry)
+    # Corner before the vertex in the outline of each polygon, cyclically.
     first = _look(t.outline, face)
     last = first + _look(t.outline_num, face) - 1
     end = _look(t.corner, jnp.where(place > first, place - 1, last))
@@ -313,23 +320,23 @@ def hull_ends(h: Hulls, vertex: Array) -> Array:
 
 
 def _if_any(h: Hulls, vertex: Array, listed: Array) -> Array:
-    """What is listed at vertices; -1 where no polygon is."""
+    """Return the listed items; -1 where the vertex has no polygon."""
     if not h.bare:
         return listed
     return jnp.where(_look(h.tables.around_num, row_of(h, vertex)) > 0, listed, -1)
 
 
 def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:
-    """Of the entries of polygons at vertices those whose polygon's normal is best along `d`."""
+    """Return the entry of the polygon at each vertex whose normal is best aligned with `d`."""
     entry = _entries(h, vertex)
     face = numbered(h, _look(h.tables.face, entry), vertex[None])
     return _best(entry, face_normal(h, face).dot(_each(d)))
 
 
 def _best(choices: Array, value: Array) -> Array:
-    """Of choices along the first axis the one with the largest value; of equal ones the first.
+    """Return the choice along the first axis with the largest value; the first among equal ones.
 
-    One reduction of both together, with the plainest comparison, runs twice as fast as `argmax`.
+    One reduction over both, with a plain comparison, is twice as fast as `argmax`.
     """
 
     def better(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -341,7 +348,7 @@ def _best(choices: Array, value: Array) -> Array:
 
 
 def _entries(h: Hulls, vertex: Array) -> Array:
-    """The entries of the polygons at vertices, `(most_around, *S)`; the last is repeated."""
+    """Return the addresses of polygons at vertices, `(most_around, *S)`; the last is repeated."""
     row = row_of(h, vertex)
     last = jnp.maximum(_look(h.tables.around_num, row) - 1, 0)
     k = jnp.minimum(_counting(h.most_around, row), last[None])
@@ -349,12 +356,14 @@ def _entries(h: Hulls, vertex: Array) -> Array:
 
 
 def _candidates(t: Tables, hull: Array, d: Vec) -> Array:
-    """Where the lists begin for directions, S: by cell of the grid, part of the cell, and fan."""
+    """Return the address of the candidate list for directions, S."""
+    # Cell of the coarse grid on the cube map.
     face, u, v = _on_cube(d)
     row, x = _step((u + 1) * (GRID / 2), GRID)
     column, y = _step((v + 1) * (GRID / 2), GRID)
     cell = _look(t.cell, ((hull * FACES + face) * GRID + row) * GRID + column)
 
+    # Part of the cell, which is subdivided as finely as needed.
     side = jnp.left_shift(1, cell & 7)
     row, _ = _step(x * side.astype(u.dtype), side)
     column, _ = _step(y * side.astype(u.dtype), side)
@@ -362,6 +371,7 @@ def _candidates(t: Tables, hull: Array, d: Vec) -> Array:
     if not len(t.slice):
         return part
 
+    # A part with a large face is a fan of slices around the face's normal (the pole).
     fan = jnp.maximum(-1 - part, 0)
     pole_u, pole_v = (_look(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v))
     in_fan = _look(t.slice, fan * SLICES + _slice(u - pole_u, v - pole_v))
@@ -369,15 +379,17 @@ def _candidates(t: Tables, hull: Array, d: Vec) -> Array:
 
 
 def _on_cube(d: Vec) -> tuple[Array, Array, Array]:
-    """Face and place (u, v) where directions meet the cube [-1, 1]^3; see directions.py."""
+    """Return face and coordinates (u, v) of directions on the cube [-1, 1]^3; see directions.py."""
     x, y, z = d.parts
     ax, ay, az = (jnp.abs(a) for a in d.parts)
     by_x = (ax >= ay) & (ax >= az)
     by_y = ~by_x & (ay >= az)
 
     def chosen(a: Array | int, b: Array | int, c: Array | int) -> Array:
+        """Select by the axis of the largest component."""
         return jnp.where(by_x, a, jnp.where(by_y, b, c))
 
+    # Project on the face of the largest component.
     out = chosen(x, y, z)
     size = jnp.abs(out)
     scale = 1 / jnp.where(size == 0, 1.0, size)
@@ -386,7 +398,8 @@ def _on_cube(d: Vec) -> tuple[Array, Array, Array]:
 
 
 def _slice(a: Array, b: Array) -> Array:
-    """In which slice of a fan a place is, from its coordinates relative to the pole."""
+    """Return the slice of a fan, from coordinates relative to its pole."""
+    # Side of a square around the pole, and the interval on that side.
     on_side = SLICES // 4
     along_a = jnp.abs(a) >= jnp.abs(b)
     depth, across = jnp.where(along_a, a, b), jnp.where(along_a, b, a)
@@ -397,39 +410,40 @@ def _slice(a: Array, b: Array) -> Array:
 
 
 def _step(x: Array, n: Array | int) -> tuple[Array, Array]:
-    """The number of the unit interval that x is in, 0 to n - 1, and the place in it."""
+    """Return the index of the unit interval that contains x, 0 to n - 1, and the offset in it."""
     whole = jnp.clip(x.astype(jnp.int32), 0, n - 1)
     return whole, x - whole.astype(x.dtype)
 
 
 def _columns(table: Vec) -> int:
-    """How many worlds the items `[n]`, `[n, 1]` or `[n, worlds]` of a table are of."""
+    """Return the number of worlds of a table `[n]`, `[n, 1]` or `[n, worlds]`."""
     return table.x.shape[1] if table.x.ndim > 1 else 1
 
 
 def _own(h: Hulls, table: Vec, number: Array) -> Vec:
-    """Items of a table, which some or all worlds may share."""
+    """Return items of a table that worlds may share."""
     place = number if _columns(table) == h.worlds else row_of(h, number)
     return table.map(lambda a: _look(a.reshape(-1), place))
 
 
 def _look(table: Array, index: Array) -> Array:
-    """Items of a table `[n]`."""
+    """Return items of a table `[n]`."""
     return table.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def _counting(n: int, like: Array) -> Array:
-    """0, 1, ... n - 1 along a new axis in front of those of `like`."""
+    """Return 0, 1, ... n - 1 along a new axis in front of those of `like`."""
     return jnp.arange(n, dtype=jnp.int32).reshape(n, *(1,) * like.ndim)
 
 
 def _each(x: Tree) -> Tree:
-    """The same for all along a new axis in front."""
+    """Add a leading axis of 1."""
     return jax.tree.map(lambda a: a[None], x)
 
 
 @derived
 def _tables(s: Structure) -> Tables:
+    """Return the constant tables of the hulls of a model."""
     mesh = np.arange(s.nmesh)
     of_vertex, of_polygon = np.repeat(mesh, s.mesh_vertnum), np.repeat(mesh, s.mesh_polynum)
     of_corner = np.repeat(of_polygon, s.mesh_polyvertnum)
@@ -457,13 +471,13 @@ def _tables(s: Structure) -> Tables:
 
 
 def _ended(entries: Any) -> Any:
-    """Entries of polygons, and one where those of a last mesh without hull would begin."""
+    """Append an entry, which a trailing mesh without hull would address."""
     return np.append(entries, 0)
 
 
 @derived
 def _most(s: Structure) -> tuple[int, int]:
-    """Most polygons at a vertex of a hull, and most corners of one of these polygons."""
+    """Return the largest number of polygons at a hull vertex, and of corners of such a polygon."""
     around = s.mesh_polymapnum[s.hull_vertid]
     corners = [np.zeros(1, int)] + [
         s.mesh_polyvertnum[s.mesh_polyadr[k] : s.mesh_polyadr[k] + s.mesh_polynum[k]]

@@ -1,10 +1,10 @@
-"""Contacts of a plane with the hull of a mesh.
+"""Contacts of a plane with the convex hull of a mesh.
 
-MuJoCo's rule, found by experiment: the lowest vertex, and of the polygon at it that faces the plane
-best those corners that are lower than the center of the geom. Of polygons with more than four
-corners there are four that span much of the area (assets/mesh/outline.py). A mesh without hull
-touches with its lowest vertex alone. A geom with a signed distance field touches a plane with the
-hull of its mesh, too.
+MuJoCo's rule, determined by experiment (`mjc_PlaneConvex`): the lowest vertex, and those corners of
+the best aligned polygon at it that are lower than the center of the geom. Polygons with more than
+four corners are represented by four that span much of the area (assets/mesh/outline.py). A mesh
+without hull touches with its lowest vertex only. An `sdf` geom touches a plane with the hull of its
+mesh.
 """
 
 import jax.numpy as jnp
@@ -27,7 +27,8 @@ SLOTS = 4
 
 
 def plane_mesh(plane: Placed, mesh: Placed, h: Hulls, reach: Array) -> Touch:
-    """The lowest vertex first, then the others in the order of the outline."""
+    """Compute the contacts: the lowest vertex, then the others in the order of the outline."""
+    # Choose the vertices once, then compute their heights over the plane.
     down = mesh.rot.T @ -plane.axis
     vertex, is_corner = decide(_corners, h, mesh.id, down)
     plane, mesh = slots((plane, mesh))
@@ -41,13 +42,14 @@ def plane_mesh(plane: Placed, mesh: Placed, h: Hulls, reach: Array) -> Touch:
 
 
 def _corners(h: Hulls, geom: Array, down: Vec) -> tuple[Array, Array]:
-    """Four vertices that may touch, and whether each is one of its own, `[4, n, *W]`."""
+    """Return four vertices that may touch, and whether each is a separate one, `[4, n, *W]`."""
     hull = hull_of(h, jnp.broadcast_to(geom, down.shape))
     t = h.tables
     lowest = hull_support(h, hull, down)
     if not h.number:
         none = jnp.zeros(lowest.shape, bool)
         return jnp.stack([lowest] * SLOTS), jnp.stack([~none, none, none, none])
+    # The best aligned polygon at the lowest vertex, and three more of its corners.
     corner = hull_corner(h, lowest, down)
     others = [b.at[corner].get(mode="promise_in_bounds") for b in t.quad]
     touching = [t.corner.at[k].get(mode="promise_in_bounds") for k in others]

@@ -1,9 +1,9 @@
-"""Cutting convex polygons by planes, and choosing four of their corners.
+"""Clipping of convex polygons by planes, and reduction to four corners.
 
-I. Sutherland, G. Hodgman, Reentrant polygon clipping, 1974. Of a convex polygon the corners
-behind a plane are neighbors of each other: what is left is one run of corners and a new edge. A
-corner remembers the line of the edge that leaves it, so that what is found can be computed again:
-line k of the polygon itself, or line `own + k` for the k-th plane.
+I. Sutherland, G. Hodgman, Reentrant polygon clipping, 1974. The corners of a convex polygon behind
+a plane are consecutive: the result is one run of corners and a new edge. A corner stores the line
+of the edge that enters and of that which leaves it, so that it can be recomputed differentiably:
+line k of the polygon itself, or line `own + k` of the k-th plane.
 """
 
 from typing import NamedTuple
@@ -18,12 +18,12 @@ from jaxsim.physics.arrays.lanes import in_front
 
 
 class Polygon(NamedTuple):
-    """Corners `[most, n]` of polygons in their order, of which `number` `[n]` exist.
+    """Corners `[most, n]` of polygons in order, of which `number` `[n]` exist.
 
     Attributes:
       point: corners.
-      into, out: lines of the edges that come to the corner and leave it.
-      number: how many corners there are; 2: a line, not closed.
+      into, out: lines of the edges that enter and leave the corner.
+      number: number of corners; 2: an open line.
     """
 
     point: Vec
@@ -33,7 +33,7 @@ class Polygon(NamedTuple):
 
 
 def outline(points: Vec, number: Array, room: int) -> Polygon:
-    """A polygon of its corners `[k, n]`, with room for more."""
+    """Return a polygon of its corners `[k, n]`, padded for the corners that clipping adds."""
     rows, lanes = points.x.shape
     filler = jnp.zeros((room - rows, lanes), points.x.dtype)
     point = points.map(lambda x: jnp.concatenate([x, filler]))
@@ -44,45 +44,46 @@ def outline(points: Vec, number: Array, room: int) -> Polygon:
 
 
 def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Polygon:
-    """What of polygons is behind planes.
+    """Return the part of polygons behind planes.
 
     Args:
       p: polygons.
-      origin, normal: a point of the plane and its normal, to the side that goes.
-      line: number of the new line.
+      origin, normal: a point of the plane, and its normal to the side that is removed.
+      line: id of the new line.
       wanted: where there is a plane, `[n]`.
     """
     place = _places(p.out.shape[0])
     origin, normal = in_front((origin, normal), place)
     number, wanted, line = p.number[None], wanted[None], line[None]
     whole = jnp.maximum(number, 1)
+    # Signed distances of the corners from the plane.
     height = (p.point - origin).dot(normal)
     inside = (place < number) & (height <= 0)
     kept = jnp.sum(inside, axis=0, keepdims=True, dtype=jnp.int32)
 
-    # the run of corners that stay begins where one follows a corner that goes
+    # The remaining run starts at a corner inside that follows one outside.
     before = jnp.where(place == 0, number - 1, place - 1)
     first = jnp.argmax(inside & ~_at(inside, before), axis=0, keepdims=True).astype(jnp.int32)
     last = (first + kept - 1) % whole
     entry, leave = _at(before, first), (last + 1) % whole
-    # the two crossed edges, each from the corner that stays
+    # Intersections on the two crossed edges, each computed from its remaining corner.
     stays, goes = jnp.concatenate([last, first]), jnp.concatenate([leave, entry])
     (one, up), (other, down) = (_at((p.point, height), k) for k in (stays, goes))
     crossing = one + (other - one).scale(safe_divide(up, up - down))
     there = _Corner(crossing[:1], _at(p.out, last), line)
     back = _Corner(crossing[1:], line, _at(p.into, first))
 
-    # in a circle: the run, where it leaves, where it comes back. The list begins with what the edge
-    # from its first corner to its second leaves
+    # Cyclic order: the run, the exit, the entry. The list starts with what remains of the edge from
+    # the first corner to the second.
     at_second = jnp.where(inside[1:2], (1 - first) % whole, kept)
     begin = jnp.where(inside[:1], at_second, kept + 1)
     slot = (place + begin) % (kept + 2)
     some, is_line = wanted & (kept < number), number == 2
-    # nothing goes: the list begins with the second corner all the same
+    # If nothing is removed, the list also starts with the second corner.
     onward = jnp.where(wanted & ~is_line, (place + 1) % whole, place)
     source = jnp.where(some & ~is_line, (first + slot) % whole, onward)
     here = _Corner(*_at((p.point, p.into, p.out), source))
-    # an open line of which one end goes has the other end, and that where it crosses
+    # An open line with one end removed has the other end and the intersection.
     leaves = some & jnp.where(is_line, (place == 1 - first) & (first == 0), slot == kept)
     comes = some & jnp.where(is_line, (place == 1 - first) & (first != 0), slot == kept + 1)
     point, into, out = select(leaves, there, select(comes, back, here))
@@ -99,7 +100,7 @@ class _Corner(NamedTuple):
 
 
 def without(p: Polygon, gone: Array) -> Polygon:
-    """The corners that are left, in their order, when some `[most, n]` go."""
+    """Remove the corners flagged in `gone` `[most, n]`; the order is kept."""
     stays = (_places(p.out.shape[0]) < p.number[None]) & ~gone
     order = jnp.argsort(~stays, axis=0, stable=True).astype(jnp.int32)
     point, into, out = _at((p.point, p.into, p.out), order)
@@ -107,21 +108,24 @@ def without(p: Polygon, gone: Array) -> Polygon:
 
 
 def _places(room: int) -> Array:
+    """Return the indices of slots as a column."""
     return jnp.arange(room, dtype=jnp.int32)[:, None]
 
 
 def four_corners(p: Polygon) -> tuple[Array, Array]:
     """Return up to four corners that span much of the area: their indices `[4, n]`, and how many.
 
-    Calipers: the corners a, b, c, d go around the polygon; each is moved on as long as that makes
-    the quadrilateral larger, d first, then c, then b; then a goes on by one. A move to an equal
-    area is made as well, but no corner passes the next: in a regular polygon many quadrilaterals
-    are equal and lead to a larger one, and rounding must not decide whether it is reached. Of equal
-    quadrilaterals the one whose mean is nearest to that of the polygon is kept, so that a symmetric
-    polygon is held symmetrically.
+    Rotating calipers: corners a, b, c, d in cyclic order. Each advances as long as that enlarges
+    the quadrilateral, d first, then c, then b; then a advances by one. A move to an equal area is
+    also made, but no corner passes the next: in a regular polygon many quadrilaterals are equal and
+    lead to a larger one, and rounding must not decide whether it is reached. Among equal
+    quadrilaterals the one whose centroid is nearest to that of the polygon is kept, so that a
+    symmetric polygon has symmetric contacts.
     """
     count = p.number
-    equal = 4 * float(jnp.finfo(p.point.x.dtype).eps) ** (2 / 3)  # of the area
+    equal = 4 * float(jnp.finfo(p.point.x.dtype).eps) ** (
+        2 / 3
+    )  # relative tolerance of equal areas
     zero = jnp.zeros_like(count)
     row = jnp.arange(4, dtype=jnp.int32)[:, None]
     exists = _places(p.out.shape[0]) < count[None]
@@ -129,10 +133,11 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
     mean = p.point.map(lambda x: each * jnp.sum(jnp.where(exists, x, 0), axis=0))
 
     def following(k: Array) -> Array:
+        """Return the next corner in cyclic order."""
         return jnp.where(k + 1 >= in_front(count, k), 0, k + 1)
 
     def area(corners: Array) -> tuple[Array, Array]:
-        """Twice the area, and how far the mean of the corners is from that of the polygon."""
+        """Return twice the area, and the squared distance from the polygon's centroid."""
         points = _at(p.point, corners)
         cross = (points[2] - points[0]).cross(points[3] - points[1])
         away = points.map(lambda x: 0.25 * jnp.sum(x, axis=0)) - mean
@@ -142,24 +147,28 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
     small = count <= 4
 
     class State(NamedTuple):
+        """State of the calipers."""
+
         corners: Array
         best: Array
         size: Array
         away: Array
-        moving: Array  # 3, 2, 1: which corner is tried; 0: a goes on
+        moving: Array  # 3, 2, 1: corner d, c, b is tried; 0: a advances
         done: Array
 
     def turn(s: State) -> State:
+        """Try to advance one corner."""
         tried = jnp.where(row == s.moving[None], following(s.corners), s.corners)
         met = jnp.any((row == s.moving[None]) & (tried == jnp.roll(s.corners, -1, axis=0)), axis=0)
         size, away = area(tried)
         moves = (s.moving > 0) & (size >= s.size * (1 - equal)) & ~met & ~s.done
         larger = moves & (size > s.size * (1 + equal))
         better = larger | (moves & (away < s.away - equal * s.size))
-        # what is tried next: the same again, or the one before; after b comes d; d not larger: a
+        # Next trial: the same corner after a move, otherwise the one before; after b comes d; if d
+        # fails, a.
         failed = jnp.where(s.moving == 3, 0, jnp.where(s.moving == 2, 1, 3))
         moving = jnp.where(moves, jnp.where(s.moving == 3, 2, s.moving), failed)
-        # a goes on; what it meets goes on before it
+        # Advance a; corners that it meets advance before it.
         a, b, c, d = s.corners
         b_met = b == a
         b2 = jnp.where(b_met, following(b), b)
@@ -185,5 +194,5 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
 
 
 def _at(x: Tree, index: Array) -> Tree:
-    """Rows `x[index]` lane by lane, `[most, n]`, `[k, n]` -> `[k, n]`."""
+    """Return rows `x[index]` per lane, `[most, n]`, `[k, n]` -> `[k, n]`."""
     return jax.tree.map(lambda a: jnp.take_along_axis(a, index, axis=0, mode="clip"), x)

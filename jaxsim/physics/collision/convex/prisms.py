@@ -1,8 +1,8 @@
 """Prisms of height fields: which of them are under a geom, and their shapes.
 
-A cell of the grid is two triangles, either side of the line from (row, column) to (row + 1, column
-+ 1); a prism is what is below one of them, down to the base of the field. They come in MuJoCo's
-order: row by row, in a row from cell to cell, first the triangle on the side of the next row.
+A cell of the grid is two triangles, separated by the line from (row, column) to (row + 1, column +
+1); a prism extends from a triangle down to the base of the field. The order is MuJoCo's: by row, by
+cell in the row, first the triangle on the side of the next row.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from jaxsim.physics.collision.convex.solid import Assets, Solid, assets, radius,
 
 
 class Grids(NamedTuple):
-    """Constant integers, one for each field: rows, columns, and where its heights begin."""
+    """Constant integers of each field: rows, columns, and address of its heights."""
 
     rows: jax.Array
     cols: jax.Array
@@ -32,15 +32,15 @@ class Grids(NamedTuple):
 
 @node("slots")
 class Fields:
-    """What collisions with height fields need of the model.
+    """Tables for collisions with height fields.
 
     Attributes:
-      convex: what the search needs.
+      convex: tables of the convex shapes.
       field: field of each geom, 0 for those that are none.
       grids: of each field.
       size: half sides, height and depth of the base, `[nhfield, *W]` each [m].
       data: heights of all fields, `[nhfielddata, *W]`.
-      slots: most contacts of a field and a geom.
+      slots: largest number of contacts of a field and a geom.
     """
 
     convex: Assets
@@ -51,16 +51,16 @@ class Fields:
     slots: int
 
 
-MOST = 50  # contacts of two geoms, in MuJoCo
+MOST = 50  # largest number of contacts of two geoms in MuJoCo (mjMAXCONPAIR)
 
 
 def most_contacts(prisms: int) -> int:
-    """Contacts of a geom that may be over so many prisms of a field: one for each."""
+    """Return the contact slots of a geom over this many prisms, one for each up to MOST."""
     return max(1, min(MOST, prisms))
 
 
 def fields(m: Model) -> Fields:
-    """What collisions need of the fields of a model."""
+    """Return the tables of the height fields of a model."""
     s = m.structure
     convex = assets(m)
     met = s.geom_type[s.geom_prismnum > 0].tolist()
@@ -79,7 +79,7 @@ def fields(m: Model) -> Fields:
 
 
 class Over(NamedTuple):
-    """Geoms over fields, of lanes `[n]`.
+    """Geoms over fields, for lanes `[n]`.
 
     Attributes:
       solid: the geom.
@@ -98,18 +98,18 @@ class Over(NamedTuple):
 
 
 def field_of(fields: Fields, geom: Array) -> tuple[Grids, tuple[Array, ...]]:
-    """Grids and sizes of geoms that are fields, `[n, *W]`."""
+    """Return grids and sizes of geoms that are fields, `[n, *W]`."""
     field = fields.field[geom]
     return jax.tree.map(lambda x: x[field], fields.grids), pick(fields.size, field)
 
 
 class Range(NamedTuple):
-    """The prisms whose cells a geom may reach, of lanes `[n]`.
+    """The prisms whose cells a geom may reach, for lanes `[n]`.
 
     Attributes:
       row, col: the first cell.
-      rows, cols: how many.
-      low: height up to which a prism has to go [m].
+      rows, cols: number of rows and columns.
+      low: height that a prism must reach to be in contact [m].
     """
 
     row: Array
@@ -120,18 +120,18 @@ class Range(NamedTuple):
 
     @property
     def number(self) -> Array:
-        """How many prisms."""
+        """Return the number of prisms."""
         return 2 * self.rows * self.cols
 
     def prism(self, k: Array) -> "Prism":
-        """The k-th of them."""
+        """Return the k-th prism."""
         cell = k // 2
         cols = jnp.maximum(self.cols, 1)
         return Prism(self.row + cell // cols, self.col + cell % cols, k % 2)
 
 
 class Prism(NamedTuple):
-    """Places of prisms: row and column of the cell, and 1 for the second of the cell."""
+    """Location of prisms: row and column of the cell, and 1 for the second prism of the cell."""
 
     row: Array
     col: Array
@@ -139,7 +139,8 @@ class Prism(NamedTuple):
 
 
 def range_of(fields: Fields, over: Over, reach: Array) -> Range:
-    """The prisms that geoms may reach: those under their bounding boxes in the field's frame."""
+    """Return the prisms under the bounding boxes of geoms in the field's frame."""
+    # Cells under the bounding box, inflated by the reach; none if it is above or below the field.
     low, high = _bounds(fields.convex, over)
     x, y, top, base = over.size
     row, rows = _cells(low.y - reach, high.y + reach, y, over.grid.rows)
@@ -149,8 +150,9 @@ def range_of(fields: Fields, over: Over, reach: Array) -> Range:
 
 
 def _bounds(assets: Assets, over: Over) -> tuple[Vec, Vec]:
-    """The bounding box of geoms along the axes of the field."""
-    axes = over.rot.rows  # of the field, seen from the geom
+    """Return the bounding box of geoms along the axes of the field."""
+    # Support points along both directions of each axis of the field.
+    axes = over.rot.rows  # axes of the field in the frame of the geom
     d = jax.tree.map(lambda *x: jnp.stack(x), *axes, *(-axis for axis in axes))
     each = jax.tree.map(lambda x: x[None], over.solid)
     _, point = support(assets, each, d)
@@ -159,7 +161,7 @@ def _bounds(assets: Assets, over: Over) -> tuple[Vec, Vec]:
 
 
 def _cells(low: Array, high: Array, half: Array, points: Array) -> tuple[Array, Array]:
-    """The first of the cells that an interval meets, and how many."""
+    """Return the first cell that an interval overlaps, and how many."""
     last = points - 1
     per = last.astype(low.dtype) / (2 * half)
     at = [jnp.floor((low + half) * per), jnp.ceil((high + half) * per)]
@@ -168,16 +170,16 @@ def _cells(low: Array, high: Array, half: Array, points: Array) -> tuple[Array, 
 
 
 def heights(fields: Fields, over: Over, p: Prism) -> Vec:
-    """Heights of the upper corners of prisms above the field's origin [m]."""
+    """Return the heights of the upper corners of prisms above the field's origin [m]."""
     cols = over.grid.cols
     corner = over.grid.adr + p.row * cols + p.col
-    steps = ((cols, 1), (0, cols + 1), (cols + 1, 0))  # of the first prism, and of the second
+    steps = ((cols, 1), (0, cols + 1), (cols + 1, 0))  # offsets in the first and second prism
     index = (corner + jnp.where(p.second > 0, second, first) for first, second in steps)
     return Vec(*(_look(fields.data, i, over) for i in index)).scale(over.size[2])
 
 
 def _look(data: Array, index: Array, over: Over) -> Array:
-    """Items of `[n]`, `[n, 1]`, or of `[n, worlds]`, each world's for itself."""
+    """Return items of `[n]`, `[n, 1]`, or, per world, of `[n, worlds]`."""
     if data.ndim == 2 and data.shape[1] > 1:
         place = data.at[index, jnp.broadcast_to(over.world, index.shape)]
     else:
@@ -186,14 +188,16 @@ def _look(data: Array, index: Array, over: Over) -> Array:
 
 
 def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
-    """Prisms and the geoms over them, for the search.
+    """Return prisms and the geoms over them as pairs for the search.
 
     Returns:
-      The pairs, in frames with the axes of the field; and where in the field these frames are: in
-      the middle of the upper triangle, so that no digit is spent on where in the field it is.
+      The pairs, in frames with the axes of the field; and the origins of these frames in the field,
+      at the centroid of the upper triangle, so that precision does not depend on the position in
+      the field.
     """
     tops = heights(fields, over, p)
     x, y, _, base = over.size
+    # Size of a cell, and the centroid of the upper triangle.
     dx, dy = (
         2 * half / jnp.maximum(points - 1, 1).astype(half.dtype)
         for half, points in ((x, over.grid.cols), (y, over.grid.rows))
@@ -208,12 +212,13 @@ def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
     none = jnp.zeros_like(p.row)
     kind = jnp.full_like(none, GeomType.HFIELD)
     corners = over.solid.corners
-    if corners is not None:  # both shapes have the same fields
+    if corners is not None:  # both shapes must have the same tree structure
         corners = tuple(c.map(jnp.zeros_like) for c in corners)
+    # Prism and geom relative to that centroid.
     prism = Solid(kind, size, none, tops.map(lambda top: top - middle.z), corners)
     return Lanes(prism, over.solid, over.pos - middle, over.rot), middle
 
 
 def lanes_at(lanes: Tree, index: Array) -> Tree:
-    """Some of the lanes."""
+    """Gather lanes by index."""
     return jax.tree.map(lambda x: x.at[index].get(mode="clip"), lanes)

@@ -1,12 +1,13 @@
-"""Refine nearest points of cylinders, whose caps and side lines admit several sets of corners.
+"""Refine nearest points of cylinders by an active-set method over the corners of their contact.
 
 The signed distance of two convex shapes is -min over unit n of h(n), the support function of their
-difference along n. `feature.solved` finds a stationary point for one set of corners by Newton's
-method; of a cylinder the set may be wrong: a cap that is tilted a little touches with its rim, not
-as a face, and two parallel side lines have more corners than they determine. Here the set itself is
-chosen, an active set method: of a pool of four corners each subset of at most three takes a Newton
-step, and the step of least h is kept, of equal ones that whose equations are solved best. Caps are
-taken as faces or as rims in all four ways, until one passes the optimality conditions.
+Minkowski difference. `feature.solved` finds a stationary point for one set of corners by Newton's
+method. For a cylinder that set may be wrong: a slightly tilted cap touches with its rim, not as a
+face, and two parallel side lines have more corners than they determine. Here the set itself is
+chosen: from a pool of four corners each subset of at most three takes a Newton step, and the step
+of least h is kept, among equal ones that of least residual. Six hypotheses are tried until one
+passes the optimality conditions: each cap as a face or as a rim (four combinations), or a whole cap
+of one shape (`WAYS`, `way`).
 """
 
 from itertools import combinations
@@ -25,13 +26,13 @@ from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.convex.feature import Feature, feature_of, residual, stepped
 
-POOL = 4  # corners of which a subset counts
+POOL = 4  # corners from which active subsets are chosen
 SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(POOL), size)]
-ITERATIONS = 12  # of each way
-LANES = 8  # refined at a time
-WAYS = 6  # in which caps may touch
-ABSENT: Any = None  # of what is not tiled
-TURN = 0.5  # a step turns the point of a rim about the axis by less [rad]
+ITERATIONS = 12  # per hypothesis
+LANES = 8  # lanes per chunk
+WAYS = 6  # hypotheses of how caps touch
+ABSENT: Any = None  # placeholder for a field that is not tiled
+TURN = 0.5  # largest rotation of a rim point about the axis in a step [rad]
 
 
 class _Merit(NamedTuple):
@@ -53,7 +54,7 @@ class _Merit(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """A feature, its merit, and the corner of the difference farthest along its normal."""
+    """A feature, its merit, and the support point along its normal."""
 
     feature: Feature
     merit: _Merit
@@ -61,14 +62,18 @@ class _Tried(NamedTuple):
 
 
 class _State(NamedTuple):
-    best: _Tried  # of all ways
-    now: _Tried  # of this way
+    """State of the iteration over all hypotheses."""
+
+    best: _Tried  # of all hypotheses
+    now: _Tried  # of the current hypothesis
     pool: Corner  # [POOL, n]
-    part: Array  # how far steps go, as a part of the longest
+    part: Array  # trust region, as a fraction of the largest step
     k: Array
 
 
 class _Lanes(NamedTuple):
+    """Operands of the refinement, for compacted lanes."""
+
     set_: Difference
     corners: tuple[Corner, Corner, Corner]
     weight: tuple[Array, Array, Array]
@@ -90,9 +95,9 @@ def refined(
 
     Args:
       set_: pairs `[n]`.
-      corners, weight, normal: what the search ended with.
+      corners, weight, normal: result of GJK/EPA.
       f: its feature, at the solution of its equations.
-      beyond: the corner farthest along the normal of that.
+      beyond: the support point along the normal of `f`.
     """
     assets = set_.assets
     set_, corners, weight, normal, f, beyond = lax.stop_gradient(
@@ -109,15 +114,17 @@ def refined(
 
 
 def _refined(lanes: _Lanes) -> Feature:
-    """The best feature of all ways in which caps may touch."""
+    """Return the best feature over all hypotheses of how caps touch."""
     set_, corners, weight, normal, found = lanes
     every = _tiled(set_._replace(assets=ABSENT), len(SUBSETS))._replace(assets=set_.assets)
 
     def turn(s: _State) -> _State:
+        """Take one Newton step for each subset of the current hypothesis."""
+        # Each hypothesis starts with its own features.
         begins = s.k % ITERATIONS == 0
         searched = found.feature._replace(normal=normal)
         start = _start(set_, corners, weight, searched, s.k // ITERATIONS)
-        # a Newton step of each subset, all in one row of lanes
+        # Newton step of each subset of the pool, all as lanes of one call.
         tried = _subsets(s.now.feature, s.pool)
         longest = TURN * _tiled(s.part, len(SUBSETS))
         tried = stepped(every, tried, longest * every.rim(tried.normal, tried.flat))
@@ -125,6 +132,7 @@ def _refined(lanes: _Lanes) -> Feature:
         beyond = every.farthest(tried.normal)
         rows = _Tried(tried, _merit(every, tried, beyond), beyond)
         rows = jax.tree.map(lambda x: x.reshape(*x.shape[:-1], len(SUBSETS), -1), rows)
+        # Keep the best subset; adapt the trust region; update the best of all hypotheses.
         first = decide(_first_best, rows.merit)
         new = jax.tree.map(lambda x: _pick(x, first), rows)
         better = begins | decide(_is_better, s.now.merit, new.merit)
@@ -135,6 +143,7 @@ def _refined(lanes: _Lanes) -> Feature:
         return _State(best, now, _pooled(now, select(begins, pool, s.pool)), part, s.k + 1)
 
     def going(s: _State) -> Array:
+        """Return whether some lane is not optimal and hypotheses are left."""
         return (s.k < WAYS * ITERATIONS) & ~jnp.all(_is_optimal(s.best.merit))
 
     pool = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), found.feature.corners)
@@ -149,10 +158,10 @@ def _start(
     f: Feature,
     way: Array,
 ) -> Feature:
-    """Return the features that a way begins with.
+    """Return the features that a hypothesis starts with.
 
-    0 to 3: the corners of the search; the cap of the second shape is a face if bit 0 is set, that
-    of the first if bit 1 is. 4, 5: a whole cap of the first, of the second shape.
+    0 to 3: the corners of GJK/EPA; the cap of the second shape is a face if bit 0 is set, that of
+    the first if bit 1 is. 4, 5: a whole cap of the first, of the second shape.
     """
     second = jnp.broadcast_to(way == 5, f.inside.shape)
     cap, normal, part = set_.cap(f.normal, second)
@@ -175,7 +184,7 @@ def _pick(x: Array, row: Array) -> Array:
 
 
 def _pooled(now: _Tried, pool: Corner) -> Corner:
-    """The corners that count, others known, and a new one in the place of the last of these."""
+    """Return the pool: the active corners, other known ones, and a new one in the last slot."""
     f = now.feature
     count = 1 + f.needed[0].astype(jnp.int32) + f.needed[1].astype(jnp.int32)
     moved = jax.tree.map(lambda mine, all_: _front(mine, all_, count), f.corners, pool)
@@ -186,7 +195,7 @@ def _pooled(now: _Tried, pool: Corner) -> Corner:
 
 
 def _front(own: Array, pool: Array, count: Array) -> Array:
-    """The first `count` rows of `own`, then rows of `pool`."""
+    """Return the first `count` rows of `own`, followed by rows of `pool`."""
     rows = []
     for k in range(POOL):
         older = pool[max(k - 1, 0)]
@@ -195,7 +204,8 @@ def _front(own: Array, pool: Array, count: Array) -> Array:
 
 
 def _subsets(f: Feature, pool: Corner) -> Feature:
-    """The feature with each subset of the pool for its corners, `[len(SUBSETS) n]`."""
+    """Return the feature with each subset of the pool as its corners, `[len(SUBSETS) n]`."""
+    # Constant table of the subsets; missing corners repeat the first.
     size = np.array([len(s) for s in SUBSETS], np.int32)
     index = np.array([(*s, *(s[0],) * (3 - len(s))) for s in SUBSETS]).T
     n = f.normal.x.shape[0]
@@ -215,10 +225,13 @@ def _subsets(f: Feature, pool: Corner) -> Feature:
 
 
 def _tiled(x: Tree, times: int) -> Tree:
+    """Repeat the lanes."""
     return jax.tree.map(lambda a: jnp.tile(a, (1,) * (a.ndim - 1) + (times,)), x)
 
 
 def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
+    """Return the merit of a feature, given the support point along its normal."""
+    # Support value, residual with the gap to the support, and the most negative weight.
     y, square = residual(set_, f)
     first, second = f.weight
     x = y[0] + (y[1] - y[0]).scale(first) + (y[2] - y[0]).scale(second)
@@ -229,6 +242,7 @@ def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
     outside = jnp.minimum(jnp.minimum(first, second), jnp.minimum(1 - first - second, 0))
     gap = h - f.normal.dot(x)
     square = square + gap * gap
+    # NaN becomes the worst possible merit.
     known = jnp.isfinite(h) & jnp.isfinite(square)
     big = float(jnp.finfo(h.dtype).max)
     h, square = jnp.where(known, h, big), jnp.where(known, jnp.maximum(square, floor), big)
@@ -236,10 +250,12 @@ def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
 
 
 def _size(y: Vec) -> Array:
+    """Return the largest absolute coordinate."""
     return jnp.maximum(jnp.maximum(jnp.abs(y.x), jnp.abs(y.y)), jnp.abs(y.z))
 
 
 def _slack(m: _Merit) -> Array:
+    """Return the rounding error of a support value [m]."""
     return 8 * float(jnp.finfo(m.h.dtype).eps) * m.scale
 
 
@@ -250,6 +266,7 @@ def _is_optimal(m: _Merit) -> Array:
 
 
 def _is_better(old: _Merit, new: _Merit) -> Array:
+    """Return whether the depth or the residual decreases."""
     slack = _slack(old)
     return (new.h <= old.h + slack) & (
         (new.residual < 0.5 * old.residual) | (new.h < old.h - slack)

@@ -1,8 +1,9 @@
-"""Where two convex shapes are nearest to each other, or deepest in each other.
+"""The search for the nearest or deepest points of two convex shapes: GJK, EPA, Newton.
 
-All lanes that are wanted look for the nearest points; those whose cores overlap go on with the
-depth; all end with a few Newton steps on the features found. What is searched is decided: integers,
-and numbers without derivative (`feature.at_solution` gives the derivative).
+GJK runs on all lanes within reach; EPA on those whose cores overlap; a few Newton steps on the
+features then give exact points, and patches of flat contact. Each phase compacts its active lanes
+(`for_some`). The results are discrete choices and numbers without derivative; `feature.at_solution`
+defines the derivative.
 """
 
 import functools
@@ -39,19 +40,19 @@ class Lanes(NamedTuple):
     rot: Rot
 
     def difference(self, assets: Assets) -> Difference:
-        """The differences of the shapes."""
+        """Return the Minkowski differences of the shapes."""
         both = jax.tree.map(lambda *x: jnp.stack(x), self.a, self.b)
         return Difference(assets, both, self.pos, self.rot)
 
 
 class Found(NamedTuple):
-    """What a search ends with.
+    """Result of a search.
 
     Attributes:
-      near: there is something: the lane was wanted, and its shapes are not too far apart.
-      contacts: their distances, positions and normals in the frame of the first shape, `[k, n]`.
-      feature: of the nearest points; it and the patch are what derivatives need, or None.
-      patch: the points of flat contact; None where no shapes can have any.
+      near: the lane was active, and its shapes are within reach.
+      contacts: distances, positions and normals in the frame of the first shape, `[k, n]`.
+      feature: features of the nearest points, needed with the patch for derivatives; or None.
+      patch: points of flat contact; None if no shapes of the model can have any.
     """
 
     near: Array
@@ -61,7 +62,7 @@ class Found(NamedTuple):
 
 
 class _Nearest(NamedTuple):
-    """A triangle of the difference, its weights, the normal; `near`: not too far apart."""
+    """A triangle of the difference, its weights, the normal; `near`: within reach."""
 
     corners: tuple[Corner, Corner, Corner]
     weight: tuple[Array, Array, Array]
@@ -71,17 +72,18 @@ class _Nearest(NamedTuple):
 
 
 def search(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> Found:
-    """The nearest or deepest points, and patches of flat contact.
+    """Compute the nearest or deepest points, and patches of flat contact.
 
     Args:
       assets: tables of the model.
       lanes: pairs `[n]`.
-      reach: distance up to which there are contacts, `[n]`; -FAR: the pair is not asked for.
-      features: they are wanted too; memory for all lanes is twice as large.
+      reach: distance up to which there are contacts, `[n]`; -FAR: skip the pair.
+      features: also return features, which doubles the memory for all lanes.
     """
     size = platform().lanes
-    few = min(platform().few, max(8, len(reach) // 8))  # of one world's pairs few are in contact
+    few = min(platform().few, max(8, len(reach) // 8))  # few pairs of a world are in contact
     cutoff = reach + radius(lanes.a) + radius(lanes.b)
+    # GJK on active lanes, EPA on overlapping cores, Newton and patches on lanes within reach.
     approach = functools.partial(_approach, assets)
     found = for_some(approach, reach > -FAR / 2, (lanes, cutoff), size)
     penetrate = functools.partial(_penetrate, assets)
@@ -94,10 +96,11 @@ def search(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> Found:
 def contacts(
     set_: Difference, f: Feature, patch: Patch | None, point: Vec | None = None
 ) -> tuple[Array, Vec, Vec]:
-    """Distance, position and normal of the contacts found, `[k, n]`.
+    """Return distance, position and normal of the contacts, `[k, n]`.
 
-    Differentiable where the points of a patch are not given.
+    Differentiable if the points of a patch are not given.
     """
+    # Single contact: midpoint between the surfaces of both shapes.
     a, b = points(set_, f)
     one, other = set_.radii
     dist = f.normal.dot(b - a) - one - other
@@ -105,6 +108,7 @@ def contacts(
     single = jax.tree.map(lambda x: x[None], (dist, middle, f.normal))
     if patch is None:
         return single
+    # Patch contacts, or the single contact in the first slot.
     several = patch_contacts(set_, f, patch, point)
     first = np.arange(POINTS).reshape(POINTS, 1) == 0
     only = jnp.where(first, single[0], FAR), single[1], single[2]
@@ -113,6 +117,7 @@ def contacts(
 
 
 def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
+    """Run GJK."""
     lanes, cutoff = operands
     near = nearest(lanes.difference(assets), cutoff, assets.turns)
     towards = -weighted(_ys(near.triangle), near.weight)
@@ -121,6 +126,7 @@ def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
 
 
 def _penetrate(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
+    """Run EPA."""
     lanes, found = operands
     deep = deepest(lanes.difference(assets), assets.turns)
     return found._replace(corners=deep.triangle, weight=deep.weight, normal=deep.normal)
@@ -129,12 +135,15 @@ def _penetrate(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
 def _finish(
     assets: Assets, features: bool, operands: tuple[Lanes, _Nearest, Array]
 ) -> tuple[tuple[Array, Vec, Vec], Feature | None, Patch | None]:
+    """Solve for the exact nearest points and compute the contacts."""
     lanes, found, reach = operands
+    # Features of the final simplex, refined by Newton's method.
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
     feature, beyond = solved(set_, feature, NEWTON_TURNS)
-    # Exact features cost a curved pair two thirds more compile time, and a fifth of its step: in
-    # single precision, where distances are known to 1e-6 anyway, the search has the last word.
+    # Exact features of a curved pair take two thirds more compile time and a fifth of its step. In
+    # single precision, where distances are accurate to 1e-6 at best, the result of `solved` is
+    # kept.
     is_curved = {GeomType.CYLINDER, GeomType.ELLIPSOID} & set(assets.kinds)
     if is_curved and feature.normal.x.dtype == np.float64:
         feature = refined(set_, found.corners, found.weight, found.normal, feature, beyond)
@@ -144,5 +153,6 @@ def _finish(
 
 
 def _ys(triangle: tuple[Corner, Corner, Corner]) -> tuple[Vec, Vec, Vec]:
+    """Return the points of a triangle's corners."""
     one, two, three = triangle
     return one.y, two.y, three.y

@@ -1,12 +1,11 @@
-"""Convex shapes as their support functions: the farthest point in a direction.
+"""Convex shapes as support functions: the farthest point in a direction.
 
-A shape is a core, and a radius about it: a sphere is a point, a capsule a segment. Of the core,
-each point that can be farthest belongs to a feature: a vertex of a box or of a hull, one rim of a
-cylinder, the surface of an ellipsoid. On one feature the farthest point is a smooth function of
-the direction (`point_on`), which is what derivatives need; which feature it is on is a choice
-(`support`).
-
-Arrays end with lanes: pairs, of one world or of many, one after another.
+A shape is a core with a radius: a sphere is a point, a capsule a segment. Each support point of the
+core belongs to a feature: a vertex of a box or hull, a rim of a cylinder, the surface of an
+ellipsoid. On one feature the support point is a smooth function of the direction (`point_on`),
+which is what derivatives need; the feature itself is a discrete choice (`support`). Tables by geom
+type (FEATURE, POINT) hold one function per type. The last axis of arrays are lanes: pairs of one or
+many worlds.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,14 +32,14 @@ from jaxsim.physics.collision.convex.hull import (
 
 @node("kinds", "geom_type", "turns", "patches")
 class Assets:
-    """What the search needs of the model; static but for the hulls.
+    """Tables of the model for the convex search; static except for the hulls.
 
     Attributes:
-      kinds: types of geoms that can meet.
+      kinds: types of geoms that can collide.
       geom_type: type of each geom.
       turns: limit of iterations.
       patches: flat contacts have several points.
-      hulls: tables of the hulls of meshes; None if there are none.
+      hulls: convex hulls of meshes; None if there are none.
     """
 
     kinds: tuple[int, ...]
@@ -51,14 +50,14 @@ class Assets:
 
 
 def assets(m: Model) -> Assets:
-    """What the search needs of a model for what may touch; see `assets_of`."""
+    """Return the tables for the geoms of a model that can collide; see `assets_of`."""
     s = m.structure
     drawn = without_hull(s) & ~touchable(partial(getattr, s))
     return assets_of(m, set(s.geom_type[~drawn].tolist()))
 
 
 def assets_of(m: Model, types: Iterable[int]) -> Assets:
-    """What the search needs of a model for geoms of some types."""
+    """Return the tables of a model for geoms of some types."""
     types = set(types)
     return Assets(
         kinds=tuple(sorted(types & set(CONVEX))),
@@ -79,7 +78,7 @@ CONVEX = (
 )
 
 
-ELEMENT = len(GeomType)  # the kind of elements of flexes, after those of geoms
+ELEMENT = len(GeomType)  # the kind of flex elements, after the geom types
 ROUND = (GeomType.SPHERE, GeomType.CAPSULE, ELEMENT)
 
 
@@ -87,14 +86,13 @@ class Solid(NamedTuple):
     """Convex shapes in their own frames.
 
     Attributes:
-      kind: type of geom, or ELEMENT.
-      size: its `geom_size` [m]; of a prism see `_on_prism`; of an element its radius.
-      hull: number of the hull of its mesh, and of the world where these differ; of other shapes
-        any.
-      tops: heights of the three upper corners of a prism [m]; of other shapes any, and None where
+      kind: geom type, or ELEMENT.
+      size: `geom_size` [m]; for a prism see `_on_prism`; for an element its radius.
+      hull: id of the mesh's hull (hull.py); arbitrary for other shapes.
+      tops: heights of the three upper corners of a prism [m]; arbitrary for other shapes, None if
         there are no prisms.
-      corners: the four corners of an element, some of which may be the same [m]; of other shapes
-        any, and None where there are no elements.
+      corners: the four corners of an element, some of which may be equal [m]; arbitrary for other
+        shapes, None if there are no elements.
     """
 
     kind: Array
@@ -105,7 +103,7 @@ class Solid(NamedTuple):
 
 
 def radius(s: Solid) -> Array:
-    """The radius about the core [m]."""
+    """Return the radius around the core [m]."""
     round_ = jnp.zeros_like(s.kind, bool)
     for kind in ROUND:
         round_ = round_ | (s.kind == kind)
@@ -113,12 +111,13 @@ def radius(s: Solid) -> Array:
 
 
 def support(assets: Assets, s: Solid, d: Vec) -> tuple[Array, Vec]:
-    """The feature of the core that is farthest along `d`, and its point there."""
+    """Return the feature of the core that is farthest along `d`, and its support point."""
     feature = decide(_farthest_feature, assets, s, d)
     return feature, point_on(assets, s, feature, d)
 
 
 def _farthest_feature(assets: Assets, s: Solid, d: Vec) -> Array:
+    """Return the feature of the core that is farthest along `d`."""
     s = s._replace(hull=jnp.broadcast_to(s.hull, d.shape))
     feature = jnp.zeros(d.shape, jnp.int32)
     for kind in assets.kinds:
@@ -128,9 +127,9 @@ def _farthest_feature(assets: Assets, s: Solid, d: Vec) -> Array:
 
 
 def point_on(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
-    """The farthest point along `d` of one feature of the core; differentiable.
+    """Return the support point of one feature of the core along `d`; differentiable.
 
-    Of a rim seen along its axis all points are equally far: see `held`.
+    For a rim seen along its axis all points are equally far: see `held`.
     """
     zero = jnp.zeros_like(d.x)
     point = Vec(zero, zero, zero)
@@ -140,27 +139,29 @@ def point_on(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     return point
 
 
-# which feature is farthest along d
+# Features that are farthest along d, by type.
 
 
 def _end(assets: Assets, s: Solid, d: Vec) -> Array:
-    """Of a capsule or a cylinder: 1 at the upper end."""
+    """Return 1 for the upper end of a capsule or a cylinder, else 0."""
     return (d.z > 0).astype(jnp.int32)
 
 
 def _corner(assets: Assets, s: Solid, d: Vec) -> Array:
-    """Of a box: bit k is its side of axis k."""
+    """Return the corner of a box: bit k is its side of axis k."""
     return sum((c > 0).astype(jnp.int32) << k for k, c in enumerate(d.parts))
 
 
 def _hull(assets: Assets, s: Solid, d: Vec) -> Array:
+    """Return the support vertex of a hull."""
     assert assets.hulls is not None
     return hull_support(assets.hulls, s.hull, d)
 
 
 def _prism_corner(assets: Assets, s: Solid, d: Vec) -> Array:
-    """Of a prism: 0 to 2 above, 3 to 5 below."""
+    """Return the corner of a prism: 0 to 2 above, 3 to 5 below."""
     assert s.tops is not None
+    # Upper or lower corners by the sign of d.z, then the best of the three vertical edges.
     up = d.z > 0
     x, y = d.x * s.size.x, d.y * s.size.y
     slope = jnp.where(up, d.z, 0)
@@ -172,7 +173,7 @@ def _prism_corner(assets: Assets, s: Solid, d: Vec) -> Array:
 
 
 def _element_corner(assets: Assets, s: Solid, d: Vec) -> Array:
-    """Of an element: the number of the corner; the first of equal ones."""
+    """Return the corner of an element; the first among equal ones."""
     assert s.corners is not None
     best = s.corners[0].dot(d)
     feature = jnp.zeros(best.shape, jnp.int32)
@@ -193,46 +194,51 @@ FEATURE: dict[int, Callable] = {
 }
 
 
-# the farthest point of a feature
+# Support points of a feature, by type.
 
 
 def _on_segment(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+    """Return an end of a capsule's segment."""
     zero = jnp.zeros_like(d.x)
     return Vec(zero, zero, jnp.where(feature > 0, s.size.y, -s.size.y))
 
 
 def _on_rim(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+    """Return the support point of a cylinder's rim."""
     across = Vec(d.x, d.y, jnp.zeros_like(d.x))
     out = across.scale(safe_divide(s.size.x, across.norm()))
     return Vec(out.x, out.y, jnp.where(feature > 0, s.size.y, -s.size.y))
 
 
 def _on_ellipsoid(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+    """Return the support point of an ellipsoid."""
     stretched = Vec(*(a * c for a, c in zip(s.size.parts, d.parts, strict=True)))
     out = stretched.scale(safe_divide(1.0, stretched.norm()))
     return Vec(*(a * c for a, c in zip(s.size.parts, out.parts, strict=True)))
 
 
 def _on_box(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+    """Return a corner of a box."""
     sides = enumerate(s.size.parts)
     return Vec(*(jnp.where((feature >> k) & 1 > 0, a, -a) for k, a in sides))
 
 
 def _on_hull(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+    """Return a vertex of a hull."""
     assert assets.hulls is not None
-    mine = jnp.where(s.kind == GeomType.MESH, feature, 0)  # a feature of others is no vertex
+    mine = jnp.where(s.kind == GeomType.MESH, feature, 0)  # features of other kinds: any vertex
     return hull_vertex(assets.hulls, mine)
 
 
-# where the upright edges of a prism are, from the middle of its triangle
+# Vertical edges of a prism, relative to the centroid of its triangle, in units of the cell.
 PRISM = ((-1 / 3, 1 / 3), (-1 / 3, -2 / 3), (2 / 3, 1 / 3))
 
 
 def _on_prism(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
-    """Half of a cell of a height field down to its base.
+    """Return a corner of a prism of a height field.
 
-    Its size is that of the cell along x and y, both negative for the other half, which is this one
-    turned by half a turn; and the height of the base.
+    `size` is that of the cell along x and y, both negative for the second prism, which is the first
+    one rotated by 180 degrees; and the height of the base.
     """
     assert s.tops is not None
     edge = feature % 3
@@ -245,6 +251,7 @@ def _on_prism(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
 
 
 def _on_element(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+    """Return a corner of an element."""
     assert s.corners is not None
     point = s.corners[0]
     for k, corner in enumerate(s.corners[1:], 1):
@@ -263,20 +270,20 @@ POINT: dict[int, Callable] = {
 }
 
 
-# points that do not move with the direction
+# Flat caps, whose contact points do not move with the direction.
 
-FLAT = 0.03  # a cap may be the face that touches if it is tilted by less [rad]
-WIDE = 0.1  # ... and the points found on it are further apart than this part of its radius
+FLAT = 0.03  # largest tilt of a cap that touches as a face [rad]
+WIDE = 0.1  # smallest distance of the points on such a cap, in radii
 
 
 def is_flat(s: Solid, d: Vec, apart: Array) -> Array:
-    """Whether the cap of a cylinder touches as a face, with points as far `apart` [m]."""
+    """Return whether the cap of a cylinder touches as a face, with points this far `apart` [m]."""
     across = d.x * d.x + d.y * d.y
     level = across < FLAT * FLAT * d.dot(d)
     return (s.kind == GeomType.CYLINDER) & level & (apart > WIDE * s.size.x)
 
 
 def held(assets: Assets, s: Solid, feature: Array, d: Vec, point: Vec, flat: Array) -> Vec:
-    """The farthest point of a feature along `d`; where the cap is `flat`, the rim's at `point`."""
+    """Return the support point of a feature along `d`; on a `flat` cap the rim point at `point`."""
     guide = Vec(jnp.where(flat, point.x, d.x), jnp.where(flat, point.y, d.y), d.z)
     return point_on(assets, s, feature, guide)

@@ -1,1 +1,1 @@
-"""Contacts of geoms that are known by their signed distance: descent from many starting points."""
+"""Contacts of geoms with signed distance functions, by descent from many initial points."""

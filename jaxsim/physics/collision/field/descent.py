@@ -1,13 +1,14 @@
-"""The search for points where two geoms overlap: descent by line search, from all starts at once.
+"""Gradient descent with backtracking line search for points where two geoms overlap.
 
-With the distances A and B, it descends on
+With the signed distances A and B the objective is
 
     A + B + |max(A, B)|
 
-which is 2 max(A, B) + min(A, B) outside of one of the geoms and min(A, B) inside of both: it leads
-to points on the surface of one geom that are deep in the other. One last step on max(A, B) takes
-the point inwards; what max(A, B) is there counts as the distance, so that a point in which inexact
-distances agree by chance is no contact. (MuJoCo's documentation, Programming: Extensions, sdf.)
+which equals 2 max(A, B) + min(A, B) outside of one of the geoms and min(A, B) inside of both: its
+minima are points on the surface of one geom that are deep in the other. One last step on max(A, B)
+moves the point inwards; the value of max(A, B) there is the contact distance, so that a point where
+inexact distances vanish by chance is no contact. (MuJoCo's documentation, Programming: Extensions,
+sdf; `mjc_SDF`.) All initial points of all pairs descend together.
 """
 
 import jax.numpy as jnp
@@ -19,34 +20,38 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.collision.field.pair import Pair, Slopes
 
-DECREASE = 0.1  # least decrease in a step, in parts of what the slope promises
-TRIALS = 15  # lengths of a step: 1, 1/2, ... times the slope; the last is below 1e-4
+DECREASE = 0.1  # Armijo condition: smallest decrease, as a fraction of the linear prediction
+TRIALS = 15  # step lengths 1, 1/2, ... of the line search; the last is below 1e-4
 
 
 def descend(pair: Pair, x: Vec, iterations: int) -> tuple[Vec, Array]:
-    """Where the search ends, and max(A, B) there.
+    """Return the final points of the descent, and max(A, B) there.
 
     Args:
       pair: the geoms.
-      x: starting points `[k, n, *W]` in the frame of the second geom.
-      iterations: steps before the last one.
+      x: initial points `[k, n, *W]` in the frame of the second geom.
+      iterations: number of steps before the last one.
 
     Returns:
-      Points, and distances; MAXVAL where the slope is no number.
+      Points, and distances; MAXVAL where the gradient is not finite.
     """
 
     def step(k, state):
+        """Take one step; a point stops for good when the line search fails."""
         x, _, stopped = state
         last = k == iterations
+        # Objective and descent direction; stopped points take part in the last step only.
         s = pair.slopes(x)
         value, slope = _objective(s.first, s.second, last), _slope(s, last)
         number = _is_number(slope)
         going = number & (last | ~stopped)
+        # Line search; the point moves only if the objective does not increase.
         new_x, new = _line_search(pair, x, slope, value, going, last)
         better = going & ~(value < new)
         distance = jnp.where(better, new, jnp.where(number, value, MAXVAL))
         return select(better, new_x, x), distance, ~better
 
+    # Broadcast the points to all pairs and worlds, then descend.
     zero = jnp.zeros_like(sum(x.parts) + pair.offset.x + pair.turn.xx)
     x = x.map(lambda c: c + zero)
     x, distance, _ = lax.fori_loop(0, iterations + 1, step, (x, zero, jnp.zeros_like(zero, bool)))
@@ -54,12 +59,13 @@ def descend(pair: Pair, x: Vec, iterations: int) -> tuple[Vec, Array]:
 
 
 def _objective(first: Array, second: Array, last: Array) -> Array:
+    """Return the objective; in the last step, max(A, B)."""
     larger = jnp.maximum(first, second)
     return jnp.where(last, larger, first + second + jnp.abs(larger))
 
 
 def _slope(s: Slopes, last: Array) -> Vec:
-    """Slope of the objective; where the distances are equal, that of the first counts as larger."""
+    """Return the gradient of the objective; for equal distances the first counts as larger."""
     by_second = s.second > s.first
     larger = select(by_second, s.slope2, s.slope1)
     out = jnp.maximum(s.first, s.second) > 0
@@ -67,6 +73,7 @@ def _slope(s: Slopes, last: Array) -> Vec:
 
 
 def _is_number(v: Vec) -> Array:
+    """Return whether a vector is finite."""
     x, y, z = (jnp.abs(c) <= MAXVAL for c in v.parts)
     return x & y & z
 
@@ -74,17 +81,18 @@ def _is_number(v: Vec) -> Array:
 def _line_search(
     pair: Pair, x: Vec, slope: Vec, value: Array, going: Array, last: Array
 ) -> tuple[Vec, Array]:
-    """The first of the points x - slope, x - slope / 2, ... that is low enough, or the last one.
+    """Return the first of x - slope, x - slope / 2, ... that is low enough, or the last one.
 
     Args:
       pair: the geoms.
-      x, slope, value: points, and slope and value of the objective there.
+      x, slope, value: points, and gradient and value of the objective there.
       going: points that take a step; the others stay.
       last: which objective.
     """
     promised = DECREASE * slope.dot(slope)
 
     def halve(state):
+        """Evaluate the next step length."""
         trial, length, at, new, done = state
         at = select(done, at, x - slope.scale(length))
         found = jnp.where(done, new, _objective(*pair.distances(at), last))
@@ -92,6 +100,7 @@ def _line_search(
         return trial + 1, 0.5 * length, at, found, done
 
     def go_on(state):
+        """Return whether some point still searches."""
         trial, *_, done = state
         return (trial < TRIALS) & ~jnp.all(done)
 

@@ -1,7 +1,8 @@
-"""Signed distances of geoms of any kind, and their slopes: one table of functions.
+"""Signed distance functions of geoms of any kind, and their gradients, in one table (FUNCTIONS).
 
-Geoms of several kinds are asked together: every function that occurs among them is computed for
-all, and each geom takes its own. So a program grows with the functions, not with geoms or pairs.
+Geoms of several kinds are evaluated together: every function that occurs among them is evaluated
+for all, and each geom selects its own. So a program grows with the number of functions, not of
+geoms or pairs.
 """
 
 from collections.abc import Callable
@@ -22,14 +23,14 @@ from jaxsim.physics.collision.field.octree import Octree, octree_distance
 
 @node("kinds")
 class Solid:
-    """Geoms as signed distances, `[1, n, *W]` each.
+    """Geoms as signed distance functions, `[1, n, *W]` each.
 
     Attributes:
-      kinds: names of the functions that may be theirs (static).
-      code: of each geom, the number of its function.
-      size: `geom_size`, with ones for what a type does not have.
-      constants: of the shapes of plugins, by the name of the function.
-      octree: of meshes; None if there are none.
+      kinds: names of the functions that can occur (static).
+      code: id of each geom's function.
+      size: `geom_size`, with 1 for the entries that a type does not have.
+      constants: constants of plugin shapes, by the name of the function.
+      octree: octrees of meshes; None if there are none.
     """
 
     kinds: tuple[str, ...]
@@ -40,12 +41,13 @@ class Solid:
 
 
 class Function(NamedTuple):
-    """A kind of signed distance.
+    """A signed distance function.
 
     Attributes:
-      distance: of points `[k, n, *W]` in the frame of the geoms [m].
-      slope: what the search takes instead of the derivative: a function of the points, the sizes
-        and the derivative; None: the derivative itself.
+      distance: takes points `[k, n, *W]` in the frame of the geoms and the geoms; returns distances
+        [m].
+      slope: descent direction of the search, a function of the points, the sizes and the gradient;
+        None: the gradient itself.
     """
 
     distance: Callable[[Vec, Solid], Array]
@@ -53,7 +55,8 @@ class Function(NamedTuple):
 
 
 def distance(x: Vec, solid: Solid) -> Array:
-    """Signed distances of points in the frames of geoms, `[k, n, *W]` [m]."""
+    """Return signed distances of points in the frames of geoms, `[k, n, *W]` [m]."""
+    # Evaluate every function for all geoms and select.
     first, *others = solid.kinds
     value = function(first).distance(x, solid)
     for kind in others:
@@ -62,9 +65,10 @@ def distance(x: Vec, solid: Solid) -> Array:
 
 
 def distance_and_slope(x: Vec, solid: Solid) -> tuple[Array, Vec]:
-    """The same, and the slopes in which the search goes down."""
+    """Return signed distances of points, and the descent directions of the search."""
     value, back = jax.vjp(lambda x: distance(x, solid), x)
     (slope,) = back(jnp.ones_like(value))
+    # Replace the gradient for types with a descent direction of their own.
     for kind in solid.kinds:
         turned = function(kind).slope
         if turned is not None:
@@ -73,10 +77,10 @@ def distance_and_slope(x: Vec, solid: Solid) -> tuple[Array, Vec]:
 
 
 def function(kind: str) -> Function:
-    """The function of that name: of a type of geoms, or of the shape of a plugin.
+    """Return the signed distance function of a geom type or plugin shape by name.
 
     Raises:
-      ValueError: the plugin is not registered any more, or anew.
+      ValueError: the plugin is not registered any more, or was registered again.
     """
     if kind in FUNCTIONS:
         return FUNCTIONS[kind]
@@ -90,33 +94,37 @@ def function(kind: str) -> Function:
 
 
 def code(kind: str) -> int:
-    """A number for a function; it stays the same, whatever others are asked about."""
+    """Return the id of a function, which stays the same for the life of the process."""
     return _CODES.setdefault(kind, len(_CODES))
 
 
 def _is(solid: Solid, kind: str) -> Array:
+    """Return which geoms have a function."""
     return solid.code == code(kind)
 
 
 def _primitive(function: Callable, slope: Callable | None = None) -> Function:
+    """Return the table entry of a geom type."""
     return Function(lambda x, solid: function(x, solid.size), slope)
 
 
 def _of_plugin(name: str, shape: Shape) -> Function:
+    """Return the table entry of a plugin shape."""
     return Function(lambda x, solid: shape.distance(*x.parts, *solid.constants[name]))
 
 
 def _of_mesh(x: Vec, solid: Solid) -> Array:
+    """Return distances from meshes."""
     assert solid.octree is not None
     return octree_distance(x, solid.octree)
 
 
 def name(geom_type: int) -> str:
-    """The name of the function of a primitive."""
+    """Return the name of a geom type's function."""
     return GeomType(geom_type).name.lower()
 
 
-OCTREE = "octree"  # of meshes; the others have the names of types of geoms
+OCTREE = "octree"  # function of meshes; the others are named after geom types
 FUNCTIONS: dict[str, Function] = {
     name(GeomType.PLANE): _primitive(primitive.plane),
     name(GeomType.SPHERE): _primitive(primitive.sphere),

@@ -1,9 +1,9 @@
-"""The search on one face for the points that are deepest in a geom with a signed distance.
+"""Frank-Wolfe search for the points of a triangle that are deepest in a signed distance field.
 
-A face that may reach into the geom is searched from several points by the method of Frank and
-Wolfe: each step goes towards the corner in whose direction the distance falls most, the k-th one
-by 2 / (k + 2) of the way. The first step (k = 0) ends in that corner, so that all searches of a
-face follow one of three ways, which are searched once each.
+A face that may reach into the geom is searched from several initial points by the Frank-Wolfe
+method (conditional gradient): step k moves towards the corner in whose direction the distance
+decreases most, by 2 / (k + 2) of the way. Step k = 0 ends in that corner, so all searches of a face
+follow one of three paths, which are computed once each (`_ways`); `way` is the path of a search.
 """
 
 from typing import NamedTuple
@@ -20,16 +20,16 @@ from jaxsim.physics.collision.field.fields import Fields
 from jaxsim.physics.collision.field.starts import halton
 from jaxsim.physics.collision.shape import choose, per_slot
 
-HEIGHT = 0.1  # of a point above a face, in parts of its distance; and the least height [m]
+HEIGHT = 0.1  # height of a point above a face, relative to its distance; also the least one [m]
 
 
 class Searched(NamedTuple):
     """Searches of faces `[n, *W]`.
 
     Attributes:
-      x, dist: where the three ways end, `[3, n, *W]`, and the distances there.
-      way: which of them each search goes, `[starts, n, *W]`.
-      hit: whether it ends in the geom, likewise.
+      x, dist: ends of the three paths, `[3, n, *W]`, and the distances there.
+      way: path of each search, `[starts, n, *W]`.
+      hit: whether the search ends in the geom, `[starts, n, *W]`.
     """
 
     x: Vec
@@ -38,7 +38,7 @@ class Searched(NamedTuple):
     hit: Array
 
     def first(self, hit: Array) -> list[Array]:
-        """Of each way the first search that goes it and counts, `[1, n, *W]`; or their number."""
+        """Return the first search with `hit` on each path, `[1, n, *W]`; their number if none."""
         count = len(self.way)
         number = jnp.arange(count, dtype=jnp.int32).reshape(-1, *(1,) * (self.way.ndim - 1))
         return [
@@ -48,7 +48,8 @@ class Searched(NamedTuple):
 
 
 def searched(corners: tuple[Vec, ...], wanted: Array, solid: Solid, fields: Fields) -> Searched:
-    """Searches faces `[1, n, *W]`, where it is `wanted`."""
+    """Search faces `[1, n, *W]` where `wanted`."""
+    # Follow all three paths, and assign each initial point to its path.
     x, dist = _ways(corners, solid, fields.iterations)
     way = _steepest(_starts(corners, max(1, fields.starts)), corners, solid)
     hit = wanted & (choose(way, [dist[k : k + 1] for k in range(CORNERS)]) < 0)
@@ -56,20 +57,22 @@ def searched(corners: tuple[Vec, ...], wanted: Array, solid: Solid, fields: Fiel
 
 
 def may_reach(corners: tuple[Vec, ...], solid: Solid) -> Array:
-    """Whether a sphere through the corners of a face reaches into a geom, as MuJoCo asks it.
+    """Return whether a sphere through the corners of a face reaches into a geom, as in MuJoCo.
 
-    It is the sphere that goes, too, through a point beside the middle of the face, on the side away
-    from the geom and at a tenth of its distance; near the geom, that around the middle with the
-    radius of the circle through the corners.
+    The sphere also passes through a point above the middle of the face, on the side away from the
+    geom, at a tenth of its distance. Near the geom it is the sphere around the middle with the
+    circumradius of the corners.
     """
     a, b, c = corners
     middle = (a + b + c).scale(1 / 3)
     near = distance(middle, solid)
     ab, bc, ca = (v.norm() for v in (b - a, c - b, a - c))
+    # Circumradius from Heron's formula.
     half = 0.5 * (ab + bc + ca)
     area = safe_sqrt(half * (half - ab) * (half - bc) * (half - ca))
     flat = near < ab * bc * ca / (4 * jnp.maximum(area, MINVAL))
 
+    # Circumsphere of the corners and the point above.
     top = middle + (b - a).cross(c - a).normalize().scale(HEIGHT * near)
     p, q, r = (corner - top for corner in corners)
     qr, rp, pq = q.cross(r), r.cross(p), p.cross(q)
@@ -82,20 +85,23 @@ def may_reach(corners: tuple[Vec, ...], solid: Solid) -> Array:
 
 
 def _starts(corners: tuple[Vec, ...], count: int) -> Vec:
-    """Points of a Halton sequence on faces, `[count, n, *W]`."""
+    """Return points of a Halton sequence on faces, `[count, n, *W]`."""
     u, v = (halton(count + 1, base)[1:] for base in (2, 3))
+    # Fold the unit square onto the triangle.
     over = u + v > 1
     u, v = abs(over - u), abs(over - v)
+    # Barycentric coordinates to points.
     shares = (per_slot(share, corners[0].x[0]) for share in (1 - u - v, u, v))
     a, b, c = (corner.scale(share) for corner, share in zip(corners, shares, strict=True))
     return a + b + c
 
 
 def _ways(corners: tuple[Vec, ...], solid: Solid, iterations: int) -> tuple[Vec, Array]:
-    """Where the searches end that go to each of the corners first, `[3, n, *W]`."""
+    """Return the ends of the searches that move to each of the corners first, `[3, n, *W]`."""
     start = Vec(*(jnp.concatenate([c.parts[k] for c in corners]) for k in range(3)))
 
     def step(k, x: Vec) -> Vec:
+        """Take one Frank-Wolfe step."""
         way = _steepest(x, corners, solid)
         return x + (choose(way, corners) - x).scale(2 / (k + 2).astype(x.x.dtype))
 
@@ -104,7 +110,7 @@ def _ways(corners: tuple[Vec, ...], solid: Solid, iterations: int) -> tuple[Vec,
 
 
 def _steepest(x: Vec, corners: tuple[Vec, ...], solid: Solid) -> Array:
-    """The corner in whose direction the distance falls most; of equal ones the first."""
+    """Return the first corner in whose direction the distance decreases most."""
     slope = distance_and_slope(x, solid)[1]
     a, b, c = (slope.dot(corner) for corner in corners)
     return jnp.where((b < a) & (b <= c), 1, jnp.where((c < a) & (c < b), 2, 0)).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""The faces of meshes that meet `sdf` geoms, in the order in which MuJoCo visits them."""
+"""The faces of meshes that collide with `sdf` geoms, in the order in which MuJoCo visits them."""
 
 import jax
 import jax.numpy as jnp
@@ -19,13 +19,13 @@ CORNERS = 3
 
 @node("most")
 class Faces:
-    """Faces of some meshes; the lists of all are as long as the longest.
+    """Faces of some meshes, in lists padded to the longest one.
 
     Attributes:
       most: length of the lists (static).
-      row: of each geom, the place of its mesh among these, `[ngeom, *1]`.
-      number: of each mesh, how many faces it has, `[nmeshes, *1]`.
-      corner: numbers of the vertices, one array for each corner, `[nmeshes * most, *1]`.
+      row: index of each geom's mesh among these, `[ngeom, *1]`.
+      number: number of faces of each mesh, `[nmeshes, *1]`.
+      corner: vertex ids, one array for each corner, `[nmeshes * most, *1]`.
       vertex: positions of all vertices in the frames of their meshes, `[nmeshvert, *W]`.
     """
 
@@ -36,17 +36,19 @@ class Faces:
     vertex: Vec
 
     def of(self, geoms: Placed) -> tuple[tuple[Vec, ...], Array]:
-        """Faces of the meshes of geoms `[n, *W]`.
+        """Return the faces of the meshes of geoms `[n, *W]`.
 
         Returns:
           The three corners in the frames of the meshes, `[most, n, *W]` each, and which of them
-          there are, bool.
+          exist, bool.
         """
+        # Mesh of each geom, and addresses of its faces in the padded lists.
         row = pick(self.row, geoms.id)
         row, number = slots((row, pick(self.number, row)))
         place = per_slot(np.arange(self.most), row[0])
         shape = self.most, *row.shape[1:]
         flat = (self.most * row + place).reshape(-1, *shape[2:])
+        # Positions of the vertices of each corner.
         corners = []
         for corner in self.corner:
             index = pick(corner, flat)
@@ -57,15 +59,16 @@ class Faces:
 
 
 def faces(m: Model) -> Faces:
-    """The faces of the meshes that meet `sdf` geoms in a model in the form of the physics."""
+    """Return the faces of the meshes of an (unpacked) model that collide with `sdf` geoms."""
     return faces_of(m, _meshes(m.structure, m.pair_flags))
 
 
 def faces_of(m: Model, meshes: np.ndarray) -> Faces:
-    """The faces of some meshes, rising, of a model in the form of the physics."""
+    """Return the faces of some meshes, ids ascending, of an (unpacked) model."""
     s = m.structure
     most = int(s.mesh_facenum[meshes].max(initial=1))
     corner = np.zeros((len(meshes), most, CORNERS), np.int32)
+    # Vertex ids of each mesh's faces, in MuJoCo's order.
     for row, mesh in enumerate(meshes):
         start, number = s.mesh_faceadr[mesh], s.mesh_facenum[mesh]
         here = slice(start, start + number)
@@ -87,6 +90,6 @@ def faces_of(m: Model, meshes: np.ndarray) -> Faces:
 
 
 def _meshes(s: Structure, flags: int) -> np.ndarray:
-    """The meshes whose geoms meet `sdf` geoms, rising."""
+    """Return the meshes whose geoms collide with `sdf` geoms, ids ascending."""
     geoms = known_pairs(s, flags).searched(s.geom_type).geom1
     return np.unique(s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]])

@@ -1,4 +1,4 @@
-"""What the search for contacts needs of a model: the signed distances of its geoms, as arrays."""
+"""Tables of the signed distance search: distance functions of a model's geoms as arrays."""
 
 from collections.abc import Sequence
 
@@ -17,23 +17,23 @@ from jaxsim.physics.collision.field.kinds import constants, kind_of, meeting, ro
 from jaxsim.physics.collision.field.octree import Octree, children
 from jaxsim.physics.collision.shape import Placed, slots
 
-NO_CODE = -1  # of a geom without a signed distance
+NO_CODE = -1  # code of a geom without a signed distance function
 
 
 @node("first", "second", "starts", "iterations", "depth")
 class Fields:
-    """The signed distances of the geoms of a model.
+    """The signed distance functions of the geoms of a model.
 
     Attributes:
-      first, second: names of their functions: of the geoms that meet `sdf` geoms, and of these.
-      starts: points from which the contacts of a pair are searched.
-      iterations: steps of the search from each.
-      depth: of the deepest octree.
-      code: of each geom, the number of its function, `[ngeom, *1]`.
-      constants: of each shape of a plugin, arrays `[ngeom, *1]`.
+      first, second: names of the functions of geoms that collide with `sdf` geoms, and of these.
+      starts: number of initial points per pair.
+      iterations: number of steps from each.
+      depth: depth of the deepest octree.
+      code: id of each geom's function, `[ngeom, *1]`.
+      constants: constants of each plugin shape, arrays `[ngeom, *1]`.
       aabb: bounding boxes in the frames of the geoms, `[ngeom, 6, *W]`.
       root: first cell of the octree of each geom, `[ngeom, *1]`.
-      child, value: of all cells, their children and the values at their corners, `[8 * noct, *W]`.
+      child, value: children of all cells, and values at their corners, `[8 * noct, *W]`.
       cell: boxes of all cells, `[noct, 6, *W]`.
     """
 
@@ -51,27 +51,28 @@ class Fields:
     cell: jax.Array
 
     def box(self, geoms: Placed) -> tuple[Vec, Vec]:
-        """Center and half sides of the bounding boxes of geoms in their frames, `[n, *W]`."""
+        """Return center and half sides of the geoms' bounding boxes in their frames, `[n, *W]`."""
         return _box(self.aabb, geoms.id)
 
     def solid(self, geoms: Placed, kinds: tuple[str, ...]) -> Solid:
-        """Geoms `[n, *W]`, whose functions have these names, as signed distances."""
+        """Return geoms `[n, *W]` as signed distance functions with these names."""
         return self.solid_of(geoms.id, geoms.size, kinds)
 
     def solid_of(self, ids: Array, size: Vec, kinds: tuple[str, ...]) -> Solid:
-        """The same, of geoms by their numbers and sizes."""
+        """Return geoms, given by ids and sizes, as signed distance functions with these names."""
         kind = _pick(self.code, ids)
         shapes = {
             shape: tuple(_pick(values, ids) for values in self.constants[shape])
             for shape in kinds
             if shape in self.constants
         }
+        # Sizes of 0 become 1, so that functions of other types do not divide by zero.
         size = size.map(lambda c: jnp.where(c > 0, c, 1.0))
         octree = self._octree(ids) if OCTREE in kinds else None
         return Solid(kinds, *slots((kind, size, shapes)), octree)
 
     def _octree(self, ids: Array) -> Octree:
-        """The octrees of geoms; of those that have none, any."""
+        """Return the octrees of geoms; arbitrary for those that have none."""
         root = _pick(self.root, ids)
         middle, half = _box(self.cell, root)
         root, low, side = slots((root, middle - half, half + half))
@@ -79,7 +80,7 @@ class Fields:
 
 
 def fields(m: Model) -> Fields:
-    """The signed distances of the geoms of a model, which is in the form of the physics."""
+    """Return the signed distance functions of the geoms of a model in the form of the physics."""
     s = m.structure
     kinds = [kind_of(s, g) for g in range(s.ngeom)]
     return fields_of(m, kinds, *meeting(s, m.pair_flags))
@@ -88,7 +89,7 @@ def fields(m: Model) -> Fields:
 def fields_of(
     m: Model, kinds: Sequence[str], first: tuple[str, ...], second: tuple[str, ...] = ()
 ) -> Fields:
-    """The same, with the name of each geom's function, NONE for a geom that nobody asks about."""
+    """Return the signed distance functions of a model, given each geom's function name."""
     s, like = m.structure, m.geom_aabb[:, 0]
 
     def constant(table: np.ndarray) -> jax.Array:
@@ -114,12 +115,12 @@ def fields_of(
 
 
 def _box(table: Array, index: Array) -> tuple[Vec, Vec]:
-    """Centers and half sides, from rows of six numbers `[k, 6, *W]`."""
+    """Return centers and half sides, from rows of six numbers `[k, 6, *W]`."""
     parts = [_pick(table[:, k], index) for k in range(6)]
     return Vec(*parts[:3]), Vec(*parts[3:])
 
 
 def _pick(table: Array, index: Array) -> Array:
-    """Entries of a table `[k, *W]`, by an index `[n, *W]` that may be the same in all worlds."""
+    """Gather from a table `[k, *W]` by an index `[n, *W]` that worlds may share."""
     worlds = jnp.broadcast_shapes(table.shape[1:], index.shape[1:])
     return pick(table, jnp.broadcast_to(index, (*index.shape[:1], *worlds)))

@@ -1,15 +1,15 @@
-"""How found contacts move with the geoms: the derivative of the search, without the search.
+"""The derivative of contacts found by descent, without differentiating the descent.
 
-The search stops somewhere in the part that both geoms share, near the points where their normals
-are opposite; where exactly depends on the way that led there, a chain of halved steps that jumps.
-That way is not differentiated. A found point is taken to go along
+The descent ends somewhere in the overlap of both geoms, near the points where their normals are
+opposite; where exactly depends on its path, a sequence of halved steps with jumps, which is not
+differentiated. Instead a contact point is assumed to move
 
-  * with both geoms, half of the way with each, as starting points do that lie in the boxes of both;
-  * and along the surfaces, as the place does where their normals are opposite: when a geom turns or
-    slides, to where the normals make the same angle again.
+  * with both geoms, half of the way with each, as do initial points in the boxes of both;
+  * and along the surfaces, like the point of opposite normals: if a geom rotates or slides, to
+    where the normals have the same angle again.
 
-Distance and normal are differentiated at that point. Distance and depth are not the same here: the
-search's last step is a power of two, and leaves a distance from an eleventh to a half of the depth.
+Distance and normal are differentiated at that point. The distance is not the depth: the last step
+of the search is a power of two, and leaves a distance of 1/11 to 1/2 of the depth.
 """
 
 from typing import NamedTuple
@@ -27,9 +27,7 @@ from jaxsim.physics.collision.field.pair import Pair, pair_of, unit
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.shape import Placed, slots
 
-FLAT = (
-    0.3  # where surfaces turn by less than this angle over the size of a geom, points hardly move
-)
+FLAT = 0.3  # regularization: curvature, in radians per geom size, below which points hardly slide
 
 
 class _Surfaces(NamedTuple):
@@ -42,26 +40,27 @@ class _Surfaces(NamedTuple):
 
 
 def followed(found: Found, a: Placed, b: Placed, fields: Fields) -> Found:
-    """The same contacts, as differentiable functions of the geoms.
+    """Return the same contacts, as differentiable functions of the geoms.
 
     Args:
-      found: what the search has found, taken as constants.
+      found: result of the search, held constant.
       a, b: the geoms.
-      fields: of the model.
+      fields: distance functions of the model.
     """
     found = lax.stop_gradient(found)
     pair = pair_of(a, b, fields)
+    # Values and derivatives at the found points, held constant.
     fixed: Pair = lax.stop_gradient(pair)
     tangents = contact_frame(found.normal).rows[1:]
     still, bends = once(_bent, fixed, found.x, tangents)
 
-    # with both geoms
+    # Move with both geoms.
     x = (found.x + pair.to_second(fixed.to_first(found.x))).scale(0.5)
     s = once(_surfaces, pair, x)
     by_second = still.second > still.first
     change = jnp.where(by_second, s.second - still.second, s.first - still.first)
 
-    # and along the surfaces, which bends the normals back
+    # Slide along the surfaces to where the normals have the same angle.
     turned = s.normal1 + s.normal2 - still.normal1 - still.normal2
     size = slots(lax.stop_gradient(fields.box(a)[1].norm()))
     normal = s.normal1 - s.normal2
@@ -73,12 +72,13 @@ def followed(found: Found, a: Placed, b: Placed, fields: Fields) -> Found:
 
 
 def _surfaces(pair: Pair, x: Vec) -> _Surfaces:
+    """Return distances and normals at points."""
     s = pair.slopes(x)
     return _Surfaces(s.first, s.second, unit(s.slope1), unit(s.slope2))
 
 
 def _bent(pair: Pair, x: Vec, tangents: tuple[Vec, ...]) -> tuple[_Surfaces, list[_Surfaces]]:
-    """The surfaces at points, and how they change from there along each tangent."""
+    """Return distances and normals at points, and their derivatives along each tangent."""
 
     def surfaces(x: Vec) -> _Surfaces:
         return _surfaces(pair, x)
@@ -87,6 +87,7 @@ def _bent(pair: Pair, x: Vec, tangents: tuple[Vec, ...]) -> tuple[_Surfaces, lis
     here, change = jax.jvp(surfaces, (concat([x] * number),), (concat(tangents),))
 
     def part(tree: Tree, k: int) -> Tree:
+        """Return the k-th of the stacked parts."""
         return jax.tree.map(lambda v: jnp.split(v, number)[k], tree)
 
     return part(here, 0), [part(change, k) for k in range(number)]
@@ -95,15 +96,17 @@ def _bent(pair: Pair, x: Vec, tangents: tuple[Vec, ...]) -> tuple[_Surfaces, lis
 def _way_back(
     turned: Vec, tangents: tuple[Vec, ...], bends: list[_Surfaces], least: Array
 ) -> tuple[Array, Array]:
-    """How far to go along the tangents until a change of the angle between the surfaces is undone.
+    """Return the displacement along the tangents that restores the angle between the surfaces.
 
-    The least squares (K' K + least^2) way = -K' turned in the plane of contact, with K the sum of
-    the curvatures of both surfaces and `least` what counts as flat [1/m].
+    It is the regularized least-squares solution of (K' K + least^2) way = -K' turned in the plane
+    of contact, with K the sum of the curvatures of both surfaces and `least` the regularization
+    [1/m].
     """
     t1, t2 = tangents
     k1, k2 = (bend.normal1 + bend.normal2 for bend in bends)
     k11, k12, k21, k22 = t1.dot(k1), t1.dot(k2), t2.dot(k1), t2.dot(k2)
     r1, r2 = t1.dot(turned), t2.dot(turned)
+    # Normal equations of the 2 x 2 least-squares problem, solved by Cramer's rule.
     a = k11 * k11 + k21 * k21 + least * least
     b = k11 * k12 + k21 * k22
     c = k12 * k12 + k22 * k22 + least * least

@@ -1,4 +1,4 @@
-"""Which signed distance each geom has: static, from its type, its plugin and its mesh."""
+"""The signed distance function of each geom: static, from its type, its plugin and its mesh."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from jaxsim.physics.collision.flex.pairs import flex_pairs
 from jaxsim.physics.plugin import config
 from jaxsim.physics.refusal import Refusal, refuse
 
-NONE = ""  # the kind of a geom that has no signed distance
+NONE = ""  # kind of a geom without a signed distance function
 
 
 def kind_of(s: Structure, geom: int | np.integer) -> str:
-    """The name of a geom's function, as `function` of distance.py takes it, or NONE."""
+    """Return the name of a geom's function for `function` (distance.py), or NONE."""
     if s.geom_type[geom] != GeomType.SDF:
         primitive = name(s.geom_type[geom])
         return primitive if primitive in FUNCTIONS else NONE
@@ -31,7 +31,7 @@ def kind_of(s: Structure, geom: int | np.integer) -> str:
 
 @derived
 def meeting(s: Structure, flags: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the functions of geoms that meet `sdf` geoms, and of these, in a fixed order."""
+    """Return the sorted functions of geoms that collide with `sdf` geoms, and of these."""
     pairs = known_pairs(s, flags).searched(s.geom_type)
     found = [{kind_of(s, g) for g in np.unique(ids)} for ids in (pairs.geom1, pairs.geom2)]
     first, second = (tuple(sorted(kinds - {NONE})) for kinds in found)
@@ -40,7 +40,7 @@ def meeting(s: Structure, flags: int) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 @derived
 def under_shells(s: Structure, flags: int) -> frozenset[int]:
-    """The `sdf` geoms that shells may touch."""
+    """Return the `sdf` geoms that can collide with shells."""
     pairs = flex_pairs(s, flags)
     here = pairs.geom1 < s.ngeom
     geom, flex = pairs.geom1[here], pairs.geom2[here] - s.ngeom
@@ -49,7 +49,7 @@ def under_shells(s: Structure, flags: int) -> frozenset[int]:
 
 
 def constants(m: Model, shape: str) -> np.ndarray:
-    """Constants of a plugin's shape for each geom, `[ngeom, k]`; those of others are somebody's."""
+    """Return the constants of a plugin's shape per geom, `[ngeom, k]`; arbitrary for others."""
     s = m.structure
     here = [g for g in range(s.ngeom) if kind_of(s, g) == shape]
     function = shapes()[shape]
@@ -60,13 +60,13 @@ def constants(m: Model, shape: str) -> np.ndarray:
 
 
 def roots(s: Structure, kinds: Sequence[str]) -> np.ndarray:
-    """First cell of the octree of each geom, `[ngeom]`; 0 for those of other kinds."""
+    """Return the first octree cell of each geom, `[ngeom]`; 0 for other kinds."""
     has = np.array([kind == OCTREE for kind in kinds], bool)
     return np.where(has, s.mesh_octadr[np.where(has, s.geom_dataid, 0)], 0).astype(np.int32)
 
 
 def lacking(m: Model) -> list[Refusal]:
-    """The `sdf` geoms whose contacts are searched, and of which no distance is known."""
+    """Return a message for each `sdf` geom that can collide and has no known distance function."""
     s = m.structure
     pairs = known_pairs(s, m.pair_flags).searched(s.geom_type)
     geoms = sorted({*pairs.geom1.tolist(), *pairs.geom2.tolist(), *under_shells(s, m.pair_flags)})
@@ -78,7 +78,7 @@ def lacking(m: Model) -> list[Refusal]:
 
 
 def reason(s: Structure, geom: int) -> str:
-    """Why no distance of an `sdf` geom is known."""
+    """Return why the distance function of an `sdf` geom is unknown."""
     instance = s.geom_plugin[geom]
     if instance >= 0:
         plugin = s.plugin_keys[instance][0]

@@ -1,7 +1,8 @@
 """Contacts of a mesh with an `sdf` geom: on each face, the points that are deepest in the other.
 
-How a face is searched is in face.py. Faces are visited in the order of the mesh's tree of boxes,
-until 50 searches (mjMAXCONPAIR) have found a point.
+Each face is searched by the Frank-Wolfe method (face.py). Faces are visited in the order of the
+mesh's bounding volume hierarchy, until 50 searches (mjMAXCONPAIR) have found a point. Corresponds
+to `mjc_MeshSDF` in MuJoCo.
 """
 
 from typing import NamedTuple
@@ -23,23 +24,23 @@ from jaxsim.physics.collision.field.found import Found, contacts, in_world
 from jaxsim.physics.collision.field.pair import Pair, pair_of, unit
 from jaxsim.physics.collision.shape import Placed, Touch
 
-MOST = 50  # searches of a mesh that may end in a contact
+MOST = 50  # most searches of a mesh that end in a contact (mjMAXCONPAIR)
 
 
 class MeshFields(NamedTuple):
-    """What the search for contacts of meshes needs of a model."""
+    """Tables for contacts of meshes with `sdf` geoms."""
 
     fields: Fields
     faces: Faces
 
 
 class _State(NamedTuple):
-    """The visit of the faces.
+    """State of the iteration over faces.
 
     Attributes:
-      visit: how many faces were visited.
-      hits: searches that ended in the other geom, `[1, n, *W]`.
-      places: different points among these, `[1, n, *W]`.
+      visit: number of faces visited.
+      hits: number of searches that ended in the other geom, `[1, n, *W]`.
+      places: number of distinct points among these, `[1, n, *W]`.
       x, dist: these points, `[MOST, n, *W]`, and their distances.
     """
 
@@ -51,26 +52,28 @@ class _State(NamedTuple):
 
 
 def mesh_fields(m: Model) -> MeshFields:
-    """Signed distances and faces of a model, which is in the form of the physics."""
+    """Return signed distance functions and faces of a model in the form of the physics."""
     return MeshFields(fields(m), faces(m))
 
 
 def mesh_sdf(a: Placed, b: Placed, assets: MeshFields, reach: Array | None = None) -> Touch:
-    """Contacts of meshes with `sdf` geoms; how far they reach is not asked."""
+    """Compute the contacts of meshes with `sdf` geoms; `reach` is not used."""
     return _contacts(a, b, assets)
 
 
 @jax.custom_jvp
 def _contacts(a: Placed, b: Placed, assets: MeshFields) -> Touch:
+    """Return the contacts in the world frame."""
     return in_world(_search(a, b, assets), b)
 
 
 @_contacts.defjvp
 def _mesh_sdf_jvp(primals: tuple, tangents: tuple) -> tuple[Touch, Touch]:
-    """The found points are points of the mesh; along a face they do not move."""
+    """Differentiate at fixed points of the mesh, which do not slide along a face."""
     found = _search(*primals)
 
     def follow(a, b, assets):
+        """Return the contacts as differentiable functions of the geoms."""
         pair = pair_of(a, b, assets.fields)
         fixed: Pair = lax.stop_gradient(pair)
         x = pair.to_second(fixed.to_first(found.x))
@@ -83,16 +86,18 @@ def _mesh_sdf_jvp(primals: tuple, tangents: tuple) -> tuple[Touch, Touch]:
 
 
 def _search(a: Placed, b: Placed, assets: MeshFields) -> Found:
-    """The contacts in the frames of the `sdf` geoms."""
+    """Return the contacts in the frames of the `sdf` geoms."""
     pair = pair_of(a, b, assets.fields)
     corners, there = assets.faces.of(a)
     corners = tuple(pair.to_second(corner) for corner in corners)
+    # Faces that may reach into the other geom, compacted by sorting.
     reaching = there & may_reach(corners, pair.b)
     number = jnp.arange(assets.faces.most, dtype=jnp.int32)
     number = number.reshape(-1, *(1,) * (reaching.ndim - 1))
     faces = lax.sort(jnp.where(reaching, number, assets.faces.most), dimension=0)
 
     def visit(state: _State) -> _State:
+        """Search the next face of each mesh."""
         face = lax.dynamic_slice_in_dim(faces, state.visit, 1)
         wanted = face < assets.faces.most
         face = jnp.minimum(face, assets.faces.most - 1)
@@ -100,10 +105,12 @@ def _search(a: Placed, b: Placed, assets: MeshFields) -> Found:
         return _visited(state, here, wanted, pair.b, assets.fields)
 
     def go_on(state: _State) -> Array:
+        """Return whether some mesh has faces left and has found fewer than MOST contacts."""
         last = state.visit >= assets.faces.most
         face = lax.dynamic_slice_in_dim(faces, jnp.minimum(state.visit, len(faces) - 1), 1)
         return ~last & jnp.any((face < assets.faces.most) & (state.hits < MOST))
 
+    # Visit faces until all meshes have none left or enough contacts.
     zero = jnp.zeros_like(corners[0].x[:1])
     none, far = zero.astype(jnp.int32), jnp.full((MOST, *zero.shape[1:]), FAR, zero.dtype)
     x = Vec(*(jnp.zeros_like(far) for _ in range(3)))
@@ -115,12 +122,13 @@ def _search(a: Placed, b: Placed, assets: MeshFields) -> Found:
 def _visited(
     state: _State, corners: tuple[Vec, ...], wanted: Array, solid: Solid, fields: Fields
 ) -> _State:
-    """Searches one face `[1, n, *W]` of each mesh, where it is `wanted`."""
+    """Search one face `[1, n, *W]` of each mesh where `wanted`, and record its contacts."""
     search = searched(corners, wanted, solid, fields)
     hit = search.hit
+    # Ignore searches beyond the limit of contacts.
     hit = hit & (state.hits + running_sum(hit.astype(jnp.int32)) <= MOST)
 
-    # each way ends in one point, in the order of the first searches that went it
+    # Each path ends in one point; points are ordered by the first search that follows the path.
     way, first = search.way, search.first(hit)
     place = jnp.arange(MOST, dtype=jnp.int32).reshape(-1, *(1,) * (way.ndim - 1))
     places, points, dists = state.places, state.x, state.dist

@@ -1,7 +1,8 @@
-"""The signed distance of a mesh, from its octree: `oct_coeff` between the corners of a cell.
+"""The signed distance of a mesh, from its octree: trilinear interpolation of `oct_coeff`.
 
-A cell either has eight children or is a leaf. The distance in a leaf is trilinear between its
-corners; a point outside the octree has the distance of a point just inside, plus the way to it.
+A cell either has eight children or is a leaf. In a leaf the distance is interpolated between its
+corners; a point outside the octree gets the distance of the nearest point just inside, plus the
+distance to it.
 """
 
 import jax
@@ -15,20 +16,20 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.select import pick
 
-LEAF = -1  # instead of the number of a child
-WITHIN = 1e-6  # how far inside the octree a point outside is brought [m]
+LEAF = -1  # marks a missing child
+WITHIN = 1e-6  # distance inside the boundary to which outside points are projected [m]
 
 
 @node("depth")
 class Octree:
-    """The octrees that some geoms have.
+    """The octrees of some geoms.
 
     Attributes:
-      depth: how often a root is halved at most (static).
-      child: numbers of all cells' children, `[8 * noct, *1]`.
+      depth: largest depth (static).
+      child: ids of all cells' children, `[8 * noct, *1]`.
       value: distances at all cells' corners, `[8 * noct, *W]`.
-      root: the first cell of the octree of each geom, `[1, n, *W]`.
-      low, side: lower corner and sides of that cell, likewise.
+      root: root cell of the octree of each geom, `[1, n, *W]`.
+      low, side: lower corner and side lengths of that cell, `[1, n, *W]`.
     """
 
     depth: int
@@ -41,7 +42,7 @@ class Octree:
 
 @derived
 def children(s: Structure) -> np.ndarray:
-    """Numbers of the children of all cells among all cells, or LEAF, `[8 * noct]`."""
+    """Return the ids of the children of all cells, or LEAF, `[8 * noct]`."""
     first = np.zeros(s.noct, np.int64)
     for start, count in zip(s.mesh_octadr, s.mesh_octnum, strict=True):
         first[start : start + count] = start
@@ -50,12 +51,13 @@ def children(s: Structure) -> np.ndarray:
 
 
 def octree_distance(x: Vec, octree: Octree) -> Array:
-    """Signed distance of points in the frame of the mesh.
+    """Return signed distances of points in the frame of the mesh.
 
     Args:
       x: points `[k, n, *W]`.
-      octree: of each geom.
+      octree: octree of each geom.
     """
+    # Project on the octree, descend to the leaf, interpolate.
     axes = zip(x.parts, octree.low.parts, octree.side.parts, strict=True)
     u = [_within(*axis) for axis in axes]
     cell, scale, origin = _leaf(octree, lax.stop_gradient([inside for inside, _ in u]))
@@ -66,8 +68,9 @@ def octree_distance(x: Vec, octree: Octree) -> Array:
 
 
 def _within(x: Array, low: Array, side: Array) -> tuple[Array, Array]:
-    """Along one axis: where the nearest point of the octree is, from 0 to 1, and how far off."""
+    """Project on the octree along one axis: coordinate from 0 to 1, and distance to it."""
     half = 0.5 * side
+    # Distance from the boundary, and the projection just inside of it.
     r = x - (low + half)
     over = jnp.abs(r) - half
     outside = over >= 0
@@ -76,23 +79,26 @@ def _within(x: Array, low: Array, side: Array) -> tuple[Array, Array]:
 
 
 def _leaf(octree: Octree, u: list[Array]) -> tuple[Array, Array, list[Array]]:
-    """The leaf in which points are.
+    """Return the leaf that contains each point.
 
     Args:
-      octree: of each geom.
-      u: position in the root along each axis, from 0 to 1.
+      octree: octree of each geom.
+      u: coordinates in the root along each axis, from 0 to 1.
 
     Returns:
-      Number of the cell; sides of the root per side of the cell; lower corner of the cell, counted
-      in its sides.
+      Id of the cell; sides of the root per side of the cell; lower corner of the cell, in units of
+      its sides.
     """
 
     def halve(_, state):
+        """Descend by one level."""
         cell, scale, origin = state
+        # Octant of the point: bit k is set in the upper half along axis k.
         upper = [2 * (a * scale - o) >= 1 for a, o in zip(u, origin, strict=True)]
         slot = sum(bit.astype(jnp.int32) << k for k, bit in enumerate(upper))
         child = _look_up(octree.child, 8 * cell + slot)
         inner = child != LEAF
+        # Descend if the child exists; stay in a leaf.
         origin = [
             jnp.where(inner, 2 * o + bit.astype(o.dtype), o)
             for o, bit in zip(origin, upper, strict=True)
@@ -105,7 +111,7 @@ def _leaf(octree: Octree, u: list[Array]) -> tuple[Array, Array, list[Array]]:
 
 
 def _interpolated(octree: Octree, cell: Array, place: list[Array]) -> Array:
-    """Trilinear between the values at the corners of a cell, the first axis fastest."""
+    """Interpolate trilinearly between the corners of a cell, the first axis fastest."""
     corners = [_look_up(octree.value, 8 * cell + k) for k in range(8)]
     for c in place:
         corners = [
@@ -115,6 +121,6 @@ def _interpolated(octree: Octree, cell: Array, place: list[Array]) -> Array:
 
 
 def _look_up(table: Array, index: Array) -> Array:
-    """Entries of a table `[m, *W]` by an index `[k, n, *W]`."""
+    """Return entries of a table `[m, *W]` by an index `[k, n, *W]`."""
     flat = index.reshape(-1, *index.shape[2:])
     return pick(table, flat).reshape(index.shape)

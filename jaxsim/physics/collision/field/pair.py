@@ -1,4 +1,4 @@
-"""Two geoms as signed distances, seen from the frame of the second, in which the search runs."""
+"""Two geoms as signed distance functions in the frame of the second, in which the search runs."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from jaxsim.physics.collision.shape import Placed, slots
 
 
 class Slopes(NamedTuple):
-    """Distances `[k, n, *W]` of points from the first and the second geom, and their slopes."""
+    """Distances `[k, n, *W]` of points from both geoms, and their descent directions."""
 
     first: Array
     second: Array
@@ -32,26 +32,26 @@ class Pair(NamedTuple):
     offset: Vec
 
     def to_first(self, x: Vec) -> Vec:
-        """Points of the frame of the second geom in that of the first."""
+        """Transform points from the frame of the second geom to that of the first."""
         return self.turn @ x + self.offset
 
     def to_second(self, y: Vec) -> Vec:
-        """Points of the frame of the first geom in that of the second."""
+        """Transform points from the frame of the first geom to that of the second."""
         return self.turn.T @ (y - self.offset)
 
     def distances(self, x: Vec) -> tuple[Array, Array]:
-        """Distances of points in the frame of the second geom from the first, and from it."""
+        """Return the distances of points, in the frame of the second geom, from both geoms."""
         return distance(self.to_first(x), self.a), distance(x, self.b)
 
     def slopes(self, x: Vec) -> Slopes:
-        """The same, with the slopes in the frame of the second geom."""
+        """Return distances and descent directions of points, in the frame of the second geom."""
         first, slope = distance_and_slope(self.to_first(x), self.a)
         second, slope2 = distance_and_slope(x, self.b)
         return Slopes(first, second, self.turn.T @ slope, slope2)
 
 
 def normals(pair: Pair, x: Vec) -> Vec:
-    """Unit normals of the surface of equal distances, from the first geom to the second.
+    """Return unit normals of the surface of equal distances, from the first geom to the second.
 
     Zero where there is none.
     """
@@ -60,17 +60,17 @@ def normals(pair: Pair, x: Vec) -> Vec:
 
 
 def pair_of(a: Placed, b: Placed, fields: Fields) -> Pair:
-    """The pairs of placed geoms `[n, *W]`."""
+    """Return the pairs of placed geoms `[n, *W]`."""
     turn, offset = relative(a, b)
     solids = fields.solid(a, fields.first), fields.solid(b, fields.second)
     return Pair(*solids, *slots((turn, offset)))
 
 
 def relative(a: Placed, b: Placed) -> tuple[Rot, Vec]:
-    """Pose of the second geom in the frame of the first, `[n, *W]`."""
+    """Return the pose of the second geom in the frame of the first, `[n, *W]`."""
     return a.rot.T @ b.rot, a.rot.T @ (b.pos - a.pos)
 
 
 def unit(v: Vec) -> Vec:
-    """Unit vectors; zero stays zero."""
+    """Return unit vectors; zero stays zero."""
     return v.scale(safe_divide(1.0, v.norm()))

@@ -1,7 +1,8 @@
-"""Contacts of geoms that are known by their signed distance, one of which is an `sdf` geom.
+"""Contacts of two geoms with signed distance functions, one of which is an `sdf` geom.
 
-Each starting point of the search may end in a contact; of those that end in the same point the
-first counts. See `descent.py` for the search and `follow.py` for its derivative.
+Each initial point of the descent may end in a contact; among those that end in the same point the
+first counts. Corresponds to `mjc_SDF` in MuJoCo. The descent is in `descent.py`, its derivative in
+`follow.py`.
 """
 
 import jax
@@ -17,20 +18,22 @@ from jaxsim.physics.collision.shape import Placed, Touch, slots
 
 
 def sdf_contacts(a: Placed, b: Placed, fields: Fields, reach: Array | None = None) -> Touch:
-    """Contacts of geoms with `sdf` geoms, at most one for each starting point.
+    """Compute the contacts of geoms with `sdf` geoms, at most one per initial point.
 
-    How far contacts reach is not asked: the search does not know before its end.
+    `reach` is not used: the distance of a pair is unknown before the search ends.
     """
     return _contacts(a, b, fields)
 
 
 @jax.custom_jvp
 def _contacts(a: Placed, b: Placed, fields: Fields) -> Touch:
+    """Return the contacts in the world frame."""
     return in_world(_search(a, b, fields), b)
 
 
 @_contacts.defjvp
 def _sdf_contacts_jvp(primals: tuple, tangents: tuple) -> tuple[Touch, Touch]:
+    """Differentiate the contacts at fixed results of the search (follow.py)."""
     found = _search(*primals)
 
     def follow(a, b, fields):
@@ -41,7 +44,7 @@ def _sdf_contacts_jvp(primals: tuple, tangents: tuple) -> tuple[Touch, Touch]:
 
 
 def _search(a: Placed, b: Placed, fields: Fields) -> Found:
-    """The contacts in the frames of the second geoms."""
+    """Return the contacts in the frames of the second geoms."""
     pair = pair_of(a, b, fields)
     y, meet = starting_points(fields.box(a), fields.box(b), *relative(a, b), fields.starts)
     x, dist = descend(pair, pair.to_second(y), fields.iterations)

@@ -1,4 +1,4 @@
-"""Where the search for the contacts of a pair starts: points of a Halton sequence in both boxes."""
+"""Initial points of the contact search: a Halton sequence in the intersection of both boxes."""
 
 from collections.abc import Callable
 
@@ -9,35 +9,38 @@ from jaxsim.math import Rot, Vec
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.shape import per_slot, slots
 
-BASES = (2, 3, 5)  # of the sequence along x, y and z
+BASES = (2, 3, 5)  # bases of the Halton sequence along x, y and z
 
 
 def starting_points(
     box1: tuple[Vec, Vec], box2: tuple[Vec, Vec], turn: Rot, offset: Vec, count: int
 ) -> tuple[Vec, Array]:
-    """Points in the box of the first geom and the box about the box of the second.
+    """Return points in the box of the first geom and the box around the box of the second.
 
     Args:
-      box1, box2: center and half sides in the frame of either geom, `[n, *W]`.
+      box1, box2: center and half sides in the frame of each geom, `[n, *W]`.
       turn, offset: pose of the second geom in the frame of the first.
-      count: how many points.
+      count: number of points.
 
     Returns:
-      Points `[count, n, *W]` in the frame of the first geom; and whether the boxes meet `[n, *W]`.
+      Points `[count, n, *W]` in the frame of the first geom; and whether the boxes overlap `[n,
+      *W]`.
     """
     (middle1, half1), (middle2, half2) = box1, box2
+    # Box around the second box in the frame of the first, and the intersection of both.
     middle2 = turn @ middle2 + offset
     half2 = turn.map(jnp.abs) @ half2
     low = _each(jnp.maximum, middle1 - half1, middle2 - half2)
     high = _each(jnp.minimum, middle1 + half1, middle2 + half2)
     meet = (low.x <= high.x) & (low.y <= high.y) & (low.z <= high.z)
+    # Halton points in the intersection.
     share = Vec(*(per_slot(halton(count, base), low.x) for base in BASES))
     low, side = slots((low, high - low))
     return low + _each(jnp.multiply, side, share), meet
 
 
 def halton(count: int, base: int) -> np.ndarray:
-    """The first numbers of the van der Corput sequence `[count]`: digits mirrored at the point."""
+    """Return the first `count` numbers of the van der Corput sequence, the radical inverse."""
     index, out, scale = np.arange(count), np.zeros(count), 1.0
     while index.any():
         scale /= base
@@ -47,4 +50,5 @@ def halton(count: int, base: int) -> np.ndarray:
 
 
 def _each(function: Callable, a: Vec, b: Vec) -> Vec:
+    """Apply a function to the components of two vectors."""
     return Vec(*(function(p, q) for p, q in zip(a.parts, b.parts, strict=True)))

@@ -1,1 +1,1 @@
-"""Narrow phase of primitive shapes, pair by pair."""
+"""Narrow phase of primitive shapes, in closed form, one function per pair of types."""

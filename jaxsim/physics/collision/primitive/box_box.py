@@ -1,13 +1,13 @@
-"""Contacts of two boxes.
+"""Contacts of two boxes, by the separating axis theorem (SAT) and face clipping.
 
-The separating axis theorem: two boxes are apart by the largest of the gaps along fifteen
-directions, the three face normals of either and the nine products of an edge of one with an edge of
-the other (Gottschalk, Lin and Manocha, OBBTree, SIGGRAPH 1996). Where that is a face normal, the
-opposing face of the other box is clipped to the outline of the face, and every corner of what
-remains is a contact. Where it is a product of edges, the boxes touch in the nearest points of those
-edges.
+The separation of two boxes is the largest of the gaps along fifteen directions: the three face
+normals of each, and the nine cross products of their edges (Gottschalk, Lin and Manocha, OBBTree,
+SIGGRAPH 1996). If it is along a face normal, the incident face of the other box is clipped to the
+outline of the reference face, and every corner of the result is a contact. If it is along a cross
+product, the contact is at the nearest points of both edges. Corresponds to `mjc_BoxBox` in MuJoCo.
 
-The direction is searched without derivatives; its contacts are then computed once, with them.
+The direction is searched without derivatives and encoded in one integer; its contacts are then
+computed once, differentiably.
 """
 
 from typing import NamedTuple
@@ -24,34 +24,35 @@ from jaxsim.physics.arrays.once import decide, decode, encode, once
 from jaxsim.physics.collision.primitive.segment import nearest_on_segments
 from jaxsim.physics.collision.shape import CYCLIC, Placed, Touch, choose, per_slot, slots, turned
 
-# An edge contact whose normal is within 8 degrees of the face's gives way to the face contacts,
+# Face contacts are preferred to an edge contact whose normal is within 8 degrees of the face's,
 # unless its gap is larger by more than 5 percent.
 ALIGNED, PREFERENCE = 0.99, 0.05
 
 
 class Search(NamedTuple):
-    """The direction of the largest gap, and what faces what along it."""
+    """The direction of the largest gap, and the faces or edges along it."""
 
-    by_edges: jax.Array  # it is a product of edges, else a face normal
+    by_edges: jax.Array  # it is a cross product of edges, else a face normal
     of_first: jax.Array  # the reference face belongs to the first box
-    against: jax.Array  # the other box lies against the axis of that face
-    turned: jax.Array  # the opposing face of the other box has its normal against its axis
+    against: jax.Array  # the reference face is on the negative side of its axis
+    turned: jax.Array  # the incident face is on the negative side of its axis
     edge1: jax.Array  # axes of the edges
     edge2: jax.Array
     face: jax.Array  # axis of the reference face
-    opposing: jax.Array  # axis of the opposing face
+    opposing: jax.Array  # axis of the incident face
 
     @classmethod
     def decode(cls, code: jax.Array) -> "Search":
-        """From the one integer that the search ends in."""
+        """Decode the integer that the search returns."""
         digits = decode(code, len(cls._fields))
         return cls(*(digit == 1 for digit in digits[:4]), *digits[4:])
 
 
 def box_box(a: Placed, b: Placed) -> Touch:
-    """Up to eight contacts of two faces, or one of two edges."""
+    """Compute up to eight contacts of two faces, or one of two edges."""
     rot, pos = once(_relative, a, b)
     search = Search.decode(decide(_search, rot, pos, a.size, b.size))
+    # Both cases are computed and one is selected.
     face = _on_face(search, once(_Facing.of, a, b, search))
     edge = slots(once(_edges, a, b, search))
     lone = per_slot([1] + [0] * (len(face.dist) - 1), face.dist[0]) > 0
@@ -60,12 +61,13 @@ def box_box(a: Placed, b: Placed) -> Touch:
 
 
 def _relative(a: Placed, b: Placed) -> tuple[Rot, Vec]:
-    """Orientation and position of the second box in the frame of the first."""
+    """Return orientation and position of the second box in the frame of the first."""
     return a.rot.T @ b.rot, a.rot.T @ (b.pos - a.pos)
 
 
 def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
-    """Compares the fifteen gaps in the frame of the first box; the second has the axes of `rot`."""
+    """Compare the fifteen gaps in the frame of the first box; the second has the axes of `rot`."""
+    # Gaps along the face normals of both boxes.
     extent = rot.map(jnp.abs)
     seen = rot.T @ pos
     gaps1 = pos.map(jnp.abs) - size1 - extent @ size2
@@ -76,11 +78,12 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
     gap = jnp.where(of_first, gap1, gap2)
     face = jnp.where(of_first, face1, face2)
 
+    # Gaps along the cross products of edges.
     edges = [_edge_gap(i, j, rot, extent, pos, size1, size2) for i in range(3) for j in range(3)]
     edge, edge_gap = _largest(edges)
     edge1, edge2 = edge // 3, edge % 3
 
-    # is the product of edges nearly a face normal, and hardly better?
+    # Prefer the face if the cross product is nearly a face normal with a similar gap.
     rows, cols = rot.rows, rot.cols
     normal = _unit(edge1, gap).cross(choose(edge2, cols))
     along = normal.dot(select(of_first, _unit(face, gap), choose(face, cols)))
@@ -89,7 +92,8 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
     close = edge_gap - gap <= PREFERENCE * jnp.abs(gap) + noise
     by_edges = (edge_gap > gap) & ~(nearly & close)
 
-    # the face of the other box whose normal is most against that of the reference face
+    # Incident face: the face of the other box whose normal is most opposed to that of the reference
+    # face.
     against = jnp.where(of_first, choose(face, pos.parts), -choose(face, seen.parts)) < 0
     slopes = select(of_first, choose(face, rows), choose(face, cols)).parts
     opposing, _ = _largest([jnp.abs(s) for s in slopes])
@@ -98,10 +102,10 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
 
 
 def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
-    """The gap along e_i x c_j, a coordinate axis and a column of `rot`; none if parallel.
+    """Return the gap along e_i x c_j, a coordinate axis and a column of `rot`; -FAR if parallel.
 
     With (i, k, l) and (j, m, n) in cyclic order the product has the components -R[l, j] along k and
-    R[k, j] along l, and along the columns m and n of R those of size R[i, n] and R[i, m].
+    R[k, j] along l, and along the columns m and n of R components of magnitude R[i, n] and R[i, m].
     """
     (_, k, l), (_, m, n) = CYCLIC[i], CYCLIC[j]  # noqa: E741
     R, E = rot.rows, extent.rows
@@ -115,7 +119,7 @@ def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2
 
 
 def _largest(values: list[Array] | tuple[Array, Array, Array]) -> tuple[Array, Array]:
-    """Index and value of the first of the largest."""
+    """Return index and value of the first largest number."""
     index, best = jnp.zeros(values[0].shape, jnp.int32), values[0]
     for k in range(1, len(values)):
         better = values[k] > best
@@ -124,12 +128,12 @@ def _largest(values: list[Array] | tuple[Array, Array, Array]) -> tuple[Array, A
 
 
 def _unit(axis: Array, like: Array) -> Vec:
-    """The unit vector along a traced axis."""
+    """Return the unit vector along a traced axis."""
     return Vec(*((axis == k).astype(like.dtype) for k in range(3)))
 
 
 def _edges(a: Placed, b: Placed, search: Search) -> Touch:
-    """Contact of the two edges that face each other along their product."""
+    """Compute the contact of the two edges that face each other along their cross product."""
     u, *sides1 = turned(a.rot.cols, search.edge1)
     v, *sides2 = turned(b.rot.cols, search.edge2)
     half1, *sizes1 = turned(a.size.parts, search.edge1)
@@ -138,7 +142,7 @@ def _edges(a: Placed, b: Placed, search: Search) -> Touch:
     normal = u.cross(v).normalize()
     normal = select(normal.dot(offset) < 0, -normal, normal)
 
-    # from both centers to the edges farthest along the normal
+    # Midpoints of the edges farthest along the normal, and their gap.
     center1, center2, dist = a.pos, b.pos, normal.dot(offset)
     for side, size in zip(sides1, sizes1, strict=True):
         along = normal.dot(side)
@@ -149,26 +153,29 @@ def _edges(a: Placed, b: Placed, search: Search) -> Touch:
         center2 = center2 - side.scale(jnp.where(along > 0, size, -size))
         dist = dist - jnp.abs(along) * size
 
+    # Nearest points of the edges.
     s, t = nearest_on_segments(center2 - center1, u, half1, v, half2)
     pos = (center1 + u.scale(s) + center2 + v.scale(t)).scale(0.5)
     return Touch(dist, pos, normal)
 
 
 class _Facing(NamedTuple):
-    """A reference face and the opposing face of the other box.
+    """A reference face and the incident face of the other box.
 
-    Coordinates (x, y) run in the reference face, z is the height over its center.
+    Coordinates (x, y) are in the plane of the reference face, z is the height over it, with the
+    origin at its center.
     """
 
     axes: tuple[Vec, Vec, Vec]  # x, y, z in the world
     origin: Vec  # center of the reference face
     half: tuple[jax.Array, jax.Array]  # its half sizes
-    center: Vec  # center of the opposing face, in those coordinates
+    center: Vec  # center of the incident face, in those coordinates
     across: Vec  # its half sides
     along: Vec
 
     @classmethod
     def of(cls, a: Placed, b: Placed, search: Search) -> "_Facing":
+        """Return the faces in the coordinates of the reference face."""
         base, other = select(search.of_first, a, b), select(search.of_first, b, a)
         z, x, y = turned(base.rot.cols, search.face)
         size_z, size_x, size_y = turned(base.size.parts, search.face)
@@ -180,6 +187,7 @@ class _Facing(NamedTuple):
         to_face = other.pos - origin + w.scale(jnp.where(search.turned, -size_w, size_w))
 
         def seen(p: Vec) -> Vec:
+            """Transform a direction to the coordinates of the reference face."""
             return Vec(x.dot(p), y.dot(p), z.dot(p))
 
         sides = seen(u.scale(size_u)), seen(v.scale(size_v))
@@ -187,7 +195,7 @@ class _Facing(NamedTuple):
 
 
 def _on_face(search: Search, facing: _Facing) -> Touch:
-    """The corners of the opposing face, clipped to the reference face, each with its height."""
+    """Return the incident face's corners, clipped to the reference face, with their heights."""
     found = once(_clip, facing.center, facing.across, facing.along, *facing.half)
     points, exists = once(_packed, *found)
     (x, y, z), origin = slots((facing.axes, facing.origin))
@@ -198,13 +206,12 @@ def _on_face(search: Search, facing: _Facing) -> Touch:
 
 
 def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) -> tuple[Vec, Array]:
-    """Corners of the parallelogram center +- across +- along inside a rectangle.
+    """Clip the parallelogram center +- across +- along to a rectangle.
 
-    Its edges are cut at the sides x = +-size_x (Sutherland and Hodgman, Reentrant polygon clipping,
-    CACM 1974); then those of what remains, with the edges along these sides, at y = +-size_y.
-
-    The rectangle is grown by a little, so that edges which coincide, as those of equal boxes in a
-    stack, are inside whatever the rounding.
+    Its edges are clipped at the sides x = +-size_x (Sutherland and Hodgman, Reentrant polygon
+    clipping, CACM 1974); then the remaining edges, including those along these sides, at y =
+    +-size_y. The rectangle is grown slightly, so that edges which coincide, as those of equal boxes
+    in a stack, are inside whatever the rounding.
 
     Returns:
       Points `[16, n, *W]`, along the boundary in MuJoCo's order, and which of them exist.
@@ -214,12 +221,14 @@ def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) ->
     u, v = (per_slot(signs, size_x) for signs in zip(*CORNERS, strict=True))
     middle, across, along = slots((center, across, along))
     start = middle + across.scale(u) + along.scale(v)
+    # Clip the edges in x.
     edge = _cut(start, _after(start, 1), 0, limit_x)
 
-    # where the boundary comes back: on the first edge after this that is inside
+    # Edge along the side x = +-size_x: from an exit to the next entry of the boundary.
     back = edge.entry
     for k in (3, 2, 1):
         back = select(_after(edge.inside, k), _after(edge.entry, k), back)
+    # Clip the pieces of both kinds in y.
     piece = _cut(edge.entry, edge.exit, 1, limit_y)
     side = _cut(edge.exit, back, 1, limit_y)
 
@@ -233,22 +242,22 @@ def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) ->
     return _in_turn(*points), _in_turn(*exists)
 
 
-# of a face by the signs of its half sides, in MuJoCo's order
+# Corners of a face, as signs of its half sides, in MuJoCo's order.
 CORNERS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
-MOST = 2 * len(CORNERS)  # corners that can be left
+MOST = 2 * len(CORNERS)  # largest number of corners after clipping
 
 
 class _Cut(NamedTuple):
     """The part of an edge between two sides of a rectangle."""
 
-    inside: jax.Array  # there is one
+    inside: jax.Array  # the part is not empty
     entry: Vec
     exit: Vec
     leaves: jax.Array  # the exit is not the end of the edge
 
 
 def _cut(start: Vec, end: Vec, axis: int, limit: Array) -> _Cut:
-    """The part of an edge where a coordinate is within +-limit."""
+    """Clip edges to where a coordinate is within +-limit."""
     step = end - start
     from_, by = start.parts[axis], step.parts[axis]
     still = jnp.abs(by) < 1e-12 * limit
@@ -261,12 +270,12 @@ def _cut(start: Vec, end: Vec, axis: int, limit: Array) -> _Cut:
 
 
 def _after(x: Tree, k: int) -> Tree:
-    """The item `k` places further around."""
+    """Return the items `k` positions later, cyclically."""
     return jax.tree.map(lambda a: jnp.concatenate([a[k:], a[:k]]), x)
 
 
 def _in_turn(*lists: Tree) -> Tree:
-    """First items, second items, ... of several lists."""
+    """Interleave several lists: first items, second items, ..."""
 
     def mixed(*arrays):
         mixture = jnp.stack(arrays, axis=1)
@@ -276,12 +285,13 @@ def _in_turn(*lists: Tree) -> Tree:
 
 
 def _packed(points: Vec, exists: Array) -> tuple[Vec, Array]:
-    """The points that exist, in order, in the first of as many places as there can be."""
+    """Compact the existing points, in order, into the first of MOST slots."""
     place = per_slot(np.arange(MOST), points.x[0]).astype(np.int32)
     count = jnp.zeros_like(exists[:1], jnp.int32)
     packed = points.map(lambda a: jnp.zeros_like(a[:MOST]))
 
     def put(state, item):
+        """Append a point if it exists."""
         count, packed = state
         point, some = slots(item)
         packed = select(some & (count == place), point, packed)

@@ -1,13 +1,13 @@
-"""Contacts of a capsule with a box: at most two spheres on the capsule's axis that touch the box.
+"""Contacts of a capsule with a box: at most two spheres on its segment that touch the box.
 
-Everything is computed in the frame of the box, where the axis is the segment p + t d, |t| <= 1. The
-first sphere sits at the point of the segment nearest to the box. A second one supports a capsule
-that lies along a face or an edge: it sits where the segment ends, or leaves that face or edge.
+In the frame of the box the segment is p + t d, |t| <= 1. The first sphere is at the point of the
+segment nearest to the box. A second one supports a capsule that lies along a face or an edge: it is
+where the segment ends, or leaves that face or edge. Corresponds to `mjc_CapsuleBox` in MuJoCo.
 
-The nearest point is an end over a face (or inside the box), or it faces one of the twelve edges.
-Which of these it is, and along what the segment runs from there, is decided first and without
-derivatives; both parameters t are then computed for what was chosen, so that a gradient goes
-through one formula.
+The nearest point is an end of the segment over a face (or inside the box), or a point facing one of
+the twelve edges. Which of these it is (`Feature`), and along what the segment continues (`Run`), is
+decided first, without derivatives, and encoded in one integer; both parameters t are then computed
+for the decision, so that a gradient passes through one formula.
 """
 
 from typing import NamedTuple
@@ -23,32 +23,32 @@ from jaxsim.physics.arrays.once import decide, decode, encode, once
 from jaxsim.physics.collision.primitive.sphere import in_world, sphere_at_box
 from jaxsim.physics.collision.shape import Placed, Touch, choose, slots, touch_if, turned
 
-NEVER = 1e6  # in half lengths of the capsule: a side that it does not reach
+NEVER = 1e6  # parameter t of a side that the segment does not reach
 
 
 class Feature(NamedTuple):
-    """What the nearest point of the segment faces.
+    """The feature of the box nearest to the segment.
 
     Coordinates start with `axis` in what follows: the normal of the face or the direction of the
     edge.
     """
 
-    end: jax.Array  # an end of the segment (-1 or 1) over a face or inside, or 0: an edge
-    axis: jax.Array  # of the face or edge: 0, 1, 2
-    sides: tuple[jax.Array, jax.Array]  # where the edge lies on the other coordinates: -1 or 1
+    end: jax.Array  # end of the segment (-1 or 1) over a face or inside, or 0: an edge
+    axis: jax.Array  # axis of the face or edge: 0, 1, 2
+    sides: tuple[jax.Array, jax.Array]  # sides of the edge on the other axes: -1 or 1
 
     @classmethod
     def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "Feature":
-        """From its digits in the code of the choice."""
+        """Decode the digits of the decision."""
         end, axis, side1, side2 = digits
         return cls((end - 1).astype(dtype), axis, (_sign(side1, dtype), _sign(side2, dtype)))
 
 
 class Run(NamedTuple):
-    """Along what the segment runs from there.
+    """Continuation of the segment from its nearest point to the second contact.
 
-    Along a coordinate that `limits`, it runs until it leaves the box; from a `corner` that is one
-    width of the box, whatever its present place.
+    Along a coordinate in `limits` it runs until it leaves the box; from a `corner` that is one
+    width of the box, whatever its position.
     """
 
     second: jax.Array  # there is a second contact
@@ -57,24 +57,25 @@ class Run(NamedTuple):
     corner: jax.Array  # the nearest point faces the end of an edge
 
     def encode(self) -> tuple[jax.Array, ...]:
-        """Its digits in the code of the choice."""
+        """Return the digits of the decision."""
         return self.second, self.way > 0, *self.limits, self.corner
 
     @classmethod
     def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "Run":
-        """The inverse of `encode`."""
+        """Decode the digits of the decision, the inverse of `encode`."""
         second, way, x, y, z, corner = digits
         return cls(second == 1, _sign(way, dtype), (x == 1, y == 1, z == 1), corner == 1)
 
 
 def _sign(digit: Array, dtype: np.dtype) -> Array:
-    """1 where the digit is 1, else -1."""
+    """Return 1 where the digit is 1, else -1."""
     return (2 * digit - 1).astype(dtype)
 
 
 def capsule_box(capsule: Placed, box: Placed) -> Touch:
-    """A contact at the nearest point, and one more where the capsule lies along the box."""
+    """Compute a contact at the nearest point, and another if the capsule lies along the box."""
     p, d = once(_in_box, capsule, box)
+    # Decide the features once; then both spheres, each in contact with the box.
     code = decide(_choose, p, d, box.size)
     t = jnp.stack(once(_points, code, p, d, box.size))
     second = decode(code, 10)[4] == 1
@@ -84,20 +85,21 @@ def capsule_box(capsule: Placed, box: Placed) -> Touch:
 
 
 def _in_box(capsule: Placed, box: Placed) -> tuple[Vec, Vec]:
-    """Center and half axis of the capsule in the frame of the box."""
+    """Return center and half axis of the capsule in the frame of the box."""
     half = capsule.axis.scale(capsule.size.y)
     return box.rot.T @ (capsule.pos - box.pos), box.rot.T @ half
 
 
 def _points(code: Array, p: Vec, d: Vec, size: Vec) -> tuple[Array, Array]:
-    """Parameters of both spheres."""
+    """Return the parameters t of both spheres."""
     digits = decode(code, 10)
     feature, run = Feature.decode(digits[:4], d.x.dtype), Run.decode(digits[4:], d.x.dtype)
     p, d, size = (Vec(*turned(v.parts, feature.axis)) for v in (p, d, size))
     at_end = feature.end != 0
     t = jnp.where(at_end, feature.end, _nearest_on_edge(p, d, size, *feature.sides).t)
 
-    reach = 1 - run.way * t  # to the end of the segment
+    # Second sphere: the nearest of the segment's end and the limiting sides.
+    reach = 1 - run.way * t  # distance in t to the end of the segment
     whole = (run.corner, ~at_end, ~at_end)
     for x, speed, half, limits, width in zip(
         (p + d.scale(t)).parts, d.parts, size.parts, run.limits, whole, strict=True
@@ -109,10 +111,11 @@ def _points(code: Array, p: Vec, d: Vec, size: Vec) -> tuple[Array, Array]:
 
 
 def _choose(p: Vec, d: Vec, size: Vec) -> Array:
-    """Finds the nearest feature of the box, and along what the segment runs from there; encoded."""
+    """Return the encoded nearest feature of the box, and where the segment continues from there."""
     found = _nearest_feature(p, d, size)
     feature = Feature.decode(decode(found, 4), d.x.dtype)
     turn_p, turn_d, turn_size = (Vec(*turned(v.parts, feature.axis)) for v in (p, d, size))
+    # Continuation from an end over a face, from a corner, or from an edge.
     end, corner = feature.end, _nearest_on_edge(turn_p, turn_d, turn_size, *feature.sides).corner
     away = Run(_over_face(p + d.scale(end), size), -end, (end == 0, end != 0, end != 0), end != end)
     at_corner = _from_corner(turn_d, corner, feature.sides)
@@ -121,17 +124,17 @@ def _choose(p: Vec, d: Vec, size: Vec) -> Array:
 
 
 def _over_face(point: Vec, size: Vec) -> Array:
-    """Whether a point is outside, given that it is not beyond two faces."""
+    """Return whether a point that is beyond at most one pair of faces is outside."""
     x, y, z = (jnp.abs(c) > s for c, s in zip(point.parts, size.parts, strict=True))
     return x | y | z
 
 
 def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> Run:
-    """The segment faces a corner.
+    """Return where the segment continues from a corner.
 
-    Where its direction points out of the box (or into it) in all three coordinates, it runs along
-    nothing. Else one coordinate differs from the other two: the direction of an edge, if it
-    dominates, or the normal of the face along which the segment runs inwards.
+    If its direction points out of the box (or into it) in all three coordinates, it ends there.
+    Otherwise one coordinate differs from the other two: the direction of an edge, if it dominates,
+    or the normal of the face along which the segment runs inwards.
     """
     out = tuple((c > 0) == (s > 0) for c, s in zip(d.parts, (corner, *sides), strict=True))
     odd = jnp.where(out[1] == out[2], 0, jnp.where(out[0] == out[2], 1, 2))
@@ -142,7 +145,7 @@ def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> Run:
 
 
 def _from_edge(d: Vec, sides: tuple[Array, Array]) -> Run:
-    """The segment faces an edge: where it crosses, it runs over the face that it enters faster."""
+    """Return where the segment continues from an edge: over the face that it enters faster."""
     out1, out2 = ((c > 0) == (s > 0) for c, s in zip(d.parts[1:], sides, strict=True))
     first = jnp.abs(d.y) > jnp.abs(d.z)
     way = jnp.where(jnp.where(first, out1, out2), -1.0, 1.0).astype(d.x.dtype)
@@ -150,23 +153,24 @@ def _from_edge(d: Vec, sides: tuple[Array, Array]) -> Run:
 
 
 def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
-    """The nearest of two ends and twelve edges, of equally near ones the first; encoded."""
+    """Return the encoded nearest of two ends and twelve edges, the first among equal ones."""
     one = jnp.ones_like(d.x + size.x)
     zero = jnp.zeros(one.shape, jnp.int32)
     found, best = zero, one * jnp.inf
 
+    # Ends of the segment over a face.
     for end in (-1, 1):
         point = p + d.scale(end * one)
         gap = [jnp.abs(c) - s for c, s in zip(point.parts, size.parts, strict=True)]
         outer = Vec(*(jnp.maximum(g, 0.0) for g in gap))
         beyond = [(g > 0).astype(jnp.int32) for g in gap]
-        face = beyond[1] + 2 * beyond[2]  # where it is beyond at most one
+        face = beyond[1] + 2 * beyond[2]  # its axis, if it is beyond at most one
         square = jnp.where(sum(beyond) <= 1, outer.dot(outer), jnp.inf)
         found = jnp.where(square < best, encode((zero + end + 1, face, zero, zero)), found)
         best = jnp.minimum(square, best)
 
     def four_edges(k, state):
-        """One edge of each axis: on the sides that the bits of k say."""
+        """Compare one edge of each axis, on the sides given by the bits of k."""
         found, best = state
         bits = k >> 1, k & 1
         for axis in range(3):
@@ -184,19 +188,20 @@ def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
 class Nearest(NamedTuple):
     """The nearest points of the segment and one edge of the box."""
 
-    t: jax.Array  # on the segment
+    t: jax.Array  # parameter on the segment
     corner: jax.Array  # 1 or -1: the nearest point of the edge's line is beyond that end; else 0
     square: jax.Array  # squared distance
 
 
 def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> Nearest:
-    """Nearest points of the segment and the edge along x at (side1 size.y, side2 size.z)."""
+    """Return nearest points of the segment and the edge along x at (side1 size.y, side2 size.z)."""
+    # Offset of the edge from the segment's center, and squared lengths.
     y, z = side1 * size.y - p.y, side2 * size.z - p.z
     across = d.y * d.y + d.z * d.z
     length = across + d.x * d.x
     parallel = across <= (16 * jnp.finfo(length.dtype).eps) ** 2 * length
 
-    # of the two lines; then clipped to the edge, then to the segment, then to the edge again
+    # Nearest points of the lines, clipped to the edge, then to the segment, then to the edge again.
     far = jnp.where(p.x * d.x > 0, NEVER, -NEVER)
     t = jnp.where(parallel, far, (y * d.y + z * d.z) / jnp.where(parallel, 1.0, across))
     line = p.x + t * d.x
@@ -211,5 +216,6 @@ def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> N
 
 
 def _ratio(a: Array, b: Array) -> Array:
+    """Return a / b; NEVER for b = 0."""
     small = b < 1e-12
     return jnp.where(small, NEVER, a / jnp.where(small, 1.0, b))

@@ -1,7 +1,8 @@
 """Contacts of a plane with the convex geoms.
 
 A plane bounds the half space below it. The depth of a point is its height over the plane, so each
-collider only finds the points of the other geom that can be lowest; the normal is the plane's.
+collider only computes the points of the other geom that can be lowest; the normal is the plane's.
+The functions correspond to `mjc_PlaneSphere`, `mjc_PlaneCapsule`, ... in MuJoCo.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ from jaxsim.physics.collision.shape import Placed, Touch, per_slot, slots
 def _touch(
     plane: Placed, points: Vec, radius: Array | float = 0.0, tangent: Vec | None = None
 ) -> Touch:
-    """Contacts of spheres about `points` `[k, n, *W]`; a radius of 0 is the point itself."""
+    """Return contacts of spheres about `points` `[k, n, *W]`; a radius of 0 is the point itself."""
     plane = slots(plane)
     n = plane.axis
     dist = n.dot(points - plane.pos) - radius
@@ -27,13 +28,13 @@ def _touch(
 
 
 def plane_sphere(plane: Placed, sphere: Placed) -> Touch:
-    """The lowest point of the sphere."""
+    """Return the lowest point of the sphere."""
     sphere = slots(sphere)
     return _touch(plane, sphere.pos, sphere.size.x)
 
 
 def plane_capsule(plane: Placed, capsule: Placed) -> Touch:
-    """The lowest points of the two end spheres; the first tangent lies along the capsule."""
+    """Return the lowest points of the two end spheres; the first tangent lies along the capsule."""
     end = per_slot((1, -1), capsule.size.y)
     capsule = slots(capsule)
     ends = capsule.pos + capsule.axis.scale(end * capsule.size.y)
@@ -41,7 +42,7 @@ def plane_capsule(plane: Placed, capsule: Placed) -> Touch:
 
 
 def plane_ellipsoid(plane: Placed, ellipsoid: Placed) -> Touch:
-    """The lowest point: -S u, where semi-axes S stretch a unit sphere with normal u along S n."""
+    """Return the lowest point, -S u: semi-axes S stretch a unit sphere with normal u along S n."""
     n, s = ellipsoid.rot.T @ plane.axis, ellipsoid.size
     u = Vec(s.x * n.x, s.y * n.y, s.z * n.z).normalize()
     lowest = ellipsoid.pos - ellipsoid.rot @ Vec(s.x * u.x, s.y * u.y, s.z * u.z)
@@ -49,24 +50,25 @@ def plane_ellipsoid(plane: Placed, ellipsoid: Placed) -> Touch:
 
 
 def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
-    """The lowest point of either rim, and two more on the lower rim, 120 degrees to its sides."""
+    """Return the lowest point of both rims, and two more on the lower rim, at +-120 degrees."""
     n = plane.axis
     radius, half = cylinder.size.x, cylinder.size.y
 
     axis = cylinder.axis
     up = n.dot(axis)
-    # once: of a lying cylinder rounding decides, and it must decide the same for x, y and z
+    # Decided once: for a lying cylinder rounding decides, and it must be the same for x, y and z.
     turned = decide(_is_positive, up)
-    lower = axis.scale(jnp.where(turned, -1.0, 1.0))  # to the cap that faces the plane
+    lower = axis.scale(jnp.where(turned, -1.0, 1.0))  # towards the lower cap
 
-    # the way down in a disk is -n without its part along the axis; a level disk has none: take any
+    # Downward direction within a cap: -n without its part along the axis; arbitrary for a level
+    # cap.
     down = axis.scale(up) - n
     length = down.norm()
     level = length < 4096 * jnp.finfo(length.dtype).eps
     down = select(level, cylinder.rot.cols[0], down.scale(safe_divide(1.0, length)))
     side = down.cross(lower)
 
-    # points by their parts along the axis, down and to the side
+    # Points as combinations of the axis, the downward direction and the sideways one.
     root = 0.75**0.5
     points = slots(cylinder.pos)
     for direction, extent, parts in (
@@ -79,11 +81,13 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
 
 
 def _is_positive(x: Array) -> Array:
+    """Return whether a number is positive."""
     return x > 0
 
 
 def plane_box(plane: Placed, box: Placed) -> Touch:
-    """The lower end of each of the four space diagonals, in the order of the corners."""
+    """Return the lower end of each of the four space diagonals, in the order of the corners."""
+    # Choose the corners once, then compute their positions.
     sides = [c.scale(s) for c, s in zip(box.rot.cols, box.size.parts, strict=True)]
     heights = tuple(plane.axis.dot(side) for side in sides)
     corner = decide(_lower_corners, heights)
@@ -94,7 +98,7 @@ def plane_box(plane: Placed, box: Placed) -> Touch:
 
 
 def plane_box_corners(plane: Placed, box: Placed) -> Touch:
-    """All eight corners: none is chosen, so that each comes and goes smoothly."""
+    """Return all eight corners, so that each contact appears and vanishes smoothly."""
     corner = np.arange(8)
     points = slots(box.pos)
     for bit, (axis, size) in enumerate(zip(box.rot.cols, box.size.parts, strict=True)):
@@ -103,23 +107,23 @@ def plane_box_corners(plane: Placed, box: Placed) -> Touch:
 
 
 def _lower_corners(heights: tuple[Array, Array, Array]) -> Array:
-    """Lower corners `[4, n, *W]`, ascending: bit k of a corner's number is its side of axis k.
+    """Return lower corners `[4, n, *W]`, ascending: bit k of a corner is its side of axis k.
 
     Args:
-      heights: how far each half side of the box goes up, `[n, *W]` three times.
+      heights: rise of each half side of the box along the normal, three of `[n, *W]`.
     """
     rows = []
     for corner in range(4):  # the other end of its diagonal is corner 7 - corner
         signs = (_sign(corner, bit, None) for bit in range(3))
         up = sum(sign * height for sign, height in zip(signs, heights, strict=True))
         rows.append(jnp.where(up > 0, 7 - corner, corner))
-    # five exchanges sort four numbers
+    # Sorting network for four numbers.
     for i, j in ((0, 1), (2, 3), (0, 2), (1, 3), (1, 2)):
         rows[i], rows[j] = jnp.minimum(rows[i], rows[j]), jnp.maximum(rows[i], rows[j])
     return jnp.stack(rows)
 
 
 def _sign(corner: Any, bit: int, dtype: np.dtype | None) -> Any:
-    """On which side of an axis a corner is, -1 or 1; of a number a number."""
+    """Return the side of a corner on an axis, -1 or 1, for a static or traced corner."""
     sign = 2 * (corner >> bit & 1) - 1
     return sign if dtype is None else sign.astype(dtype)

@@ -1,4 +1,4 @@
-"""Nearest points on segments: c + t u with a unit direction u and |t| <= half."""
+"""Nearest points on segments c + t u with a unit direction u and |t| <= half."""
 
 import jax.numpy as jnp
 
@@ -7,20 +7,20 @@ from jaxsim.physics.arrays.array import Array
 
 
 def nearest_on_segment(point: Vec, u: Vec, half: Array) -> Array:
-    """Parameter t of the point nearest to `point`, which is relative to the segment's center."""
+    """Return the parameter t nearest to `point`, which is relative to the segment's center."""
     return jnp.clip(point.dot(u), -half, half)
 
 
 def nearest_on_segments(
     offset: Vec, u: Vec, half1: Array, v: Vec, half2: Array
 ) -> tuple[Array, Array]:
-    """Parameters (s, t) of the nearest points of two segments.
+    """Return the parameters (s, t) of the nearest points of two segments.
+
+    Parallel segments have many nearest points, of which one is returned.
 
     Args:
       offset: center of the second segment minus center of the first.
       u, half1, v, half2: unit directions and half lengths.
-
-    Of exactly parallel segments, which have many nearest points, it takes one.
     """
     cosine = u.dot(v)
     across = u - v.scale(cosine)  # without cancellation where the two are nearly parallel

@@ -1,7 +1,9 @@
 """Contacts of spheres and capsules among themselves, and of a sphere with a cylinder or a box.
 
-Nearly everything here is the contact of two spheres: a capsule is touched where a sphere on its
-axis would be, and the side and rim of a cylinder where a sphere on its axis or a point would be.
+Nearly all of these are contacts of two spheres: a capsule acts as a sphere on its segment, the side
+of a cylinder as a sphere on its axis, and the rim of a cylinder as a point. The functions
+correspond to `mjc_SphereSphere`, `mjc_SphereCapsule`, `mjc_CapsuleCapsule`, `mjc_SphereCylinder`
+and `mjc_SphereBox` in MuJoCo.
 """
 
 import jax.numpy as jnp
@@ -17,7 +19,7 @@ PARALLEL = 1e-8  # capsules within 1e-4 rad (this is the squared sine) touch in 
 
 
 def spheres(pos1: Vec, radius1: Array, pos2: Vec, radius2: Array, between: Vec) -> Touch:
-    """Contact of two spheres; concentric ones are pushed apart along the unit vector `between`."""
+    """Return the contact of two spheres; `between` is the normal of concentric ones."""
     gap = pos2 - pos1
     normal = gap.normalize(fallback=between)
     dist = gap.norm() - radius1 - radius2
@@ -25,17 +27,17 @@ def spheres(pos1: Vec, radius1: Array, pos2: Vec, radius2: Array, between: Vec) 
 
 
 def between_axes(a: Placed, b: Placed) -> Vec:
-    """The way in which geoms with coinciding centers are pushed apart: normal to both z axes."""
+    """Return the normal of geoms with coinciding centers, orthogonal to both z axes."""
     return a.axis.cross(b.axis).normalize()
 
 
 def sphere_sphere(a: Placed, b: Placed) -> Touch:
-    """One contact on the line of the centers."""
+    """Return one contact on the line of the centers."""
     return slots(spheres(a.pos, a.size.x, b.pos, b.size.x, between_axes(a, b)))
 
 
 def sphere_capsule(sphere: Placed, capsule: Placed) -> Touch:
-    """One contact, with the sphere about the nearest point of the capsule's axis."""
+    """Return one contact, with the sphere about the nearest point of the capsule's segment."""
     along = nearest_on_segment(sphere.pos - capsule.pos, capsule.axis, capsule.size.y)
     center = capsule.pos + capsule.axis.scale(along)
     between = between_axes(sphere, capsule)
@@ -43,7 +45,7 @@ def sphere_capsule(sphere: Placed, capsule: Placed) -> Touch:
 
 
 def capsule_capsule(a: Placed, b: Placed) -> Touch:
-    """Contact at the nearest points of the axes; of parallel ones, at both ends of the overlap."""
+    """Return contacts at the nearest points; for parallel axes, at both ends of the overlap."""
     s, t, exists = once(_nearest_on_axes, a, b)
     a, b, between = slots((a, b, once(between_axes, a, b)))
     pos1, pos2 = a.pos + a.axis.scale(s), b.pos + b.axis.scale(t)
@@ -51,22 +53,23 @@ def capsule_capsule(a: Placed, b: Placed) -> Touch:
 
 
 def _nearest_on_axes(a: Placed, b: Placed) -> tuple[Array, Array, Array]:
-    """Where both contacts are on the axes, `[2, n, *W]` parameters, and whether they exist."""
+    """Return both contacts' parameters on the axes, `[2, n, *W]`, and whether they exist."""
     offset = b.pos - a.pos
     u, v = a.axis, b.axis
     half1, half2 = a.size.y, b.size.y
+    # Nearest points of the two axes.
     across = u.cross(v)
     parallel = across.dot(across) <= PARALLEL
     s, t = nearest_on_segments(offset, u, half1, v, half2)
 
-    # parallel: the stretch of the first axis between the ends of the second, clipped to the first
+    # Parallel: the overlap, the ends of the second axis clipped to the first.
     cosine = u.dot(v)
     end = jnp.where(cosine > 0, half2, -half2)
     first, last = offset.dot(u) - end * cosine, offset.dot(u) + end * cosine
     low, high = jnp.clip(first, -half1, half1), jnp.clip(last, -half1, half1)
 
     def beside(s, whole, end):
-        """The point of the second axis nearest to `s` on the first: its end, where `s` is whole."""
+        """Return the point of the second axis nearest to `s`: its end if `s` is unclipped."""
         return jnp.where(s == whole, end, nearest_on_segment(u.scale(s) - offset, v, half2))
 
     s = jnp.stack([jnp.where(parallel, low, s), high])
@@ -75,21 +78,22 @@ def _nearest_on_axes(a: Placed, b: Placed) -> tuple[Array, Array, Array]:
 
 
 def sphere_cylinder(sphere: Placed, cylinder: Placed) -> Touch:
-    """One contact, with the round side, a cap or a rim."""
+    """Return one contact, with the round side, a cap or a rim."""
     radius, half = cylinder.size.x, cylinder.size.y
     axis = cylinder.axis
+    # Axial and radial coordinates of the sphere's center.
     offset = sphere.pos - cylinder.pos
     along = offset.dot(axis)
     across = offset - axis.scale(along)
     distance = across.norm()
     up = jnp.where(along > 0, 1.0, -1.0)
 
-    # from inside the way out is through the nearer of cap and side
+    # From inside, the nearest exit is the nearer of cap and side.
     beside, above = jnp.abs(along) < half, distance < radius
     cap = above & (~beside | (half - jnp.abs(along) < radius - distance))
     side = beside & ~cap
 
-    # the side is a sphere about a point of the axis, the rim a point
+    # The side acts as a sphere about a point of the axis, the rim as a point.
     rim = axis.scale(up * half) + across.scale(safe_divide(radius, distance))
     center = cylinder.pos + select(side, axis.scale(along), rim)
     between = between_axes(sphere, cylinder)
@@ -102,19 +106,21 @@ def sphere_cylinder(sphere: Placed, cylinder: Placed) -> Touch:
 
 
 def sphere_box(sphere: Placed, box: Placed) -> Touch:
-    """One contact, with the nearest point of the box; from inside, through the nearest face."""
+    """Return one contact with the nearest point of the box, or from inside with a face."""
     center = box.rot.T @ (sphere.pos - box.pos)
     return slots(in_world(sphere_at_box(center, sphere.size.x, box.size), box))
 
 
 def sphere_at_box(center: Vec, radius: Array, size: Vec) -> Touch:
-    """Contact of a sphere with a box in the frame of the box."""
+    """Return the contact of a sphere with a box in the frame of the box."""
+    # Outside: vector to the nearest point of the box.
     pairs = tuple(zip(center.parts, size.parts, strict=True))
     gap = Vec(*(jnp.clip(c, -s, s) - c for c, s in pairs))
     outer = gap.norm()
     out = outer > 0
 
-    # inside: the depth under the nearest face (of equal ones the first axis) and the way inwards
+    # Inside: depth under the nearest face (the first axis among equal ones) and the inward
+    # direction.
     x, y, z = (s - jnp.abs(c) for c, s in pairs)
     by_x = (x <= y) & (x <= z)
     by_y = ~by_x & (y <= z)
@@ -132,5 +138,5 @@ def sphere_at_box(center: Vec, radius: Array, size: Vec) -> Touch:
 
 
 def in_world(touch: Touch, frame: Placed) -> Touch:
-    """A contact found in the frame of a geom, seen from the world."""
+    """Transform a contact from the frame of a geom to the world."""
     return touch._replace(pos=frame.pos + frame.rot @ touch.pos, normal=frame.rot @ touch.normal)
