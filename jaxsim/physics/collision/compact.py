@@ -202,9 +202,7 @@ def _by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, A
         return (count + here.astype(jnp.int32), found), None
 
     start = jnp.zeros((1, *worlds), jnp.int32), jnp.zeros((size, *worlds), jnp.int32)
-    items = (
-        jnp.arange(len(mask), dtype=jnp.int32) if order is None else jnp.asarray(order, jnp.int32)
-    )
+    items = jnp.asarray(np.arange(len(mask)) if order is None else order, jnp.int32)
     (count, found), _ = lax.scan(offer, start, items)
     return found, count
 
