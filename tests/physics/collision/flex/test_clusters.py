@@ -197,6 +197,7 @@ def test_gradient_of_distances():
     np.testing.assert_allclose(slope, (above - below) / 2e-7, **DIFFERENCE | {"rtol": 1e-5})
 
 
+@pytest.mark.slow
 def test_what_has_no_place_is_counted():
     """With place for few pairs of clusters, for few of elements, and with what is suggested."""
     m = load("simple", NO_TABLE)
