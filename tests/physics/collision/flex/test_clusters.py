@@ -235,8 +235,9 @@ def rings(around: int, across: int) -> str:
     vertex, faces = ring(around, across)
     point, element = (" ".join(map(str, a.ravel().round(6).tolist())) for a in (vertex, faces))
     bodies = "".join(
-        f'<body pos="{pos}"><freejoint/><geom size=".2" mass="1"/><flexcomp name="{name}" '
-        f'type="direct" dim="2" rigid="true" radius=".002" point="{point}" element="{element}">'
+        f'<body name="{name}" pos="{pos}"><freejoint/><geom size=".2" mass="1"/>'
+        f'<flexcomp name="{name}" type="direct" dim="2" rigid="true" radius=".002" '
+        f'point="{point}" element="{element}">'
         '<contact selfcollide="none" contype="2" conaffinity="2"/></flexcomp></body>'
         for name, pos in (("one", "0 0 0"), ("other", ".1 0 .01"))
     )
