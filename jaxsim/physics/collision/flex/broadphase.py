@@ -94,16 +94,16 @@ def number_near(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft, reach
         return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)
     cells = _near_clusters(group, group.clusters, geoms, soft, reach)
     tested = _elements(s, group, group.clusters, geoms, soft, reach, cells)
-    return jnp.maximum(cells.count, _count(_flat(tested.near, 3)))
+    return jnp.maximum(cells.number, _count(_flat(tested.near, 3)))
 
 
 class _Cells(NamedTuple):
     """Pairs of clusters that are near, `[capacity, *W]`: their numbers on both sides, their
     pair; and how many there are, `[1, *W]`."""
 
-    index: tuple[Array, Array]
+    ids: tuple[Array, Array]
     pair: Array
-    count: Array
+    number: Array
 
 
 class _Tested(NamedTuple):
@@ -133,7 +133,7 @@ def _of_clusters(
     index, _ = first_true(deepest(near, gap, group.budget), None, group.budget)
     count = _count(near)
     filled = column(np.arange(group.budget, dtype=np.int32), count) < count
-    lost = jnp.maximum(cells.count - group.cluster_budget, 0)
+    lost = jnp.maximum(cells.number - group.cluster_budget, 0)
     lost = lost + jnp.maximum(count - group.budget, 0)
 
     # The index of a pair of elements holds the pair of clusters, and the slot in each of them.
@@ -151,8 +151,7 @@ def _of_clusters(
     if group.in_order:
         pair, first, second, reach = _in_order(s, group, pair, first, second, reach)
     rank = _rank(group, clusters, pair, first, second)
-    ids = (Chosen(a) for a in (pair, first, second, rank))
-    return NearEntries(*ids, reach, lost)
+    return NearEntries(Chosen(pair), Chosen(first), Chosen(second), Chosen(rank), reach, lost)
 
 
 def _near_clusters(
@@ -202,7 +201,7 @@ def _elements(
 ) -> _Tested:
     """Test all pairs of elements of near clusters."""
     one, other = clusters.sides
-    row, col = cells.index
+    row, col = cells.ids
     item = _members(one, row), _members(other, col)
     box = _apart(_rows(_boxes(soft, other), col), 1)
     if group.sizes[0]:
@@ -210,8 +209,8 @@ def _elements(
     else:
         geom = Chosen(item[0][:, 0]).take(geoms)
         gap = between_geoms(_apart(_apart(geom, 1), 1), *box)
-    index = column(np.arange(len(row), dtype=np.int32), cells.count)
-    limit = jnp.where(index < cells.count, pick(reach, cells.pair), -FAR)
+    index = column(np.arange(len(row), dtype=np.int32), cells.number)
+    limit = jnp.where(index < cells.number, pick(reach, cells.pair), -FAR)
     near = gap <= limit[:, None, None]
     if clusters.filtered:
         near = near & ~_share(s, group, item)

@@ -108,8 +108,8 @@ def cluster_pairs(s: Structure, pairs: Pairs, numbers: Sequence[int]) -> Cluster
     owners: tuple[dict, dict] = {}, {}
     cells = []
     for k, a, f in zip(numbers, first.tolist(), second.tolist(), strict=True):
-        one = active_in_order(s, a - s.ngeom) if of_flexes else np.array([a])
-        both = (a, one), (f, active_in_order(s, f))
+        own = active_in_order(s, a - s.ngeom) if of_flexes else np.array([a])
+        both = (a, own), (f, active_in_order(s, f))
         row, col = (
             known.setdefault(name, (len(known), member))[0]
             for known, (name, member) in zip(owners, both, strict=True)
