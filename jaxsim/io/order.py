@@ -10,6 +10,10 @@ from jaxsim.assets.mesh.face_order import face_order, tree_order
 from jaxsim.compile.geometry.quaternion import multiply, normalize, rotate
 from jaxsim.enums import GeomType
 from jaxsim.io.hulls import Tables
+from jaxsim.physics.collision.flex.clusters import WIDTH
+
+MANY = 128  # elements from which on a flex has a tree whatever it may touch
+LEAF = WIDTH // 2  # elements at which a tree that nothing searches may end
 
 
 def mesh_order(fields: Tables) -> np.ndarray:
@@ -32,17 +36,20 @@ def mesh_order(fields: Tables) -> np.ndarray:
 
 
 def shell_order(fields: Tables) -> np.ndarray:
-    """[nflexelem]: likewise of the elements of shells; other flexes keep the order they have."""
-    searched = GeomType.SDF in fields["geom_type"]
+    """[nflexelem]: likewise of the elements of shells. That of other flexes of many elements is by
+    trees too, which end at clusters (flex/clusters.py); small ones keep the order they have."""
+    with_sdf = GeomType.SDF in fields["geom_type"]
     parts = [np.zeros(0, np.int32)]
     for f in range(fields["nflex"]):
         number, start = int(fields["flex_elemnum"][f]), int(fields["flex_elemdataadr"][f])
         order = np.arange(number, dtype=np.int32)
-        if searched and fields["flex_dim"][f] == 2:
-            triangles = fields["flex_elem"][start : start + 3 * number].reshape(-1, 3)
-            corner = _vertices(fields, f)[triangles]
+        dim = int(fields["flex_dim"][f])
+        searched = with_sdf and dim == 2
+        if searched or number > MANY:
+            elem = fields["flex_elem"][start : start + (dim + 1) * number].reshape(-1, dim + 1)
+            corner = _vertices(fields, f)[elem]
             low, high = corner.min(axis=1), corner.max(axis=1)
-            order = tree_order(low, high, 0.5 * (low + high))
+            order = tree_order(low, high, 0.5 * (low + high), 1 if searched else LEAF)
         parts.append(order)
     return np.concatenate(parts)
 

@@ -28,13 +28,14 @@ def face_order(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     return tree_order(corner.min(axis=1), corner.max(axis=1), _circumcenters(corner))
 
 
-def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """The same of any boxes, by their lower and upper ends and the points that count, (n, 3)."""
+def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray, leaf: int = 1) -> np.ndarray:
+    """The same of any boxes, by their lower and upper ends and the points that count, (n, 3); of
+    up to `leaf` boxes in one leaf."""
     order: list[int] = []
     waiting = [np.arange(len(low))]
     while waiting:
         here = waiting.pop()
-        if len(here) < 2:
+        if len(here) <= leaf:
             order.extend(here)
             continue
         axis = _longest(high[here].max(axis=0) - low[here].min(axis=0))

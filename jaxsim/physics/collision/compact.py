@@ -21,19 +21,20 @@ ROOM = 48  # capacity from which on fused kernels compact many worlds one by one
 SOME = 256  # most slots that fused kernels, which hold no sort, order by counting
 
 
-def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
+def first_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Return the first true items of a list.
 
     Args:
       mask: bool `[n, *W]`.
-      order: constant `[n]`: the items in order of preference.
+      order: constant `[n]`: the items in order of preference; None: as they are stored, which puts
+        no constant into the program.
       size: the capacity.
 
     Returns:
       Items `[size, *W]`; those past the last true one are arbitrary. And the number of true items
       `[1, *W]`, which may exceed `size`.
     """
-    if len(order) and platform().in_kernels:
+    if len(mask) and platform().in_kernels:
         if mask.ndim == 1:
             found, count = _one_by_one(mask[:, None], order, size)
             return found[:, 0], count[:, 0]
@@ -159,9 +160,9 @@ def _smallest(values: Array, k: int) -> Array:
     return lax.bitcast_convert_type(bits, values.dtype)
 
 
-def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
+def _one_by_one(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Compact world by world, item by item, about a nanosecond per item in a fused kernel."""
-    items = jnp.asarray(order, jnp.int32)
+    items = None if order is None else jnp.asarray(order, jnp.int32)
     worlds = mask.shape[1]
 
     def of_world(world: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -171,13 +172,13 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
 
         def offer(place: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
             count, found = state
-            item = items[place]
+            item = place.astype(jnp.int32) if items is None else items[place]
             # Items beyond the capacity overwrite the spare slot behind it.
             found = lax.dynamic_update_slice(found, item[None, None], (count, world))
             here = lax.dynamic_slice(mask, (item, world), (1, 1))[0, 0]
             return count + here.astype(jnp.int32), found
 
-        count, found = lax.fori_loop(0, len(order), offer, (jnp.int32(0), found))
+        count, found = lax.fori_loop(0, len(mask), offer, (jnp.int32(0), found))
         return lax.dynamic_update_slice(counts, count[None, None], (jnp.int32(0), world)), found
 
     start = jnp.zeros((1, worlds), jnp.int32), jnp.zeros((size + 1, worlds), jnp.int32)
@@ -186,7 +187,7 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
     return jnp.where(np.arange(size, dtype=np.int32)[:, None] < count, found[:size], 0), count
 
 
-def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
+def _by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Compact in one pass over the items, the fastest of six methods on a CPU outside of kernels.
 
     Each item is compared with all slots and stored in the one whose index equals the count so far.
@@ -201,16 +202,18 @@ def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
         return (count + here.astype(jnp.int32), found), None
 
     start = jnp.zeros((1, *worlds), jnp.int32), jnp.zeros((size, *worlds), jnp.int32)
-    (count, found), _ = lax.scan(offer, start, jnp.asarray(order, jnp.int32))
+    items = jnp.asarray(np.arange(len(mask)) if order is None else order, jnp.int32)
+    (count, found), _ = lax.scan(offer, start, items)
     return found, count
 
 
-def _by_sort(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
+def _by_sort(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Sort the items by their position in the order, false ones last."""
-    n = len(order)
+    n = len(mask)
     # Sort keys: position in the order, n for false items.
-    rank = np.empty(n, np.int32)
-    rank[order] = np.arange(n)
+    rank = np.arange(n, dtype=np.int32) if order is None else np.empty(n, np.int32)
+    if order is not None:
+        rank[order] = np.arange(n)
     rank = rank.reshape(n, *(1,) * (mask.ndim - 1))
     ranks = lax.sort(jnp.where(mask, rank, n), dimension=0)
     first = ranks[:size]
@@ -218,5 +221,7 @@ def _by_sort(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     first = jnp.pad(first, spare, constant_values=n)
     # count the sorted keys: a second evaluation of the mask may differ, see driver.choose
     count = jnp.sum(ranks < n, axis=0, keepdims=True, dtype=jnp.int32)
+    if order is None:
+        return jnp.where(first < n, first, 0), count
     found = np.append(order, 0).astype(np.int32)  # past the last true item: any item
     return pick(jnp.asarray(column(found, first)), first), count

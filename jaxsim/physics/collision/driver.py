@@ -37,7 +37,8 @@ from jaxsim.physics.arrays.select import column, pick, take, total
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import Group, Layout
 from jaxsim.physics.collision.compact import deepest, first_ranked, first_true
-from jaxsim.physics.collision.flex.candidates import entry_gaps, soft_points
+from jaxsim.physics.collision.flex.broadphase import number_near
+from jaxsim.physics.collision.flex.candidates import soft_points
 from jaxsim.physics.collision.flex.item import Soft, no_item
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.ids import Chosen, Fixed, Ids, joined
@@ -261,12 +262,11 @@ def near_pairs(
     """Return how many pairs pass the broad phase in each group with a budget, `[1, *W]` each."""
     # Groups of geom pairs, then groups of flexes.
     masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
-    if flexes is not None:
-        for soft in layout.soft:
-            if not soft.all:
-                gap = entry_gaps(flexes[0], soft, geoms, flexes[1])
-                masks.append(gap <= take(reach, soft.entries.pair))
-    return [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
+    numbers = [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
+    if flexes is None:
+        return numbers
+    soft = [group for group in layout.soft if not group.all]
+    return numbers + [number_near(flexes[0], group, geoms, flexes[1], reach) for group in soft]
 
 
 def _near(group: Group, geoms: Placed, reach: Array, layout: Layout) -> Array:

@@ -21,8 +21,11 @@ from jaxsim.physics.collision.contacts import (
     placed_geoms,
 )
 from jaxsim.physics.collision.driver import near_pairs
+from jaxsim.physics.collision.flex.plan import SoftGroup
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.flex.flex import flex
+
+MORE = 2  # times the pairs for which there is room, looked at first where they are of clusters
 
 
 class Capacities(NamedTuple):
@@ -58,10 +61,33 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
         raise ValueError(f"spare: expected a factor of at least 1, got {spare}")
     # A copy of the model in which no pair and no contact is dropped.
     plan = layout(m)
-    most = max([1, *(len(g.pairs) for g in plan.groups), *(len(g.entries.pair) for g in plan.soft)])
-    wide = m.replace(structure=m.structure.replace(nnear=most, ncontact=1))
+    pairs = max([1, *(len(g.pairs) for g in plan.groups), *map(_most, plan.soft)])
+    while True:
+        contacts, near = _largest_counts(m, states, pairs)
+        if near <= pairs:
+            break
+        pairs = 2 * near  # of clusters: their elements were not all looked at
+    return Capacities(*(max(1, int(np.ceil(spare * n))) for n in (contacts, near)))
+
+
+def _most(group: SoftGroup) -> int:
+    """The number of pairs that are looked at first, all of them but for clusters."""
+    if group.clusters is None:
+        return len(group.entries.pair)
+    return MORE * max(group.budget, group.cluster_budget)
+
+
+def _largest_counts(m: Model, states: Data, pairs: int) -> tuple[int, int]:
+    """The largest number of contacts in some states, and that of near pairs of one group, with
+    room for as many pairs."""
+    plan = layout(m)
+    wide = m.replace(structure=m.structure.replace(nnear=pairs, ncontact=1))
     points = max(1, layout(wide).points)
     wide = wide.replace(structure=wide.structure.replace(ncontact=points))
+    clusters = (
+        g if g.clusters else own for g, own in zip(layout(wide).soft, plan.soft, strict=True)
+    )
+    plan = plan._replace(soft=tuple(clusters))
 
     # Run the collision stage alone, and count.
     def counts(d: Data) -> Array:
@@ -82,5 +108,4 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
 
     # One state after another, so that memory does not depend on their number.
     numbers = np.asarray(jax.jit(lambda d: lax.map(counts, d))(states)).max(axis=0)
-    contacts, pairs = (max(1, int(np.ceil(spare * n))) for n in numbers)
-    return Capacities(contacts, pairs)
+    return int(numbers[0]), int(numbers[1])

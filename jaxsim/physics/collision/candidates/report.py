@@ -18,8 +18,15 @@ def collision_report(m: Model) -> str:
             lines.append(_line(name, f"{len(group.pairs)} pairs", group) + f" ({kinds})")
     for soft in plan.soft:
         name = "flexes, " + soft.collider.collide.__name__
-        lines.append(_line(name, f"{len(soft.entries.pair)} elements or vertices", soft))
+        lines.append(_line(name, _what(soft), soft))
     return "\n".join(["collisions", *lines]) if lines else ""
+
+
+def _what(soft: SoftGroup) -> str:
+    if soft.clusters is None:
+        return f"{len(soft.entries.pair)} elements or vertices"
+    near = f"the first {soft.cluster_budget} that are near"
+    return f"{soft.clusters.number} pairs of clusters of elements, {near}, and of their elements"
 
 
 def _line(name: str, what: str, group: Group | SoftGroup) -> str:

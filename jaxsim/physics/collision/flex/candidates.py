@@ -14,11 +14,9 @@ from jaxsim.model.data import FAR
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.once import once
-from jaxsim.physics.arrays.select import column
-from jaxsim.physics.collision.compact import deepest, first_true
 from jaxsim.physics.collision.flex.bar import bars_of
+from jaxsim.physics.collision.flex.broadphase import near_entries
 from jaxsim.physics.collision.flex.item import Hull, Soft, hulls_of, no_item
-from jaxsim.physics.collision.flex.near import between_elements, between_geoms
 from jaxsim.physics.collision.flex.plan import SoftGroup
 from jaxsim.physics.collision.ids import Chosen, Fixed, Ids
 from jaxsim.physics.collision.shape import Placed, Touch
@@ -51,28 +49,12 @@ def soft_points(
     assets: Mapping[Callable | None, Any],
 ) -> tuple[SoftPoints, Array | int]:
     """The narrow phase of a group, and how many near entries had no place."""
-    entries = group.entries
-    lost: Array | int = 0
-    reach = Fixed.of(entries.pair).take(reach)
-    if group.all:
-        number: Ids = Fixed.of(np.arange(len(entries.pair)))
-    else:
-        gap = entry_gaps(s, group, geoms, soft)
-        mask = jnp.broadcast_to(gap <= reach, jnp.broadcast_shapes(gap.shape, reach.shape))
-        kept = deepest(mask, gap, group.budget)
-        index, _ = first_true(kept, np.arange(len(entries.pair)), group.budget)
-        count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
-        filled = column(np.arange(group.budget, dtype=np.int32), count) < count
-        number = Chosen(index)
-        reach = jnp.where(filled, number.take(reach), -FAR)
-        lost = jnp.maximum(count - group.budget, 0)
-
-    first, second = number.look_up(entries.first), number.look_up(entries.second)
+    pair, first, second, start, reach, lost = near_entries(s, group, geoms, soft, reach)
     a = _side(s, group, 0, geoms, soft, first)
     b = _side(s, group, 1, geoms, soft, second)
     touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
     if group.collider.among:
-        touch = group.collider.among(touch, number.look_up(entries.pair).array(touch.dist[0]))
+        touch = group.collider.among(touch, pair.array(touch.dist[0]))
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
     slots = group.slots
@@ -85,11 +67,13 @@ def soft_points(
     def again(ids: Ids) -> Ids:
         return ids.repeated(slots)
 
-    nothing = number.look_up(np.full(len(entries.pair), no_item(s)))
-    item = again(first if group.sizes[0] else nothing), again(second)
+    if not group.sizes[0]:
+        first = pair.look_up(np.full(int(group.entries.pair.max()) + 1, no_item(s)))
     touch = jax.tree.map(flat, touch._replace(tangent=None, lost=None))
-    rank = _ranks(number, group)
-    return SoftPoints(touch, again(number.look_up(entries.pair)), item, rank, flat(found)), lost
+    points = SoftPoints(
+        touch, again(pair), (again(first), again(second)), _ranks(start, slots), flat(found)
+    )
+    return points, lost
 
 
 def _side(
@@ -103,19 +87,9 @@ def _side(
     return hulls_of(s, soft, ids, group.sizes[k])
 
 
-def _ranks(number: Ids, group: SoftGroup) -> Ids:
-    """Of all first points, then of all second ones."""
-    first = number.look_up(group.rank)
-    slots = range(group.slots)
+def _ranks(first: Ids, number: int) -> Ids:
+    """Of all first points, then of all second ones, from those of the first."""
+    slots = range(number)
     if isinstance(first, Fixed):
         return Fixed(tuple(r + k for k in slots for r in first.id))
     return Chosen(jnp.concatenate([first.id + k for k in slots]))
-
-
-def entry_gaps(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft) -> Array:
-    """How far apart the boxes of all entries of a group are `[n, *W]` [m]."""
-    first, second = (Fixed.of(a) for a in group.entries[1:])
-    box = second.take((soft.center, soft.half))
-    if group.sizes[0]:
-        return between_elements(*first.take((soft.center, soft.half)), *box)
-    return between_geoms(first.take(geoms), *box)

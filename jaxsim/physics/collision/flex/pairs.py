@@ -3,7 +3,8 @@
 MuJoCo's documentation, XML reference: flex/contact. A flex meets a geom or another flex if a bit of
 the type of one is in the affinity of the other; itself, if that holds of its own and `selfcollide`
 is not 'none'. Elements never meet what is fixed to a body that also has one of their vertices, nor
-elements that share a vertex with them.
+elements that share a vertex with them. Of solids only elements in the outer `activelayers` meet
+anything but planes.
 """
 
 from typing import NamedTuple
@@ -76,9 +77,23 @@ def element_bodies(s: Structure) -> np.ndarray:
     return np.asarray(s.flex_vertbodyid)[corners(s)[0]]
 
 
-def elements_of(s: Structure, f: int) -> np.ndarray:
-    """The elements of a flex."""
-    return s.flex_elemadr[f] + np.arange(s.flex_elemnum[f])
+def active_elements(s: Structure, f: int) -> np.ndarray:
+    """The elements of a flex that may touch something: of solids those in the outer layers."""
+    item = s.flex_elemadr[f] + np.arange(s.flex_elemnum[f])
+    return item[_is_active(s, item)]
+
+
+def active_in_order(s: Structure, f: int) -> np.ndarray:
+    """The same in the order of the tree of the flex."""
+    first, number = s.flex_elemadr[f], s.flex_elemnum[f]
+    item = first + np.asarray(s.flex_elemorder)[first : first + number]
+    return item[_is_active(s, item)]
+
+
+def _is_active(s: Structure, item: np.ndarray) -> np.ndarray:
+    flex = corners(s)[1][item]
+    layer, most = np.asarray(s.flex_elemlayer)[item], np.asarray(s.flex_activelayers)[flex]
+    return (np.asarray(s.flex_dim)[flex] < 3) | (layer < most)
 
 
 def geom_entries(s: Structure, pair: int, geom: int, f: int) -> Entries:
@@ -87,38 +102,26 @@ def geom_entries(s: Structure, pair: int, geom: int, f: int) -> Entries:
     An `sdf` geom meets a shell only, and that in the order of the visit, whatever it is fixed to.
     """
     if s.geom_type[geom] == GeomType.SDF:
-        number = s.flex_elemnum[f] if s.flex_dim[f] == 2 else 0
-        first = s.flex_elemadr[f]
-        item = first + np.asarray(s.flex_elemorder)[first : first + number]
+        item = active_in_order(s, f) if s.flex_dim[f] == 2 else np.zeros(0, int)
     elif s.geom_type[geom] == GeomType.PLANE:
         item = s.nflexelem + s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     else:
-        item = elements_of(s, f)
+        item = active_elements(s, f)
         item = item[~(element_bodies(s)[item] == s.geom_bodyid[geom]).any(axis=1)]
     return Entries(np.full_like(item, pair), np.full_like(item, geom), item)
 
 
 def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> Entries:
     """The elements of two flexes, or of one with each other."""
-    one, other = np.meshgrid(elements_of(s, f1), elements_of(s, f2), indexing="ij")
+    one, other = np.meshgrid(active_elements(s, f1), active_elements(s, f2), indexing="ij")
     one, other = one.ravel(), other.ravel()
     if f1 == f2:
-        active = _is_active(s, f1)
-        first = s.flex_elemadr[f1]
-        keep = (one < other) & active[one - first] & active[other - first]
+        keep = one < other
         one, other = one[keep], other[keep]
     apart = ~_share(element_bodies(s), one, other)
     if f1 == f2:
         apart &= ~_share(corners(s)[0], one, other)
     return Entries(np.full_like(one, pair)[apart], one[apart], other[apart])
-
-
-def _is_active(s: Structure, f: int) -> np.ndarray:
-    """Which elements of a flex may touch others of it: of solids those near the surface."""
-    of_flex = elements_of(s, f)
-    if s.flex_dim[f] < 3:
-        return np.ones(len(of_flex), bool)
-    return np.asarray(s.flex_elemlayer)[of_flex] < s.flex_activelayers[f]
 
 
 def _share(table: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:

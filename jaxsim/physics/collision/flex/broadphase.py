@@ -1,0 +1,324 @@
+"""Which elements of flexes are looked at: the nearest few, by boxes along the axes of the world.
+
+Of a short list every pair of elements is tested. Where the list would be long (clusters.py), boxes
+around clusters of elements are tested first, the near pairs of clusters are kept up to a capacity,
+and only their elements are tested with each other: bounding volume hierarchies of two levels, with
+fixed shapes. No pair of elements that is near is missed while the capacities last.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Vec
+from jaxsim.model.data import FAR
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.collision.compact import deepest, first_true
+from jaxsim.physics.collision.flex.clusters import ClusterPairs, Side, corner_keys, visits
+from jaxsim.physics.collision.flex.item import Soft
+from jaxsim.physics.collision.flex.near import between_elements, between_geoms
+from jaxsim.physics.collision.flex.plan import SoftGroup
+from jaxsim.physics.collision.ids import Chosen, Fixed, Ids
+from jaxsim.physics.collision.shape import Placed
+
+SPARE = 4  # roundings by which boxes around clusters are larger than those of their elements
+
+
+class NearEntries(NamedTuple):
+    """Entries of a group that go through the narrow phase, `[budget, *W]`.
+
+    Attributes:
+      pair: which of all pairs.
+      first, second: see `Entries`.
+      rank: numbers of the first contact point of each in MuJoCo's order.
+      reach: how far contacts reach [m]; -FAR where there is no entry.
+      lost: number of near entries beyond the capacity, `[1, *W]`, or 0.
+    """
+
+    pair: Ids
+    first: Ids
+    second: Ids
+    rank: Ids
+    reach: Array
+    lost: Array | int
+
+
+def near_entries(
+    s: Structure, group: SoftGroup, geoms: Placed, soft: Soft, reach: Array
+) -> NearEntries:
+    """Return what of a group may touch in a state; `reach` is that of all pairs."""
+    if group.clusters is not None:
+        return _of_clusters(s, group, group.clusters, geoms, soft, reach)
+    entries = group.entries
+    lost: Array | int = 0
+    reach = Fixed.of(entries.pair).take(reach)
+    if group.all:
+        number: Ids = Fixed.of(np.arange(len(entries.pair)))
+    else:
+        gap = entry_gaps(s, group, geoms, soft)
+        mask = jnp.broadcast_to(gap <= reach, jnp.broadcast_shapes(gap.shape, reach.shape))
+        kept = deepest(mask, gap, group.budget)
+        index, _ = first_true(kept, np.arange(len(entries.pair)), group.budget)
+        count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
+        filled = column(np.arange(group.budget, dtype=np.int32), count) < count
+        number = Chosen(index)
+        reach = jnp.where(filled, number.take(reach), -FAR)
+        lost = jnp.maximum(count - group.budget, 0)
+    pair, first, second = (number.look_up(table) for table in entries)
+    return NearEntries(pair, first, second, number.look_up(group.rank), reach, lost)
+
+
+def entry_gaps(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft) -> Array:
+    """Return the gaps between the boxes of all entries of a group, `[n, *W]` [m]."""
+    first, second = (Fixed.of(a) for a in group.entries[1:])
+    box = second.take((soft.center, soft.half))
+    if group.sizes[0]:
+        return between_elements(*first.take((soft.center, soft.half)), *box)
+    return between_geoms(first.take(geoms), *box)
+
+
+def number_near(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft, reach: Array) -> Array:
+    """Return the capacity that the near pairs of a group need, `[1, *W]`.
+
+    With clusters it is the larger of the number of near pairs of clusters, and of near pairs of
+    elements in the pairs of clusters that are kept.
+    """
+    if group.clusters is None:
+        near = entry_gaps(s, group, geoms, soft) <= take(reach, group.entries.pair)
+        return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)
+    cells = _near_clusters(group, group.clusters, geoms, soft, reach)
+    tested = _elements(s, group, group.clusters, geoms, soft, reach, cells)
+    return jnp.maximum(cells.number, _count(_flat(tested.near, 3)))
+
+
+class _Cells(NamedTuple):
+    """Pairs of clusters that are near, `[capacity, *W]`: their numbers on both sides, their
+    pair; and how many there are, `[1, *W]`."""
+
+    ids: tuple[Array, Array]
+    pair: Array
+    number: Array
+
+
+class _Tested(NamedTuple):
+    """Pairs of elements of near clusters, `[capacity, width1, width2, *W]`; items on both sides,
+    `[capacity, width, *W]`."""
+
+    gap: Array
+    near: Array
+    item: tuple[Array, Array]
+
+
+def _of_clusters(
+    s: Structure,
+    group: SoftGroup,
+    clusters: ClusterPairs,
+    geoms: Placed,
+    soft: Soft,
+    reach: Array,
+) -> NearEntries:
+    """Find near pairs of clusters, and in them near pairs of elements."""
+    geoms, soft, reach = lax.stop_gradient((geoms, soft, reach))
+    cells = _near_clusters(group, clusters, geoms, soft, reach)
+    tested = _elements(s, group, clusters, geoms, soft, reach, cells)
+
+    # Keep the nearest pairs of elements, up to the capacity.
+    near, gap = _flat(tested.near, 3), _flat(tested.gap, 3)
+    index, _ = first_true(deepest(near, gap, group.budget), None, group.budget)
+    count = _count(near)
+    filled = column(np.arange(group.budget, dtype=np.int32), count) < count
+    lost = jnp.maximum(cells.number - group.cluster_budget, 0)
+    lost = lost + jnp.maximum(count - group.budget, 0)
+
+    # The index of a pair of elements holds the pair of clusters, and the slot in each of them.
+    width1, width2 = (side.width for side in clusters.sides)
+    cell, slot = index // (width1 * width2), index % (width1 * width2)
+    slots = cell * width1 + slot // width2, cell * width2 + slot % width2
+    items = (_flat(a) for a in tested.item)
+    first, second = (pick(a, k) for a, k in zip(items, slots, strict=True))
+    pair = pick(cells.pair, cell)
+    if clusters.is_alone.any():  # elements of one flex in the order of their numbers
+        alone = _of_pair(clusters.is_alone, pair)
+        low, high = jnp.minimum(first, second), jnp.maximum(first, second)
+        first, second = jnp.where(alone, low, first), jnp.where(alone, high, second)
+    reach = jnp.where(filled, pick(reach, pair), -FAR)
+    if group.in_order:
+        pair, first, second, reach = _in_order(s, group, pair, first, second, reach)
+    rank = _rank(group, clusters, pair, first, second)
+    return NearEntries(Chosen(pair), Chosen(first), Chosen(second), Chosen(rank), reach, lost)
+
+
+def _near_clusters(
+    group: SoftGroup, clusters: ClusterPairs, geoms: Placed, soft: Soft, reach: Array
+) -> _Cells:
+    """Find pairs of clusters whose boxes are near, the nearest up to the capacity."""
+    one, other = clusters.sides
+    box = _apart(_around(*_boxes(soft, other)), 0)
+    if group.sizes[0]:
+        gap = between_elements(*_apart(_around(*_boxes(soft, one)), 1), *box)
+    else:
+        gap = between_geoms(_apart(take(geoms, one.member[:, 0]), 1), *box)
+    limit = _limits(clusters, reach)
+    shape = jnp.broadcast_shapes(gap.shape, limit.shape)
+    near = jnp.broadcast_to(gap <= limit, shape)
+    if not (mask := clusters.mask()).all():
+        near = near & mask.reshape(*mask.shape, *(1,) * (near.ndim - 2))
+    near, gap = (_flat(jnp.broadcast_to(a, shape)) for a in (near, gap))
+    size = group.cluster_budget
+    index, _ = first_true(deepest(near, gap, size), None, size)
+    columns = len(other.member)
+    row, col = index // columns, index % columns
+    owner = _of_pair(one.owner, row) * clusters.pair.shape[1] + _of_pair(other.owner, col)
+    pair = _of_pair(np.maximum(clusters.pair, 0).ravel(), owner)
+    return _Cells((row, col), pair, _count(near))
+
+
+def _limits(clusters: ClusterPairs, reach: Array) -> Array:
+    """Return how far contacts of pairs of clusters reach, `[n1, n2, *W]`, or `[1, 1, *W]`."""
+    pair = np.maximum(clusters.pair, 0)
+    if pair.size == 1:
+        return take(reach, pair.ravel())[None]
+    of_owners = take(reach, pair.ravel()).reshape(*pair.shape, *reach.shape[1:])
+    one, other = clusters.sides
+    rows = take(of_owners, one.owner)
+    return jnp.moveaxis(take(jnp.moveaxis(rows, 1, 0), other.owner), 0, 1)
+
+
+def _elements(
+    s: Structure,
+    group: SoftGroup,
+    clusters: ClusterPairs,
+    geoms: Placed,
+    soft: Soft,
+    reach: Array,
+    cells: _Cells,
+) -> _Tested:
+    """Test all pairs of elements of near clusters."""
+    one, other = clusters.sides
+    row, col = cells.ids
+    item = _members(one, row), _members(other, col)
+    box = _apart(_rows(_boxes(soft, other), col), 1)
+    if group.sizes[0]:
+        gap = between_elements(*_apart(_rows(_boxes(soft, one), row), 2), *box)
+    else:
+        geom = Chosen(item[0][:, 0]).take(geoms)
+        gap = between_geoms(_apart(_apart(geom, 1), 1), *box)
+    index = column(np.arange(len(row), dtype=np.int32), cells.number)
+    limit = jnp.where(index < cells.number, pick(reach, cells.pair), -FAR)
+    near = gap <= limit[:, None, None]
+    if clusters.filtered:
+        near = near & ~_share(s, group, item)
+    if clusters.is_alone.any():  # of the elements of one cluster each pair once
+        same = _of_pair(one.number, row) == _of_pair(other.number, col)
+        same = same & _of_pair(clusters.is_alone, cells.pair)
+        again = np.arange(one.width)[:, None] >= np.arange(other.width)
+        again = again.reshape(1, *again.shape, *(1,) * (near.ndim - 3))
+        near = near & ~(same[:, None, None] & again)
+    return _Tested(jnp.broadcast_to(gap, near.shape), near, item)
+
+
+def _boxes(soft: Soft, side: Side) -> tuple[Vec, Vec]:
+    """Gather boxes of the elements of all clusters, `[n, width, *W]`; empty slots are far away."""
+    shape = side.member.shape
+    center, half = take((soft.center, soft.half), np.maximum(side.member, 0).ravel())
+    center, half = jax.tree.map(lambda a: a.reshape(*shape, *a.shape[1:]), (center, half))
+    if (side.member >= 0).all():
+        return center, half
+    filled = (side.member >= 0).reshape(*shape, *(1,) * (center.x.ndim - 2))
+    return center, half.map(lambda a: jnp.where(filled, a, -FAR))
+
+
+def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
+    """Return boxes around those in the second axis, a few roundings larger."""
+    low = (center - half).map(lambda a: jnp.min(a, axis=1))
+    high = (center + half).map(lambda a: jnp.max(a, axis=1))
+    spare = SPARE * jnp.finfo(low.x.dtype).eps
+    more = low.map(jnp.abs) + high.map(jnp.abs)
+    return (low + high).scale(0.5), (high - low).scale(0.5) + more.scale(spare)
+
+
+def _share(s: Structure, group: SoftGroup, item: tuple[Array, Array]) -> Array:
+    """Return a mask of elements that never touch, as they share a body or a vertex.
+
+    Its shape is `[capacity, width1, width2, *W]`.
+    """
+    keys = []
+    for size, own in zip(group.sizes, item, strict=True):
+        table = corner_keys(s)[:, :size] if size else np.asarray(s.geom_bodyid)[:, None]
+        flat = _flat(jnp.maximum(own, 0))
+        keys.append([_of_pair(k, flat).reshape(own.shape) for k in table.T])
+    same = [a[:, :, None] == b[:, None] for a in keys[0] for b in keys[1]]
+    return functools.reduce(jnp.logical_or, same)
+
+
+def _in_order(
+    s: Structure, group: SoftGroup, pair: Array, first: Array, second: Array, reach: Array
+) -> tuple[Array, ...]:
+    """Sort entries by pair, then by element of each side; empty ones come last."""
+    last = jnp.where(reach > -FAR / 2, pair, np.iinfo(np.int32).max)
+    visit = _of_pair(visits(s), second) if group.collider.among else second
+    reach = jnp.broadcast_to(reach, pair.shape)
+    keys = last, first if group.sizes[0] else jnp.zeros_like(first), visit
+    return lax.sort((*keys, pair, first, second, reach), dimension=0, num_keys=len(keys))[3:]
+
+
+def _rank(
+    group: SoftGroup, clusters: ClusterPairs, pair: Array, first: Array, second: Array
+) -> Array:
+    """Return the rank of the first contact point of each entry, `[n, *W]`.
+
+    Ranks of a pair begin at that of the pair, and follow the index of the entry where entries are
+    in order, else the numbers of the elements.
+    """
+    start = _of_pair(group.rank, pair)
+    if group.in_order:
+        return start + column(np.arange(len(pair), dtype=np.int32), pair) * group.slots
+    second = second - _of_pair(clusters.start[1], pair)
+    if group.sizes[0]:
+        first = first - _of_pair(clusters.start[0], pair)
+        second = second + first * _of_pair(clusters.stride, pair)
+    return start + second * group.slots
+
+
+def _of_pair(table: np.ndarray, index: Array) -> Array:
+    """Look up entries of a constant table, `[n]`, `[k, *W]` -> `[k, *W]`."""
+    kind = bool if table.dtype == bool else np.int32
+    return pick(jnp.asarray(column(table.astype(kind), index)), index)
+
+
+def _members(side: Side, index: Array) -> Array:
+    """Return the items of chosen clusters, `[k, width, *W]`."""
+    return _rows(jnp.asarray(column(side.member.astype(np.int32), index)), index)
+
+
+def _rows(x: Tree, index: Array) -> Tree:
+    """Gather rows of `[n, width, *W]` that each world chooses, `[k, width, *W]`."""
+
+    def rows(a: Array) -> Array:
+        width = a.shape[1]
+        slot = np.arange(width, dtype=np.int32).reshape(1, width, *(1,) * (index.ndim - 1))
+        at = _flat(index[:, None] * width + slot)
+        return pick(_flat(a), at).reshape(len(index), width, *index.shape[1:])
+
+    return jax.tree.map(rows, x)
+
+
+def _apart(x: Tree, axis: int) -> Tree:
+    """Insert an axis of length 1, so that all of one side meet all of the other."""
+    return jax.tree.map(lambda a: jnp.expand_dims(a, axis), x)
+
+
+def _flat(a: Array, axes: int = 2) -> Array:
+    """Merge the first axes into one."""
+    return a.reshape(-1, *a.shape[axes:])
+
+
+def _count(near: Array) -> Array:
+    """Count what is near, `[n, *W]` -> `[1, *W]`."""
+    return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)

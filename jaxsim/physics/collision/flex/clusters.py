@@ -1,0 +1,199 @@
+"""Clusters of elements: two large flexes meet by boxes of clusters, not by a table of pairs.
+
+A table of all pairs of elements grows with the product of their numbers. Here the elements of a
+flex are split into clusters along its tree of boxes (`flex_elemorder`, io/order.py), all of nearly
+the same number of elements. What is static is small: the elements of each cluster, and which flex
+may touch which. Pairs of elements are made in each state from the clusters that are near
+(broadphase.py).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.collision.candidates.pairs import Pairs
+from jaxsim.physics.collision.flex.item import corners
+from jaxsim.physics.collision.flex.pairs import active_elements, active_in_order
+
+WIDTH = 16  # elements of a cluster at most
+
+
+class Side(NamedTuple):
+    """Clusters of all elements on one side of the pairs of a group.
+
+    Attributes:
+      member: elements of each cluster, or one geom, `[n, width]`; -1: none.
+      owner: of each cluster the row, or column, of `ClusterPairs.pair`, `[n]`.
+      number: of each cluster its number among those of the same owner, `[n]`.
+    """
+
+    member: np.ndarray
+    owner: np.ndarray
+    number: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """The number of elements of a cluster, filled up."""
+        return self.member.shape[1]
+
+
+class ClusterPairs(NamedTuple):
+    """Pairs of clusters that may touch: every cluster of one side with every one of the other.
+
+    Attributes:
+      sides: clusters on both sides.
+      pair: number of the pair of two owners, `[owners1, owners2]`; -1: they do not touch.
+      is_alone: of each pair of the model whether it is of a flex with itself, `[npairs]` bool.
+      start: of each pair the first element on both sides, `[npairs]` each.
+      stride: of each pair the number of elements on its second side, `[npairs]`.
+      filtered: some elements never touch, as they share a vertex or a body.
+      items: number of elements that take part.
+    """
+
+    sides: tuple[Side, Side]
+    pair: np.ndarray
+    is_alone: np.ndarray
+    start: tuple[np.ndarray, np.ndarray]
+    stride: np.ndarray
+    filtered: bool
+    items: int
+
+    @property
+    def number(self) -> int:
+        """The number of all pairs of clusters."""
+        return len(self.sides[0].member) * len(self.sides[1].member)
+
+    def mask(self) -> np.ndarray:
+        """Return which pairs of clusters may touch, bool `[n1, n2]`; of one flex each pair once."""
+        one, other = self.sides
+        cell = np.ix_(one.owner, other.owner)
+        pair, once = self.pair[cell], one.number[:, None] <= other.number
+        return (pair >= 0) & (once | ~self.is_alone[pair])
+
+
+def number_of_entries(s: Structure, first: int, f: int) -> int:
+    """Return the most entries that a pair with a flex has; 0 where everything is on one body.
+
+    Args:
+      s: tables.
+      first: a geom, or the other flex counted on after the geoms.
+      f: a flex.
+    """
+    own = active_elements(s, f)
+    if first >= s.ngeom:
+        other = first - s.ngeom
+        one_body = _only_key(s)[f] == _only_key(s)[other] >= 0
+        return 0 if one_body else len(own) * len(active_elements(s, other))
+    kind = s.geom_type[first]
+    if kind == GeomType.PLANE:
+        return int(s.flex_vertnum[f])
+    if kind == GeomType.SDF:
+        return len(own) if s.flex_dim[f] == 2 else 0
+    return int(np.sum(~(corner_keys(s)[own] == s.geom_bodyid[first]).any(axis=1)))
+
+
+def cluster_pairs(s: Structure, pairs: Pairs, numbers: Sequence[int]) -> ClusterPairs:
+    """Make the clusters of the pairs that one function collides.
+
+    Args:
+      s: tables.
+      pairs: those of the whole model.
+      numbers: which of them: of geoms with flexes, or of flexes.
+    """
+    first, second = pairs.geom1[numbers], pairs.geom2[numbers] - s.ngeom
+    alone, of_flexes = pairs.geom1 == pairs.geom2, bool(first[0] >= s.ngeom)
+    owners: tuple[dict, dict] = {}, {}
+    cells = []
+    for k, a, f in zip(numbers, first.tolist(), second.tolist(), strict=True):
+        own = active_in_order(s, a - s.ngeom) if of_flexes else np.array([a])
+        both = (a, own), (f, active_in_order(s, f))
+        row, col = (
+            known.setdefault(name, (len(known), member))[0]
+            for known, (name, member) in zip(owners, both, strict=True)
+        )
+        cells.append((row, col, k))
+    pair = np.full([len(known) for known in owners], -1)
+    for row, col, k in cells:
+        pair[row, col] = k
+    one, other = (_side([member for _, member in known.values()]) for known in owners)
+    elements = [side.member for side in ((one, other) if of_flexes else (other,))]
+    items = np.unique(np.concatenate([member.ravel() for member in elements]))
+
+    start, stride = np.zeros((2, len(alone)), int), np.zeros(len(alone), int)
+    start[1, numbers] = np.asarray(s.flex_elemadr)[second]
+    if of_flexes:
+        start[0, numbers] = np.asarray(s.flex_elemadr)[first - s.ngeom]
+        stride[numbers] = np.asarray(s.flex_elemnum)[second]
+    filtered = _filtered(s, first, second)
+    return ClusterPairs(
+        (one, other), pair, alone, (start[0], start[1]), stride, filtered, int(np.sum(items >= 0))
+    )
+
+
+def _side(parts: list[np.ndarray]) -> Side:
+    """Split several sets of elements into clusters."""
+    sizes = [cluster_sizes(len(part)) for part in parts]
+    width = max(int(size.max()) for size in sizes)
+    members = []
+    for part, size in zip(parts, sizes, strict=True):
+        slot, start = np.arange(width), (np.cumsum(size) - size)[:, None]
+        last = np.append(part, -1)  # -1 past the end of a cluster
+        members.append(last[np.where(slot < size[:, None], start + slot, len(part))])
+    owner = np.repeat(np.arange(len(parts)), [len(size) for size in sizes])
+    number = np.concatenate([np.arange(len(size)) for size in sizes])
+    return Side(np.concatenate(members), owner, number)
+
+
+def cluster_sizes(number: int) -> np.ndarray:
+    """Return the size of each cluster of a tree of halves, in its order.
+
+    All nodes of one depth of the tree have the same size up to one.
+    """
+    sizes = np.array([number])
+    while sizes.max() > WIDTH:
+        sizes = np.stack([sizes - sizes // 2, sizes // 2], axis=1).ravel()
+    return sizes
+
+
+def _filtered(s: Structure, first: np.ndarray, second: np.ndarray) -> bool:
+    """Return whether some elements never touch what they are paired with."""
+    key = corner_keys(s)
+    for a, f in zip(first.tolist(), second.tolist(), strict=True):
+        own = key[active_elements(s, f)]
+        if a >= s.ngeom:
+            never = np.isin(own, key[active_elements(s, a - s.ngeom)]).any()
+        else:
+            never = s.geom_type[a] != GeomType.SDF and (own == s.geom_bodyid[a]).any()
+        if never:
+            return True
+    return False
+
+
+@derived
+def _only_key(s: Structure) -> np.ndarray:
+    """Return the body that all elements of each flex are on, `[nflex]`; -1: there are several."""
+    keys = [corner_keys(s)[active_elements(s, f)] for f in range(s.nflex)]
+    return np.array([k[0, 0] if k.size and (k == k[0, 0]).all() else -1 for k in keys], int)
+
+
+@derived
+def visits(s: Structure) -> np.ndarray:
+    """Return the index of each element in the order of the tree of its flex, `[nflexelem]`."""
+    order = np.asarray(s.flex_elemorder) + np.repeat(s.flex_elemadr, s.flex_elemnum)
+    index = np.empty(len(order), np.int32)
+    index[order] = np.arange(len(order))
+    return index
+
+
+@derived
+def corner_keys(s: Structure) -> np.ndarray:
+    """Return numbers of which two elements that never touch have one in common, `[nflexelem, 4]`.
+
+    They are the bodies of the vertices; of a vertex that has none its own number after all bodies.
+    """
+    vertex = corners(s)[0]
+    body = np.asarray(s.flex_vertbodyid)[vertex]
+    return np.where(body >= 0, body, s.nbody + vertex).astype(np.int32)
