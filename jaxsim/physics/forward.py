@@ -193,7 +193,7 @@ def smooth_force(m: Model, d: Data) -> Data:
     ),
     writes=(
         "solver_niter solver contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss "
-        "efc_vel efc_diagA efc_R efc_D efc_aref efc_b efc_state efc_force qacc_smooth "
+        "efc_KBIP efc_vel efc_diagA efc_R efc_D efc_aref efc_b efc_state efc_force qacc_smooth "
         "qfrc_constraint qacc rows forces"
     ),
 )

@@ -21,9 +21,10 @@ from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.listed import picked
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided
+from jaxsim.physics.constraint.row_law import row_laws
 from jaxsim.physics.constraint.row_state import cones, each
 from jaxsim.physics.constraint.rows import ContactRows, SingleRows
-from jaxsim.physics.solver.constraint_force import row_forces
+from jaxsim.physics.solver.constraint_force import list_cone_hessians, row_forces
 
 
 class ConstraintRows(NamedTuple):
@@ -58,11 +59,12 @@ class ConstraintRows(NamedTuple):
 
 
 def list_rows(m: Model, d: Data) -> Data:
-    """Writes those fields of the rows that `d` keeps, `efc_J` and its kin.
+    """Writes those fields of the rows that `d` keeps, `efc_J` and its kin, and `contact.H`.
 
     As in MuJoCo the rows that take part stand first, `nefc` of them. The places past them are zero,
     and of `efc_type`, `efc_id` and `efc_state` -1. Needs the rows of `d`, and its `qacc`.
     """
+    d = list_cone_hessians(d)
     kept = [name for name in OF_ROWS if getattr(d, name) is not None]
     if not kept:
         return d
@@ -80,7 +82,7 @@ def list_rows(m: Model, d: Data) -> Data:
         rest = ((0, room - count), *((0, 0),) * (a.ndim - 1))
         return jnp.pad(a, rest, constant_values=none)
 
-    made = {n: FOLLOW[n](d, rows) if n in FOLLOW else getattr(rows, n) for n in kept}
+    made = {n: FOLLOW[n](m, d, rows) if n in FOLLOW else getattr(rows, n) for n in kept}
     return d.replace(**{name: packed(a) for name, a in made.items()})
 
 
@@ -197,8 +199,9 @@ def _inverse_of_active(rows: ConstraintRows) -> Array:
     return jnp.where(rows.active, 1 / jnp.where(rows.active, rows.efc_D, 1.0), 0)
 
 
-def _state(d: Data, rows: ConstraintRows) -> Array:
+def _state(m: Model, d: Data, rows: ConstraintRows) -> Array:
     """ConstraintState of the rows at `d.qacc`."""
+    del m
     jar = apply(rows.efc_J, d.qacc) - rows.efc_aref
     state, force, cost = each(rows, jar)
     contact = d.rows.contact
@@ -214,10 +217,11 @@ def _of_smooth(d: Data, rows: ConstraintRows) -> Array:
 
 
 # fields of rows that follow from others
-FOLLOW: dict[str, Callable[[Data, ConstraintRows], Array]] = {
-    "efc_vel": lambda d, rows: apply(rows.efc_J, d.qvel),
-    "efc_R": lambda d, rows: _inverse_of_active(rows),
-    "efc_b": lambda d, rows: _of_smooth(d, rows) - rows.efc_aref,
+FOLLOW: dict[str, Callable[[Model, Data, ConstraintRows], Array]] = {
+    "efc_KBIP": lambda m, d, rows: row_laws(m, d),
+    "efc_vel": lambda m, d, rows: apply(rows.efc_J, d.qvel),
+    "efc_R": lambda m, d, rows: _inverse_of_active(rows),
+    "efc_b": lambda m, d, rows: _of_smooth(d, rows) - rows.efc_aref,
     "efc_state": _state,
 }
 
