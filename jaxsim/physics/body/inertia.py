@@ -18,6 +18,7 @@ from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.arrays.system.ldl import ltdl
 from jaxsim.physics.arrays.system.tree import TreeMatrix
+from jaxsim.physics.body.singular import lack, raised
 from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.parts import falls_apart, inertia_parts, is_sparse
 from jaxsim.physics.stage import stage
@@ -84,8 +85,8 @@ def crb(m: Model, d: Data) -> Data:
         M[i, j] = cdof[j] . (crb[body of i] cdof[i]),   j an ancestor dof of i (or i itself)
 
     plus armature on the diagonal, and the inertia of motion along tendons; what a tendon would
-    couple across branches or trees is left out, as in MuJoCo. A Data that keeps `qLD` gets the
-    factors of M.
+    couple across branches or trees is left out, as in MuJoCo. A dof that moves no mass has the
+    least inertia (singular.py). A Data that keeps `qLD` gets the factors of M.
     """
     # the world has no subtree here: it is no part of any tree
     moving = column(1.0 * (np.arange(m.nbody) > 0), d.cinert)
@@ -96,6 +97,7 @@ def crb(m: Model, d: Data) -> Data:
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
         M = M + jnp.where(_square(dof_ancestors(m) | dof_ancestors(m).T, M), along, 0)
+    M = raised(M)
     # whichever nobody reads is not computed
     inertia = _by_entries(m, d, force)
     d = d.replace(crb=composite, M=pin(M, d.qpos), inertia=inertia)
@@ -128,7 +130,8 @@ def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:
         products = Apart.of_products(f, x, inertia_parts(m), dof_ancestors(m), solve_spd)
     else:
         return None
-    return products.plus_diagonal(jnp.broadcast_to(dof_armature(m), x[0].shape))
+    products = products.plus_diagonal(jnp.broadcast_to(dof_armature(m), x[0].shape))
+    return products.plus_diagonal(lack(products.diagonal))
 
 
 def _factors(d: Data) -> Data:

@@ -8,12 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.enums import MINVAL
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, diagonal
 
 
 def ltdl(A: Array) -> tuple[Array, Array]:
-    """L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`."""
+    """L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`.
+
+    A pivot below MINVAL is raised to it, as in MuJoCo.
+    """
     n = A.shape[0]
     if not n:
         return A, A[:, 0]
@@ -21,11 +25,11 @@ def ltdl(A: Array) -> tuple[Array, Array]:
 
     def eliminate(A: Array, k: Array) -> tuple[Array, None]:
         row = lax.dynamic_index_in_dim(A, k, keepdims=False)
-        pivot = lax.dynamic_slice_in_dim(row, k, 1)
+        pivot = jnp.maximum(lax.dynamic_slice_in_dim(row, k, 1), MINVAL)
         left = jnp.where(number < k, row, 0) / pivot
         A = A - left[:, None] * (left * pivot)[None]
         # the row itself is finished: L on the left of the diagonal, D on it
-        row = jnp.where(number == k, row, left)
+        row = jnp.where(number == k, pivot, left)
         return lax.dynamic_update_index_in_dim(A, row, k, 0), None
 
     A, _ = lax.scan(eliminate, A, jnp.arange(n), reverse=True)
