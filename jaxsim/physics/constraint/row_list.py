@@ -20,8 +20,8 @@ from jaxsim.physics.arrays.select import column, running_sum, take
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.listed import picked
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
+from jaxsim.physics.constraint.contact.row_law import row_laws
 from jaxsim.physics.constraint.cost import Huber, OneSided
-from jaxsim.physics.constraint.row_law import row_laws
 from jaxsim.physics.constraint.row_state import cones, each
 from jaxsim.physics.constraint.rows import ContactRows, SingleRows
 from jaxsim.physics.solver.constraint_force import list_cone_hessians, row_forces
