@@ -117,6 +117,7 @@ def run(args: argparse.Namespace) -> dict:
 
     if args.menagerie:
         mjx_env.MENAGERIE_PATH = type(mjx_env.MENAGERIE_PATH)(args.menagerie)
+        mjx_env.ensure_menagerie_exists = lambda: None
 
     times, last = {}, time.perf_counter()
 
@@ -126,7 +127,8 @@ def run(args: argparse.Namespace) -> dict:
         times[what], last = round(now - last, 2), now
 
     (name,) = args.names
-    env = registry.load(name, config_overrides={"impl": "jax"})
+    chooses = "impl" in registry.get_default_config(name)
+    env = registry.load(name, config_overrides={"impl": "jax"} if chooses else None)
     lap("load")
     reset, step = jax.jit(jax.vmap(env.reset)), jax.jit(jax.vmap(env.step))
     begun = jax.block_until_ready(reset(jax.random.split(jax.random.PRNGKey(0), args.worlds)))

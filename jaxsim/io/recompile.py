@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxsim.compile.identity import KINDS, Identity, by_name
 from jaxsim.io.load import load_model
+from jaxsim.model.allocate import kept_names
 from jaxsim.model.data import AWAKE, Data
 from jaxsim.model.model import Model
 from jaxsim.model.places import act_places, ctrl_places, dof_places, qpos_places
@@ -64,8 +65,7 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
     assert after is not None, "a spec that was loaded knows its objects"
     if isinstance(before, str):  # by names alone
         before, after = ({k: by_name(_names(x, k)) for k in KINDS} for x in (m, new))
-    kept = [n for n, f in Data.fields.items() if not f.static and getattr(d, n, None) is not None]
-    start = make_data(new, kept)
+    start = make_data(new, kept_names(d))
     batch = np.shape(d.time)
     state = {n: np.array(getattr(d, n)) for n in _WHOLE if getattr(start, n) is not None}
     for name, part in _PARTS.items():

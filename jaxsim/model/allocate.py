@@ -1,6 +1,6 @@
 """Allocates the state of a world."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from jaxsim.model.data import (
     AWAKE,
     NO_CONTACT,
     OF_SLEEP,
+    OPTIONAL,
     SLEEP_STATE,
     WAITING,
     Contact,
@@ -34,7 +35,8 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
     Args, raises: see `make_data` (physics/make_data.py).
     """
     kept = _of_sleep(m, _kept_names(keep))
-    values = {n: _empty(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
+    declared = ((n, f) for n, f in Data.fields.items() if n in kept and not f.static)
+    values = {n: _empty(m, f, inner=_inner(n, f, kept)) for n, f in declared}
     for name in SLEEP_STATE & values.keys():
         values[name] = np.full(m.ntree, AWAKE, np.int32)
     # All on the host, and then to the device at once.
@@ -46,7 +48,15 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
 def keeping(m: Model, d: Data, names: Iterable[str]) -> Data:
     """The state of one world, which keeps more fields: those that it has not are zero."""
     lacking = (n for n in names if getattr(d, n) is None)
-    return d.converted({n: _empty(m, Data.fields[n]) for n in lacking}, False)
+    fields = [(n, Data.fields[n]) for n in lacking]
+    made = {n: _empty(m, f, inner=_inner(n, f, frozenset())) for n, f in fields}
+    return d.converted(made, False)
+
+
+def kept_names(d: Data) -> list[str]:
+    """Return the fields that a Data carries, as `keep` names them: "qpos", "contact.H"."""
+    fields = [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
+    return fields + [n for n in OPTIONAL if d.contact is not None and attrgetter(n)(d) is not None]
 
 
 def check_supported(m: Model) -> None:
@@ -62,7 +72,7 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     if keep == "default":
         return frozenset(n for n, f in Data.fields.items() if f.keep)
     if keep == "all":
-        return frozenset(Data.fields)
+        return frozenset(Data.fields) | OPTIONAL
     if isinstance(keep, str):
         raise ValueError(f"keep: expected 'default', 'all' or names of fields, got {keep!r}")
     if not isinstance(keep, Iterable):
@@ -75,10 +85,16 @@ def _kept_names(keep: Keep) -> frozenset[str]:
         for item in keep
         for name in ([item] if isinstance(item, str) else getattr(item, "carries", [repr(item)]))
     )
-    unknown = sorted(names - Data.fields.keys())
+    unknown = sorted(names - Data.fields.keys() - OPTIONAL)
     if unknown:
         raise ValueError(f"keep: {absent(unknown[0])}")
-    return ALWAYS | names
+    return ALWAYS | names | {n.partition(".")[0] for n in names & OPTIONAL}
+
+
+def _inner(name: str, field: Field, kept: frozenset[str]) -> frozenset[str]:
+    """Return the fields of a nested record that are kept with it."""
+    inner: Mapping[str, Field] = getattr(field.nested, "fields", {})
+    return frozenset(n for n, f in inner.items() if f.keep or f"{name}.{n}" in kept)
 
 
 def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
@@ -89,14 +105,22 @@ def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
     return (kept | WAITING) - (frozenset() if begin_asleep else {"tree_start"})
 
 
-def _empty(m: Model, field: Field, value: float = 0) -> Any:
-    """A field of one number; for a nested record, a record of them; None if the model has none."""
+def _empty(m: Model, field: Field, value: float = 0, inner: frozenset[str] = frozenset()) -> Any:
+    """A field of one number; for a nested record, a record of them; None if the model has none.
+
+    Args:
+      m: model.
+      field: declaration.
+      value: the number.
+      inner: fields of a nested record; the others are None.
+    """
     if field.only and not any(np.any(attrgetter(name)(m)) for name in field.only):
         return None
     if field.nested is not None:
         record: Any = field.nested
         least = NO_CONTACT if record is Contact else {}
-        return record(**{n: _empty(m, f, least.get(n, 0)) for n, f in record.fields.items()})
+        fields = {n: _empty(m, f, least.get(n, 0)) for n, f in record.fields.items() if n in inner}
+        return record(**fields)
     dtype = {"float": m.qpos0.dtype, "int": jnp.int32, "bool": bool}[field.dtype]
     # made by numpy: JAX would compile a program for each shape
     return np.full(field.dims(m.structure.sizes), value, dtype)

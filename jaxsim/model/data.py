@@ -31,8 +31,9 @@ class Contact(Record):
     Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
     What no contact of the model can have, adhesion, a moving surface, a flex, is None; so is the
     force where it follows from `qacc` and `contact_forces` finds it: not with PGS, no-slip
-    iterations, RK4, the discrete integrator or the flag diagexact. The property `exclude` says why
-    a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive; else 0.
+    iterations, RK4, the discrete integrator or the flag diagexact. `mu` and `H` are None unless
+    `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property `exclude` says
+    why a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive; else 0.
     """
 
     dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
@@ -63,6 +64,14 @@ class Contact(Record):
         only=("geom_hassurfacevel",),
     )
     efc_address = array("ncontact", dtype="int", doc="number of its first row; -1: it has none")
+    mu = array("ncontact", doc="friction of the regularized cone; 0: it has none", keep=False)
+    H = array(
+        "ncontact",
+        36,
+        doc="second derivative of the cost of an elliptic contact in the middle zone of its cone, "
+        "(dim, dim) in the first entries; else 0",
+        keep=False,
+    )
     force = array(
         "ncontact",
         6,
@@ -100,11 +109,15 @@ class Contact(Record):
 
     def __getattr__(self, name: str) -> Any:
         """Says of MuJoCo's other fields where their numbers are."""
-        raise AttributeError(f"Contact has no field {name!r}{_instead(OF_CONTACTS, name)}")
+        raise AttributeError(f"Contact has no field {name!r}")
 
 
 NISLAND = 20  # islands of which there are statistics (mjNISLAND)
 NSOLVER = 200  # and iterations (mjNSOLVER)
+
+
+# fields of contacts that are kept each by its name
+OPTIONAL = frozenset(f"contact.{n}" for n, field in Contact.fields.items() if not field.keep)
 
 
 class SolverStat(Record):
@@ -176,7 +189,7 @@ class Data(Record):
         7,
         dtype="int",
         doc="of the last time: the first bad entry of qpos, qvel, qacc or ctrl (-1: of another "
-        "input); the places for contacts that were wanted",
+        "input); the dof whose pivot was too small; the places for contacts that were wanted",
     )
     solver_niter = array(dtype="int", doc="solver iterations of the last step")
     solver = nested(SolverStat, "statistics of the solver's iterations", keep=False)
@@ -245,6 +258,9 @@ class Data(Record):
     efc_pos = array("nrow", unit="m or rad", doc="position of the constraint", keep=False)
     efc_margin = array("nrow", unit="m or rad", doc="position where it begins to act", keep=False)
     efc_frictionloss = array("nrow", unit="N or N m", doc="bound of dry friction", keep=False)
+    efc_KBIP = array(
+        "nrow", 4, doc="stiffness, damping, impedance, its derivative by the position", keep=False
+    )
     efc_vel = array("nrow", unit="m/s or rad/s", doc="velocity of the constraint", keep=False)
     efc_diagA = array("nrow", doc="approximate diagonal of J M^-1 J'", keep=False)
     efc_R = array("nrow", doc="regularization", keep=False)
@@ -420,25 +436,19 @@ def _instead(table: dict[str, str], name: str) -> str:
 def absent(name: str) -> str:
     """Why there is no field to keep of a name, with what takes its place or the nearest name."""
     owner, _, inner = name.rpartition(".")
-    record, table = (Contact, OF_CONTACTS) if owner == "contact" else (Data, INSTEAD)
-    known = [n if record is Data else f"contact.{n}" for n in record.fields]
-    if owner == "contact" and inner in record.fields:
+    if owner != "contact":
+        what = _instead(INSTEAD, name) or remedy(name, Data.fields, "")
+        return f"Data has no field {name!r}{what}"
+    if inner in Contact.fields:
         return f"{name}: the fields of contacts are kept together; keep 'contact'"
-    what = _instead(table, inner if owner == "contact" else name) or remedy(name, known, "")
-    return f"{record.__name__} has no field {(inner if owner == 'contact' else name)!r}{what}"
+    what = remedy(name, [f"contact.{n}" for n in Contact.fields], "")
+    return f"Contact has no field {inner!r}{what}"
 
-
-# fields of mjContact that are not here: what takes their place
-OF_CONTACTS = {
-    "mu": "friction[:, 0] / jnp.sqrt(m.opt.impratio), of elliptic cones",
-    "H": "cone_hessian of jaxsim.constraint_update(m, d, jar)",
-}
 
 # fields of mjData, or of MJX's, that are not here: what takes their place
 INSTEAD = {
     "qM": "d.M, of a Data that keeps it, make_data(m, keep=['M', ...]); or jaxsim.full_m(m, d)",
     "efc_AR": "jaxsim.project_constraint(m, d)",
-    "efc_KBIP": "efc_aref of jaxsim.constraint_rows(m, d) has stiffness and damping in it",
     "efc_diagApprox": "d.efc_diagA, as in MuJoCo 4.0, of a Data that keeps it",
     **dict.fromkeys(
         ("efc_JT", "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J_rowsuper"),

@@ -64,8 +64,9 @@ class WarningCount(NamedTuple):
         return f"{times}{where}: {meaning.what}; {meaning.remedy}"
 
 
-# whose first bad entry a warning notes
+# whose first bad entry a warning notes; of pivots, elimination begins with the last dof
 ENTRY_OF = {
+    WarningType.INERTIA: "dof",
     WarningType.BADQPOS: "qpos",
     WarningType.BADQVEL: "qvel",
     WarningType.BADQACC: "qacc",

@@ -93,7 +93,10 @@ def make_constraint(m: Model, d: Data) -> Data:
     # The rows need velocities, but only results that depend on positions are returned.
     made = constraints(m, com_vel(m, tendon_velocity(m, d)))
     made = list_rows(m, made.replace(qacc=jnp.zeros_like(d.qvel)))
-    return d.replace(**{name: getattr(made, name) for name in MADE})
+    new: Data = d.replace(**{name: getattr(made, name) for name in MADE})
+    if d.contact is None or d.contact.H is None:
+        return new
+    return new.replace(contact=new.contact.replace(H=d.contact.H))  # follows from accelerations
 
 
 # Fields of rows that depend on accelerations.
@@ -151,9 +154,11 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
         "geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos actuator_length "
         "actuator_moment contact cvel cdof_dot ten_velocity actuator_velocity act_dot "
         "actuator_force qfrc_actuator qfrc_smooth "
-        "found inertia rows"
+        "found inertia rows warning warning_lastinfo"
     ),
-    writes="solver_niter solver contact qacc_smooth qfrc_constraint qacc",
+    writes=(
+        "solver_niter solver contact qacc_smooth qfrc_constraint qacc warning warning_lastinfo"
+    ),
 )
 def solve(m: Model, d: Data) -> Data:
     """Compute acceleration and constraint force from `qfrc_smooth` and the constraint rows.
@@ -196,9 +201,9 @@ def tendon_bias(m: Model, d: Data) -> Data:
     reads=(
         "time qpos qvel act history plastic ctrl xpos xquat subtree_com cdof M ten_length ten_J "
         "flexvert_xpos actuator_velocity act_dot qfrc_smooth qfrc_constraint qacc readings frames "
-        "inertia"
+        "inertia warning warning_lastinfo"
     ),
-    writes="time qpos qvel act history plastic qacc_warmstart",
+    writes="time qpos qvel act history plastic qacc_warmstart warning warning_lastinfo",
 )
 def euler(m: Model, d: Data) -> Data:
     """Advance the state one time step after `forward`: semi-implicit Euler, implicit damping.
@@ -213,9 +218,10 @@ def euler(m: Model, d: Data) -> Data:
         "time qpos qvel act history plastic ctrl xpos xquat xipos ximat geom_xpos geom_xmat "
         "subtree_com cdof cinert M ten_length ten_J flexvert_xpos actuator_length "
         "actuator_moment cvel cdof_dot ten_velocity actuator_velocity act_dot actuator_force "
-        "qfrc_actuator qfrc_smooth qfrc_constraint qacc readings frames inertia"
+        "qfrc_actuator qfrc_smooth qfrc_constraint qacc readings frames inertia "
+        "warning warning_lastinfo"
     ),
-    writes="time qpos qvel act history plastic qacc_warmstart",
+    writes="time qpos qvel act history plastic qacc_warmstart warning warning_lastinfo",
 )
 def implicit(m: Model, d: Data) -> Data:
     """Advance the state by one time step after `forward`, with forces implicit in velocity.
@@ -235,7 +241,7 @@ def implicit(m: Model, d: Data) -> Data:
         "mocap_quat warning warning_lastinfo xpos xquat xmat subtree_com cdof ten_length ten_J "
         "flexvert_xpos actuator_length actuator_velocity act_dot qacc readings"
     ),
-    writes="time qpos qvel act history plastic qacc_warmstart",
+    writes="time qpos qvel act history plastic qacc_warmstart warning warning_lastinfo",
 )
 def rungekutta4(m: Model, d: Data) -> Data:
     """Advance the state by one time step after `forward`, by the classical Runge-Kutta method.

@@ -27,6 +27,7 @@ from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
+from jaxsim.physics.body.singular import count_singular
 from jaxsim.physics.callback import control
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, passive_ties, touched_trees
@@ -196,11 +197,13 @@ def smooth_force(m: Model, d: Data) -> Data:
         "time qpos qvel act history plastic qacc_warmstart ctrl tree_asleep xpos xquat xipos ximat "
         "geom_xpos geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos "
         "actuator_length actuator_moment cvel cdof_dot ten_velocity actuator_velocity act_dot "
-        "actuator_force qfrc_actuator qfrc_smooth contact qacc_smooth found inertia rows"
+        "actuator_force qfrc_actuator qfrc_smooth contact qacc_smooth found inertia rows "
+        "warning warning_lastinfo"
     ),
     writes=(
+        "warning warning_lastinfo "
         "solver_niter solver contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss "
-        "efc_vel efc_diagA efc_R efc_D efc_aref efc_b efc_state efc_force qacc_smooth "
+        "efc_KBIP efc_vel efc_diagA efc_R efc_D efc_aref efc_b efc_state efc_force qacc_smooth "
         "qfrc_constraint qacc rows forces"
     ),
 )
@@ -247,9 +250,11 @@ def _constrained(m: Model, d: Data) -> Data:
     """Solve the problem of all dofs; no solver runs without rows, or where IPC replaces it."""
     system = smooth_system(m, d)
     d = d.replace(rows=weighed_rows(m, d, system.backbone))
+    inertia = system.inertia if system.sparse is None else system.sparse
     # No solver: the unconstrained acceleration is the result.
     if d.rows.empty or m.nv == 0 or m.resolves_shells:
         acc = system.acceleration()
+        d = count_singular(m, d, inertia, acc)
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
         zero = jnp.zeros_like(acc)
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
@@ -261,7 +266,7 @@ def _constrained(m: Model, d: Data) -> Data:
     # Primal or dual solver.
     problem = _problem(m, d, system)
     found = solve(problem, _settings(m, d, problem), _method(m, d))
-    d = d.replace(
+    d = count_singular(m, d, inertia, found.qacc_smooth).replace(
         qacc_smooth=found.qacc_smooth,
         qacc=found.qacc,
         qfrc_constraint=found.force,

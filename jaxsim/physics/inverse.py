@@ -16,6 +16,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.body.applied import xfrc_accumulate
+from jaxsim.physics.body.singular import count_singular
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.discrete import is_discrete
@@ -34,7 +35,7 @@ from jaxsim.physics.stage import stage
         "time qpos qvel act history plastic ctrl xfrc_applied eq_active mocap_pos mocap_quat "
         "warning warning_lastinfo actuator_force qfrc_actuator qacc_smooth qacc sensordata energy"
     ),
-    writes="qfrc_constraint qfrc_inverse sensordata energy",
+    writes="qfrc_constraint qfrc_inverse sensordata energy warning warning_lastinfo",
 )
 def inverse(m: Model, d: Data) -> Data:
     """Compute `qfrc_inverse` from qpos, qvel and qacc.
@@ -46,7 +47,9 @@ def inverse(m: Model, d: Data) -> Data:
     the invdiscrete flag `qacc` is (next qvel - qvel) / timestep instead. Corresponds to
     `mj_inverse` in MuJoCo.
     """
-    return inverse_forces(m, to_velocity(m, to_position(m, d.replace(readings=None))))
+    d = to_velocity(m, to_position(m, d.replace(readings=None)))
+    d = count_singular(m, d, d.M if d.inertia is None else d.inertia, d.qacc)
+    return inverse_forces(m, d)
 
 
 def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:

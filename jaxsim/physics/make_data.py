@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import SleepPolicy
-from jaxsim.model.allocate import Keep, allocate, check_supported
+from jaxsim.model.allocate import Keep, allocate, check_supported, kept_names
 from jaxsim.model.data import WAITING, Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
@@ -60,9 +60,7 @@ def reset_data(m: Model, d: Data, where: jax.Array | None = None) -> Data:
         raise ValueError(
             "reset_data: d has many worlds; specify which to reset: where=jnp.ones(worlds, bool)"
         )
-    start = make_data(
-        m, [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
-    )
+    start = make_data(m, kept_names(d))
     return start if where is None else d.where(where, start)
 
 

@@ -262,8 +262,8 @@ def test_every_field_of_mjx_is_there_or_has_a_remedy(model):
             if not hasattr(record, field.name):
                 with pytest.raises(AttributeError, match=f"no field '{field.name}': "):
                     getattr(record, field.name)
-    with pytest.raises(AttributeError, match=r"Data has no field 'efc_KBIP': "):
-        d.efc_KBIP  # noqa: B018
+    with pytest.raises(AttributeError, match=r"Data has no field 'efc_AR': "):
+        d.efc_AR  # noqa: B018
     with pytest.raises(AttributeError, match="Data has no field 'qposs'; did you mean 'qpos'"):
         d.qposs  # noqa: B018
 

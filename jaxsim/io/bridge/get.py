@@ -176,7 +176,7 @@ def _velocity(model: Any, data: Any, cvel: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(matrix, cvel.ravel(), rcond=None)[0]
 
 
-FOLLOW = {"force", "passive"}  # of contacts: from other things there
+FOLLOW = {"force", "passive", "mu", "H"}  # of contacts: from other things there
 
 
 def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:

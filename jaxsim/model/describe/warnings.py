@@ -67,7 +67,7 @@ def _entries(m: Model) -> dict[str, list[str]]:
         for j in range(m.njnt)
         for axis in COORDINATES[JointType(int(m.jnt_type[j]))]
     ]
-    return {"qpos": qpos, "qvel": dofs(m), "qacc": dofs(m), "ctrl": _controls(m)}
+    return {"qpos": qpos, "qvel": dofs(m), "qacc": dofs(m), "dof": dofs(m), "ctrl": _controls(m)}
 
 
 def _controls(m: Model) -> list[str]:

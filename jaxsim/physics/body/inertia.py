@@ -23,6 +23,7 @@ from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.arrays.system.ldl import ltdl
 from jaxsim.physics.arrays.system.tree import TreeMatrix
+from jaxsim.physics.body.singular import lack, raised
 from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.parts import falls_apart, inertia_parts, is_sparse
 from jaxsim.physics.stage import stage
@@ -94,7 +95,8 @@ def crb(m: Model, d: Data) -> Data:
         M[i, j] = cdof[j] . (crb[body of i] cdof[i]),   j an ancestor dof of i (or i itself)
 
     plus armature on the diagonal, and the armature of tendons; coupling by a tendon across branches
-    or trees is omitted, as in MuJoCo. A Data that keeps `qLD` also receives the factors of M.
+    or trees is omitted, as in MuJoCo. A dof that moves no mass has the least inertia
+    (singular.py). A Data that keeps `qLD` also receives the factors of M.
     Corresponds to `mj_crb` (and `mj_factorM`) in MuJoCo.
     """
     # The world body is not part of any subtree here.
@@ -109,6 +111,7 @@ def crb(m: Model, d: Data) -> Data:
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
         M = M + jnp.where(_square(dof_ancestors(m) | dof_ancestors(m).T, M), along, 0)
+    M = raised(M)
     # The compiler removes the form that is not used.
     inertia = _by_entries(m, d, force)
     d = d.replace(crb=composite, M=pin(M, d.qpos), inertia=inertia)
@@ -142,7 +145,8 @@ def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:
         products = Apart.of_products(f, x, inertia_parts(m), dof_ancestors(m), solve_spd)
     else:
         return None
-    return products.plus_diagonal(jnp.broadcast_to(dof_armature(m), x[0].shape))
+    products = products.plus_diagonal(jnp.broadcast_to(dof_armature(m), x[0].shape))
+    return products.plus_diagonal(lack(products.diagonal))
 
 
 def _factors(d: Data) -> Data:

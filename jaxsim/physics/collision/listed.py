@@ -66,11 +66,15 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
         values["adhesion"] = whole(c.adhesion)
     if c.surfacevel is not None:
         values["surfacevel"] = stack(c.surfacevel)
+    if d.contact.mu is not None:
+        slope = c.friction[0] / jnp.sqrt(m.opt.impratio)
+        values["mu"] = whole(jnp.where(c.active & (c.dim > 1), slope, 0))
     # Compact the existing contacts to the front.
     if not found.packed or len(c.dist) != places:
         values = _first(values, c.exists, places)
-    if d.contact.force is not None:  # set by the solver
-        values["force"] = jnp.zeros_like(d.contact.force)
+    for name in ("force", "H"):  # set by the solver
+        if (old := getattr(d.contact, name)) is not None:
+            values[name] = jnp.zeros_like(old)
     return d.contact.replace(**values)
 
 
@@ -93,8 +97,17 @@ def listed_forces(d: Data, force: list) -> Array:
       d: data with the list, and the contacts from which it was made.
       force: over the basis, `[n, *W]` each.
     """
+    return in_list(d, [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))])
+
+
+def in_list(d: Data, parts: list) -> Array:
+    """Numbers of the contacts in the order of the list, zero past its end, `[ncontact, k, *W]`.
+
+    Args:
+      d: data with the list, and the contacts that it was made of.
+      parts: k of each contact, `[n, *W]` each.
+    """
     c, places = d.found.contacts, d.contact.dist.shape[0]
-    parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
     values = jnp.stack([jnp.where(c.exists, a, 0) for a in parts], axis=1)
     if d.found.packed and len(c.dist) == places:
         return values
@@ -114,7 +127,7 @@ def _first(values: dict, exists: Array, places: int) -> dict:
         "dist": jnp.where(filled, moved["dist"], FAR),
         **{name: jnp.where(filled[:, None], a, -1) for name, a in ids.items()},
         "efc_address": jnp.where(filled, moved["efc_address"], -1),
-        **({"passive": jnp.where(filled, moved["passive"], 0)} if "passive" in moved else {}),
+        **{n: jnp.where(filled, moved[n], 0) for n in ("passive", "mu") if n in moved},
     }
 
 

@@ -20,10 +20,11 @@ from jaxsim.physics.arrays.select import column, running_sum, take
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.listed import picked
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
+from jaxsim.physics.constraint.contact.row_law import row_laws
 from jaxsim.physics.constraint.cost import Huber, OneSided
 from jaxsim.physics.constraint.row_state import cones, each
 from jaxsim.physics.constraint.rows import ContactRows, SingleRows
-from jaxsim.physics.solver.constraint_force import row_forces
+from jaxsim.physics.solver.constraint_force import list_cone_hessians, row_forces
 
 
 class ConstraintRows(NamedTuple):
@@ -58,11 +59,12 @@ class ConstraintRows(NamedTuple):
 
 
 def list_rows(m: Model, d: Data) -> Data:
-    """Fill those fields of the rows that `d` keeps, `efc_J` and related ones.
+    """Fill those fields of the rows that `d` keeps, `efc_J` and related ones, and `contact.H`.
 
     As in MuJoCo the active rows come first, `nefc` of them. Entries past them are 0, or -1 for
     `efc_type`, `efc_id` and `efc_state`. Requires the rows of `d`, and its `qacc`.
     """
+    d = list_cone_hessians(d)
     kept = [name for name in OF_ROWS if getattr(d, name) is not None]
     if not kept:
         return d
@@ -81,7 +83,7 @@ def list_rows(m: Model, d: Data) -> Data:
         rest = ((0, room - count), *((0, 0),) * (a.ndim - 1))
         return jnp.pad(a, rest, constant_values=none)
 
-    made = {n: FOLLOW[n](d, rows) if n in FOLLOW else getattr(rows, n) for n in kept}
+    made = {n: FOLLOW[n](m, d, rows) if n in FOLLOW else getattr(rows, n) for n in kept}
     return d.replace(**{name: packed(a) for name, a in made.items()})
 
 
@@ -201,8 +203,9 @@ def _inverse_of_active(rows: ConstraintRows) -> Array:
     return jnp.where(rows.active, 1 / jnp.where(rows.active, rows.efc_D, 1.0), 0)
 
 
-def _state(d: Data, rows: ConstraintRows) -> Array:
+def _state(m: Model, d: Data, rows: ConstraintRows) -> Array:
     """Return the ConstraintState of the rows at `d.qacc`."""
+    del m
     # Scalar rows first, then the zones of elliptic contacts.
     jar = apply(rows.efc_J, d.qacc) - rows.efc_aref
     state, force, cost = each(rows, jar)
@@ -218,8 +221,9 @@ def _of_smooth(d: Data, rows: ConstraintRows) -> Array:
     return apply(rows.efc_J, acc)
 
 
-def _velocity(d: Data, rows: ConstraintRows) -> Array:
+def _velocity(m: Model, d: Data, rows: ConstraintRows) -> Array:
     """Return the velocity of the rows: J qvel, plus the surface velocity of contacts."""
+    del m
     velocity, block = apply(rows.efc_J, d.qvel), d.rows.contact
     driven = None if block is None or d.found is None else d.found.contacts.surfacevel
     if driven is None:
@@ -235,10 +239,11 @@ def _velocity(d: Data, rows: ConstraintRows) -> Array:
 
 
 # Fields of rows that are derived from others.
-FOLLOW: dict[str, Callable[[Data, ConstraintRows], Array]] = {
+FOLLOW: dict[str, Callable[[Model, Data, ConstraintRows], Array]] = {
+    "efc_KBIP": lambda m, d, rows: row_laws(m, d),
     "efc_vel": _velocity,
-    "efc_R": lambda d, rows: _inverse_of_active(rows),
-    "efc_b": lambda d, rows: _of_smooth(d, rows) - rows.efc_aref,
+    "efc_R": lambda m, d, rows: _inverse_of_active(rows),
+    "efc_b": lambda m, d, rows: _of_smooth(d, rows) - rows.efc_aref,
     "efc_state": _state,
 }
 

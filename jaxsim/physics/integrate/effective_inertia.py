@@ -19,7 +19,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.select import diagonal, take
 from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.arrays.system.factor import solve_parts
@@ -55,6 +55,11 @@ class EffectiveInertia(NamedTuple):
     dofs: np.ndarray | None = None
     own: jax.Array | None = None
     sparse: TreeMatrix | Apart | None = None
+
+    @property
+    def diagonal(self) -> Array:
+        """`[nv, *W]`."""
+        return diagonal(self.matrix) if self.sparse is None else self.sparse.diagonal
 
     def solve(self, force: Array) -> Array:
         """Compute the acceleration `[nv, *W]` of a force."""

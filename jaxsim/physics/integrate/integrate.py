@@ -21,6 +21,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
+from jaxsim.physics.body.singular import count_massless
 from jaxsim.physics.callback import control, inputs_of
 from jaxsim.physics.forward import (
     FORCES,
@@ -62,8 +63,10 @@ def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
         d = pass_through_nothing(m, d)
         return advance(m, d, d.qacc)
     inertia = effective_inertia(m, d, kind)
-    acc = d.qacc if inertia is None else inertia.solve(d.qfrc_smooth + d.qfrc_constraint)
-    return advance(m, d, acc)
+    if inertia is None:
+        return advance(m, d, d.qacc)
+    d = count_massless(d, inertia.diagonal)
+    return advance(m, d, inertia.solve(d.qfrc_smooth + d.qfrc_constraint))
 
 
 def rk4(m: Model, d: Data) -> Data:

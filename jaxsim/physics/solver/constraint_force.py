@@ -18,7 +18,8 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.collision.flex.sides import of_geoms
-from jaxsim.physics.collision.listed import listed_forces
+from jaxsim.physics.collision.listed import in_list, listed_forces
+from jaxsim.physics.constraint.cone import Elliptic
 from jaxsim.physics.constraint.contact.rows import surface_force
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
 from jaxsim.physics.constraint.rows import Block
@@ -67,6 +68,32 @@ def list_contact_forces(d: Data) -> Data:
     if force is None or d.contact is None or d.contact.force is None:
         return d
     return d.replace(contact=d.contact.replace(force=listed_forces(d, force)))
+
+
+def list_cone_hessians(d: Data) -> Data:
+    """Write the second derivatives of the costs of elliptic contacts at `qacc`, `contact.H`.
+
+    As in MuJoCo, of contacts in the middle zone of their cone, (dim, dim) in the first entries.
+    """
+    contact = None if d.rows is None else d.rows.contact
+    if d.contact is None or d.contact.H is None or d.found is None or contact is None:
+        return d
+    if not isinstance(contact.cost, Elliptic):
+        return d
+    r = Problem(d.M, d.qfrc_smooth, d.rows).residual(d.qacc)[-1]
+    free, below = contact.cost.zones(r)
+    bends = (contact.cost.D[0] > 0) & ~free & ~below
+    weight, dim = contact.cost.at(r).weight, d.found.contacts.dim
+    none = jnp.zeros_like(r[0])
+    parts = [none] * H_SIZE
+    for size in (n for n in (3, 4, 6) if n <= len(r)):
+        for i, j in np.ndindex(size, size):
+            k = i * size + j
+            parts[k] = jnp.where(bends & (dim == size), weight[i][j], parts[k])
+    return d.replace(contact=d.contact.replace(H=in_list(d, parts)))
+
+
+H_SIZE = 36  # numbers in `contact.H`
 
 
 def contact_side(d: Data, body: np.ndarray) -> Array:

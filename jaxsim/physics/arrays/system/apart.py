@@ -22,6 +22,7 @@ from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import chunks, gram
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.arrays.system.between import Between, added, products
+from jaxsim.physics.arrays.system.ldl import ltdl
 
 Parts = tuple[tuple[int, ...], ...]
 
@@ -105,6 +106,10 @@ class Apart:
             entries = block.reshape(-1, *block.shape[2:])
             found.append(take(entries, np.arange(len(rows)) * (len(rows) + 1)))
         return _in_order(found, self.parts)
+
+    def pivots(self) -> Array:
+        """The diagonal of D in A = L' D L, `[n, *W]`."""
+        return _in_order([ltdl(block)[1] for block in self.blocks], self.parts)
 
     def dense(self, below: int = 0, beside: int = 0) -> Array:
         """Return the dense matrix, if each part is a range of rows.

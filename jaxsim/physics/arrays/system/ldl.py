@@ -10,12 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.enums import MINVAL
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, diagonal
 
 
 def ltdl(A: Array) -> tuple[Array, Array]:
-    """Factorize A = L' D L: L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`."""
+    """Factorize A = L' D L: L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`.
+
+    A pivot below MINVAL is raised to it, as in MuJoCo.
+    """
     n = A.shape[0]
     if not n:
         return A, A.reshape(A.shape[1:])
@@ -24,11 +28,11 @@ def ltdl(A: Array) -> tuple[Array, Array]:
     def eliminate(A: Array, k: Array) -> tuple[Array, None]:
         """Eliminate row k: subtract its outer product from the rows above."""
         row = lax.dynamic_index_in_dim(A, k, keepdims=False)
-        pivot = lax.dynamic_slice_in_dim(row, k, 1)
+        pivot = jnp.maximum(lax.dynamic_slice_in_dim(row, k, 1), MINVAL)
         left = jnp.where(number < k, row, 0) / pivot
         A = A - left[:, None] * (left * pivot)[None]
         # Store the finished row: L on the left of the diagonal, D on it.
-        row = jnp.where(number == k, row, left)
+        row = jnp.where(number == k, pivot, left)
         return lax.dynamic_update_index_in_dim(A, row, k, 0), None
 
     A, _ = lax.scan(eliminate, A, jnp.arange(n), reverse=True)

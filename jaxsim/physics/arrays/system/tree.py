@@ -140,6 +140,13 @@ class TreeMatrix:
         out = jnp.zeros_like(x).at[pairs.item].add(every * take(x, pairs.other))
         return out.at[pairs.other].add(below * every * take(x, pairs.item))
 
+    def pivots(self) -> Array:
+        """The diagonal of D in A = L' D L, `[n, *W]`."""
+        pairs, (n, width, *worlds) = pairs_of(self.forest), self.entries.shape
+        size = prod(worlds)
+        rows = _eliminated(self.entries.reshape(n, width * size), pairs, size, self.entries[:, 0])
+        return take(rows.reshape(n * width, *worlds), np.arange(n) * width + pairs.depth)
+
     def solve(self, b: Array) -> Array:
         """Solve A x = b for a positive definite matrix, b `[n, *W]`; differentiable."""
         if not len(b):

@@ -157,7 +157,7 @@ def _parts_at(
     # Impedance and reference law of the normal.
     weight = _weight(m, d, c)
     violation, imp = _violation(c)
-    spring = law(m, c.solref, c.solimp[1], imp, one_sided=True)
+    spring = _pushing(m, c, imp)
     # Friction coefficient of each basis vector; zero beyond the contact's own dimension.
     mu = [jnp.zeros_like(c.dist)] + [
         jnp.where(c.dim > k, c.friction[k - 1], 0) for k in range(1, size)
@@ -179,6 +179,17 @@ def _parts_at(
     rubs = [damper.reference(m, None, v) for v in velocity[1:]]
     aref = [with_pull(c, D[0], push, by_edge=False), *rubs]
     return _Parts(J, D, aref, [slope, *mu[1:]], soft, weight)
+
+
+def contact_law(m: Model, c: Contacts) -> tuple[Law, Law]:
+    """The laws of the normals of contacts, or of all edges of a pyramid, and of friction rows."""
+    _, imp = _violation(c)
+    return _pushing(m, c, imp), _rubbing(m, c, imp)
+
+
+def _pushing(m: Model, c: Contacts, imp: Array) -> Law:
+    """The law along the normal."""
+    return law(m, c.solref, c.solimp[1], imp, one_sided=True)
 
 
 def _rubbing(m: Model, c: Contacts, imp: Array) -> Law:

@@ -1,0 +1,129 @@
+"""Joint-space inertias that are singular: their pivots are raised, and the warning is counted.
+
+MuJoCo factors M = L' D L from the last dof to the first, raises a pivot below MINVAL to MINVAL and
+counts mjWARN_INERTIA once for the factorization, with the first such dof. The pivot of a dof that
+moves no mass is its entry on the diagonal, which is known without factors: it is raised in M, so
+that such a dof rests where no force acts on it. In models with bodies that have several hinges, or
+several slides, the pivots are computed too, but in doubt only: if axes of such joints are
+dependent, a dof moves no mass, or the acceleration without constraints is bad. A pivot within the
+rounding of its entry counts as too small. On accelerators a branch would wait for the host; there
+the dependence of the axes decides alone.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.enums import MAXVAL, MINVAL, JointType, WarningType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.select import column, diagonal, take
+from jaxsim.physics.arrays.system.apart import Apart
+from jaxsim.physics.arrays.system.ldl import ltdl
+from jaxsim.physics.arrays.system.tree import TreeMatrix
+from jaxsim.physics.warning import Trouble, count
+
+LEAST = 2 * MINVAL  # on a diagonal: a larger number was not raised
+DEPENDENT = 1e-10  # square of the area, or volume, of unit axes that are looked at
+DIGITS = 16  # what rounding leaves of a pivot that is zero, in units of that of its entry
+
+Inertia = Array | TreeMatrix | Apart
+
+
+def raised(M: Array) -> Array:
+    """Return M with numbers below MINVAL on its diagonal raised to it, `[nv, nv, *W]`."""
+    unit = column(np.eye(len(M), dtype=bool), M[0])
+    return jnp.where(unit & (M < MINVAL), jnp.asarray(MINVAL, M.dtype), M)
+
+
+def lack(whole: Array) -> Array:
+    """Return what a diagonal `[nv, *W]` lacks to MINVAL."""
+    return jnp.maximum(MINVAL - lax.stop_gradient(whole), 0)
+
+
+def count_massless(d: Data, whole: Array) -> Data:
+    """Count the warning in worlds where a dof moves no mass, by the diagonal, `[nv, *W]`."""
+    return count(d, WarningType.INERTIA, _first_met(lax.stop_gradient(whole) < LEAST))
+
+
+def count_singular(m: Model, d: Data, inertia: Inertia, acc: Array) -> Data:
+    """Count the warning in worlds where a pivot is too small.
+
+    Args:
+      m, d: model, and data with the axes of the dofs.
+      inertia: the matrix that was solved with.
+      acc: the acceleration without constraints, `[nv, *W]`.
+    """
+    if not m.nv:
+        return d
+    acc, inertia = lax.stop_gradient((acc, inertia))
+    whole = inertia.diagonal if isinstance(inertia, TreeMatrix | Apart) else diagonal(inertia)
+    shared = _shared(m.structure)
+    if not shared:
+        return count_massless(d, whole)
+    if not platform().recomputes:
+        number = jnp.max(jnp.stack([_first_dependent(axes, d) for axes in shared]), axis=0)
+        met = _first_met(whole < LEAST)
+        number = jnp.maximum(number, met.info)
+        return count(d, WarningType.INERTIA, Trouble(number >= 0, number))
+    sound = (jnp.abs(acc) <= MAXVAL) & (whole >= LEAST)
+    doubtful = ~jnp.all(sound, axis=0, keepdims=True)
+    for axes in shared:
+        doubtful = doubtful | (_first_dependent(axes, d) >= 0)
+
+    def met(inertia: Inertia) -> Array:
+        D = inertia.pivots() if isinstance(inertia, TreeMatrix | Apart) else ltdl(inertia)[1]
+        rounding = DIGITS * float(jnp.finfo(D.dtype).eps) * whole
+        number = _first_met(jnp.maximum(MINVAL, rounding) >= D).info
+        return jnp.broadcast_to(number, doubtful.shape)
+
+    number = lax.cond(
+        jnp.any(doubtful), met, lambda _: jnp.full(doubtful.shape, -1, jnp.int32), inertia
+    )
+    return count(d, WarningType.INERTIA, Trouble(doubtful & (number >= 0), number))
+
+
+def _first_met(low: Array) -> Trouble:
+    """Worlds in which a pivot is too low, and the last such dof, which elimination meets first."""
+    n = np.arange(len(low), dtype=np.int32)
+    number = jnp.max(jnp.where(low, column(n, low), np.int32(-1)), axis=0, keepdims=True)
+    return Trouble(number >= 0, number)
+
+
+class _Axes(NamedTuple):
+    """Dofs of hinges, or of slides, that share a body: two or three of each, `[k, n]`."""
+
+    turns: bool
+    dofs: np.ndarray
+
+
+@derived
+def _shared(s: Structure) -> list[_Axes]:
+    """The joints of which bodies have several of one kind."""
+    out = []
+    for kind in (JointType.HINGE, JointType.SLIDE):
+        joints = np.flatnonzero(s.jnt_type == kind)
+        owners, counts = np.unique(s.jnt_bodyid[joints], return_counts=True)
+        for size in (2, 3):
+            bodies = owners[counts == size]
+            dofs = [s.jnt_dofadr[joints[s.jnt_bodyid[joints] == body]] for body in bodies]
+            out += [_Axes(kind == JointType.HINGE, np.array(dofs).T)] if dofs else []
+    return out
+
+
+def _first_dependent(axes: _Axes, d: Data) -> Array:
+    """Return the dof that elimination meets first where such axes are dependent, else -1, `[1, *W]`.
+
+    Axes nearly in a line or a plane are dependent. Of the dofs of a body the last ones have sound
+    pivots; that of the first vanishes.
+    """
+    of = [take(d.cdof.rot if axes.turns else d.cdof.lin, dofs) for dofs in axes.dofs]
+    area = of[0].cross(of[1])
+    square = area.dot(area) if len(of) == 2 else area.dot(of[2]) ** 2
+    first = column(axes.dofs[0].astype(np.int32), square)
+    return jnp.max(jnp.where(square < DEPENDENT, first, np.int32(-1)), axis=0, keepdims=True)

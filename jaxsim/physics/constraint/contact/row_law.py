@@ -1,0 +1,100 @@
+"""Stiffness, damping and impedance of the listed constraint rows, MuJoCo's `efc_KBIP`.
+
+MuJoCo's documentation, Computation: Constraint model (Parameters, Impedance, Reference). The
+solver needs what follows from these numbers only; they are computed again for a Data that keeps
+them, from the parameters of the objects, in the order of the list (row_list.py).
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import ConstraintType, EqType
+from jaxsim.math import safe_sqrt
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.constraint.cone import Pyramid
+from jaxsim.physics.constraint.contact.rows import contact_law
+from jaxsim.physics.constraint.impedance import Law, columns, impedance, law
+from jaxsim.physics.constraint.rows import SingleRows
+
+# solref and solimp of what a row is of
+PARAMETERS = {
+    ConstraintType.EQUALITY: ("eq_solref", "eq_solimp"),
+    ConstraintType.FRICTION_DOF: ("dof_solref", "dof_solimp"),
+    ConstraintType.FRICTION_TENDON: ("tendon_solref_fri", "tendon_solimp_fri"),
+    ConstraintType.LIMIT_JOINT: ("jnt_solref", "jnt_solimp"),
+    ConstraintType.LIMIT_TENDON: ("tendon_solref_lim", "tendon_solimp_lim"),
+}
+DRY = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
+LIMITS = (ConstraintType.LIMIT_JOINT, ConstraintType.LIMIT_TENDON)
+ROWS_OF = {EqType.CONNECT: 3, EqType.WELD: 6}  # of an equality that shares one impedance
+
+
+def row_laws(m: Model, d: Data) -> Array:
+    """Return K, B, imp and the derivative of imp by the position, of each listed row.
+
+    Args:
+      m: model.
+      d: data with rows, and the contacts that they are of.
+
+    Returns:
+      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the places of `ConstraintRows`.
+    """
+    like = d.qvel
+    none = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
+    blocks = [_spread(_of_block(m, block), like) for block in d.rows.single]
+    single = take(jnp.concatenate([none, *blocks]), d.rows.order)
+    if d.rows.contact is None or d.found is None:
+        return single
+    rows = jnp.stack([_spread(row, like) for row in _of_contacts(m, d)], axis=1)
+    return jnp.concatenate([single, rows.reshape(-1, *rows.shape[2:])])
+
+
+def _of_block(m: Model, block: SingleRows) -> list[Array]:
+    """The four numbers of rows that are not of contacts, `[n, *W]` each."""
+    solref, solimp = (columns(take(getattr(m, n), block.ids)) for n in PARAMETERS[block.type])
+    imp, slope = _with_slope(solimp, _violation(m, block))
+    found = law(m, solref, solimp[1], imp, one_sided=block.type in LIMITS)
+    stiffness = jnp.zeros_like(imp) if block.type in DRY else found.stiffness
+    return [stiffness, found.damping, imp, slope]
+
+
+def _violation(m: Model, block: SingleRows) -> Array:
+    """Position minus margin, by which the impedance goes; of connects and welds its length."""
+    if block.pos is None:
+        return jnp.zeros_like(block.soft)
+    if block.type != ConstraintType.EQUALITY:
+        return block.pos - block.margin
+    count = ROWS_OF.get(EqType(m.eq_type[block.id[0]]), 1)
+    if count == 1:
+        return block.pos
+    rows = block.pos.reshape(count, -1, *block.pos.shape[1:])
+    return jnp.concatenate([safe_sqrt(jnp.sum(rows * rows, axis=0))] * count)
+
+
+def _with_slope(solimp: tuple[Array, ...], violation: Array) -> tuple[Array, Array]:
+    """Impedance at a violation, and its derivative."""
+    ones = (jnp.ones_like(violation),)
+    return jax.jvp(lambda r: impedance(solimp, r), (violation,), ones)
+
+
+def _of_contacts(m: Model, d: Data) -> list[list[Array]]:
+    """The four numbers of each row of the contacts: all rows of a contact share the impedance."""
+    c, cost = d.found.contacts, d.rows.contact.cost
+
+    def laws(dist: Array) -> tuple[Array, tuple[Law, Law]]:
+        normal, friction = contact_law(m, c._replace(dist=dist))
+        return normal.imp, (normal, friction)
+
+    _, slope, (normal, friction) = jax.jvp(laws, (c.dist,), (jnp.ones_like(c.dist),), has_aux=True)
+    if isinstance(cost, Pyramid):
+        return [[*normal, slope]] * len(cost.rows)
+    return [[*normal, slope], *[[*friction, slope]] * (len(cost.mu) - 1)]
+
+
+def _spread(numbers: list[Array], like: Array) -> Array:
+    """Four numbers of n rows as `[n, 4, *W]`, for all worlds."""
+    worlds = like.shape[1:]
+    return jnp.stack([jnp.broadcast_to(a, (len(numbers[0]), *worlds)) for a in numbers], axis=1)
