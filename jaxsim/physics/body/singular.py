@@ -68,8 +68,7 @@ def count_singular(m: Model, d: Data, inertia: Inertia, acc: Array) -> Data:
         return count_massless(d, whole)
     if not platform().recomputes:
         number = jnp.max(jnp.stack([_first_dependent(axes, d) for axes in shared]), axis=0)
-        met = _first_met(whole < LEAST)
-        number = jnp.maximum(number, met.info)
+        number = jnp.maximum(number, _first_met(whole < LEAST).info)
         return count(d, WarningType.INERTIA, Trouble(number >= 0, number))
     sound = (jnp.abs(acc) <= MAXVAL) & (whole >= LEAST)
     doubtful = ~jnp.all(sound, axis=0, keepdims=True)
@@ -117,10 +116,10 @@ def _shared(s: Structure) -> list[_Axes]:
 
 
 def _first_dependent(axes: _Axes, d: Data) -> Array:
-    """Return the dof that elimination meets first where such axes are dependent, else -1, `[1, *W]`.
+    """Return the dof with a vanishing pivot where such axes are dependent, else -1, `[1, *W]`.
 
-    Axes nearly in a line or a plane are dependent. Of the dofs of a body the last ones have sound
-    pivots; that of the first vanishes.
+    Axes nearly in a line or a plane are dependent. Elimination runs from the last dof to the first:
+    the pivot of the first of them vanishes.
     """
     of = [take(d.cdof.rot if axes.turns else d.cdof.lin, dofs) for dofs in axes.dofs]
     area = of[0].cross(of[1])

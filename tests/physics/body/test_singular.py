@@ -81,8 +81,10 @@ DEPENDENT = {
 }
 
 
+@pytest.mark.parametrize("platform", ["cpu", "tpu"])
 @pytest.mark.parametrize("case", DEPENDENT)
-def test_dependent_axes_of_a_body_count(case):
+def test_dependent_axes_of_a_body_count(case, platform):
+    """By the pivots on a CPU, by the axes alone on accelerators."""
     joints, turned = DEPENDENT[case]
     mj = mujoco.MjModel.from_xml_string(f"""<mujoco><worldbody>
       <body pos="1 1 1"><freejoint/><geom size=".1"/></body>
@@ -91,7 +93,9 @@ def test_dependent_axes_of_a_body_count(case):
     theirs, m = mujoco.MjData(mj), put_model(mj)
     theirs.qpos[8] = turned
     mujoco.mj_forward(mj, theirs)
-    d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m).replace(qpos=theirs.qpos))
+    start = jaxsim.make_data(m).replace(qpos=theirs.qpos)
+    with jaxsim.for_platform(platform, kernels=False):
+        d = jax.jit(jaxsim.forward)(m, start)
     found = [int(a[WarningType.INERTIA]) for a in (d.warning, d.warning_lastinfo)]
     assert found == told(theirs) == ([0, 0] if case.startswith("no") else [1, 6])
 

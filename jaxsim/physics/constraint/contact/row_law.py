@@ -66,7 +66,7 @@ def _violation(m: Model, block: SingleRows) -> Array:
     if block.pos is None:
         return jnp.zeros_like(block.soft)
     if block.type != ConstraintType.EQUALITY:
-        return block.pos - block.margin
+        return block.pos if block.margin is None else block.pos - block.margin
     count = ROWS_OF.get(EqType(m.eq_type[block.id[0]]), 1)
     if count == 1:
         return block.pos
