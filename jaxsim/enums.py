@@ -22,12 +22,12 @@ class JointType(IntEnum):
 
     @property
     def nq(self) -> int:
-        """Numbers in `qpos`."""
+        """Return the numbers in `qpos`."""
         return (7, 4, 1, 1)[self]
 
     @property
     def nv(self) -> int:
-        """Degrees of freedom, numbers in `qvel`."""
+        """Return the degrees of freedom, numbers in `qvel`."""
         return (6, 3, 1, 1)[self]
 
 

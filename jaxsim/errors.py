@@ -89,11 +89,11 @@ class Problems:
         self._found: list[Problem] = []
 
     def add(self, place: Place | None, message: str) -> None:
-        """Notes a fault; the message names the element and the remedy."""
+        """Note a fault; the message names the element and the remedy."""
         self._found.append(Problem(place or NOWHERE, message))
 
     def raise_if_any(self) -> None:
-        """Raises all faults together, if there are any."""
+        """Raise all faults together, if there are any."""
         if self._found:
             raise ModelError(self._found)
 

@@ -91,6 +91,6 @@ def _written(character: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """The beginning and the end of a text."""
+    """Return the beginning and the end of a text."""
     end = most // 3
     return f"{text[: most - end]}{ELLIPSIS}{text[len(text) - end :]}"

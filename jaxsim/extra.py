@@ -9,7 +9,7 @@ class MissingExtra(ImportError):
 
 
 def needed(name: str, extra: str) -> ModuleType:
-    """A package of an extra.
+    """Return a package of an extra.
 
     Raises:
       MissingExtra: it is not installed; names the extra.

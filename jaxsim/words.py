@@ -12,7 +12,7 @@ _NEAR, _SURE = 0.6, 0.8
 
 
 def suggest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` is most likely a misspelling of, or None."""
+    """Return the known word that `word` is most likely a misspelling of, or None."""
     known = list(known)
     lowered = {name.lower(): name for name in known}
     if word.lower() in lowered:
@@ -21,13 +21,13 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
 
 
 def remedy(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """The end of a message: `; did you mean 'elbow'?`, or `otherwise` if nothing is near."""
+    """Return the end of a message: `; did you mean 'elbow'?`, or `otherwise` if nothing is near."""
     near = suggest(word, known)
     return otherwise if near is None else f"; did you mean '{line(near)}'?"
 
 
 def is_slip(word: str, known: Iterable[str]) -> bool:
-    """Whether a word is so near to a known one that nothing else can be meant."""
+    """Return whether a word is so near to a known one that nothing else can be meant."""
     return bool(difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=_SURE))
 
 

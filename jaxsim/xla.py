@@ -22,7 +22,7 @@ TRIED = (0, 13)
 
 
 def tell_xla() -> None:
-    """Adds to `XLA_FLAGS` what is not in there: who sets an option keeps it.
+    """Add to `XLA_FLAGS` what is not in there: who sets an option keeps it.
 
     Without effect where XLA was used before; programs are then slower, and correct.
     """

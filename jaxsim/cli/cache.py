@@ -14,7 +14,7 @@ SECONDS = 0.3  # what took less to compile is not worth a file
 
 
 def keep_programs() -> None:
-    """Lets JAX keep what it compiles; a folder that the user has given JAX himself stays."""
+    """Let JAX keep what it compiles; a folder that the user has given JAX himself stays."""
     if jax.config.values["jax_compilation_cache_dir"] is not None:
         return
     try:
@@ -32,12 +32,12 @@ def keep_programs() -> None:
 
 
 def cache_folder() -> Path:
-    """The folder of the programs for this machine, below the user's cache directory."""
+    """Return the folder of the programs for this machine, below the user's cache directory."""
     return user_cache(sys.platform) / "jaxsim" / _machine()
 
 
 def user_cache(system: str) -> Path:
-    """The user's cache directory on a system, by the custom there."""
+    """Return the user's cache directory on a system, by the custom there."""
     if system == "win32":
         local = os.environ.get("LOCALAPPDATA")
         return Path(local) if local else Path.home() / "AppData" / "Local"
@@ -49,7 +49,8 @@ def user_cache(system: str) -> Path:
 
 
 def _machine() -> str:
-    """A name for the kind of processor: a home directory may serve machines of several kinds."""
+    """Return a name for the kind of processor: a home directory may serve machines of several
+    kinds."""
     kind = f"{platform.machine()} {platform.processor()}"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -59,7 +60,7 @@ def _machine() -> str:
 
 
 def _trim(folder: Path, most: int) -> None:
-    """Deletes the oldest programs until the rest is within a number of bytes."""
+    """Delete the oldest programs until the rest is within a number of bytes."""
     files = [(entry.stat(), entry.path) for entry in os.scandir(folder) if entry.is_file()]
     total = 0
     for status, path in sorted(files, key=lambda file: -file[0].st_mtime):

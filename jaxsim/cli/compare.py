@@ -39,7 +39,7 @@ SETTLE = 20  # steps of MuJoCo's before the state is compared, so that it is a n
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Prints the largest difference of each quantity."""
+    """Print the largest difference of each quantity."""
     mujoco = _mujoco()
     if not args.float32:
         jax.config.update("jax_enable_x64", True)
@@ -89,7 +89,7 @@ def _mujoco() -> Any:
 
 
 def _converged(m: Model, theirs) -> Model:
-    """Lets both solvers find the solution itself, not what an iteration limit leaves of it."""
+    """Let both solvers find the solution itself, not what an iteration limit leaves of it."""
     theirs.opt.iterations = theirs.opt.ls_iterations = ITERATIONS
     theirs.opt.tolerance = theirs.opt.ls_tolerance = TOLERANCE
     theirs.opt.solver = SolverType.NEWTON
@@ -105,7 +105,8 @@ def _converged(m: Model, theirs) -> Model:
 
 
 def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
-    """A state with random velocities and controls, from the seed, that has settled a little."""
+    """Return a state with random velocities and controls, from the seed, that has settled a
+    little."""
     state, rng = mujoco.MjData(theirs), np.random.default_rng(args.seed)
     if args.key is not None:
         try:
@@ -129,7 +130,7 @@ def _same_state(m: Model, state, keep):
 
 
 def _pair(mujoco, theirs, state, mine, M, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A quantity here and there."""
+    """Return a quantity here and there."""
     if name == "M":
         full = np.zeros((theirs.nv, theirs.nv))
         mujoco.mj_fullM(theirs, state, full)
@@ -144,7 +145,7 @@ def _pair(mujoco, theirs, state, mine, M, name: str) -> tuple[np.ndarray, np.nda
 
 
 def _sorted(values: np.ndarray, geom) -> np.ndarray:
-    """Contact quantities in an order that both sides share: by geoms, then by value."""
+    """Return the contact quantities in an order that both sides share: by geoms, then by value."""
     if not len(values):
         return values
     columns = np.round(values.reshape(len(values), -1), 6)

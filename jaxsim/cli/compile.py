@@ -13,7 +13,7 @@ from jaxsim.io.save import save_model
 
 
 def compile_model(args: argparse.Namespace) -> int:
-    """Compiles a model and saves it."""
+    """Compile a model and save it."""
     if args.out is None and is_uri(args.model):
         raise InputProblem("--out: say which file to write for a model that is not one itself")
     out = Path(args.model).with_suffix(".jxm") if args.out is None else Path(args.out)

@@ -321,7 +321,7 @@ class Row(NamedTuple):
 
 
 def pythonic(name: str) -> str:
-    """The name of a function of MuJoCo in Python, without its prefix."""
+    """Return the name of a function of MuJoCo in Python, without its prefix."""
     bare = name.partition("_")[2]
     bare = re.sub(r"(?<=[A-Za-z])2(?=[A-Z])", "_to_", bare)
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", bare)
@@ -329,7 +329,7 @@ def pythonic(name: str) -> str:
 
 
 def named() -> dict[str, list[Row]]:
-    """The functions that exist, by title, with their dotted names."""
+    """Return the functions that exist, by title, with their dotted names."""
     groups = {
         title: [Row(n, f"{PLACES[n.partition('_')[0]]}.{pythonic(n)}") for n in names.split()]
         for title, names in SAME.items()
@@ -338,7 +338,7 @@ def named() -> dict[str, list[Row]]:
 
 
 def absent() -> list[Row]:
-    """The functions without a counterpart, with the reason."""
+    """Return the functions without a counterpart, with the reason."""
     return [Row(name, reason) for reason, names in ABSENT.items() for name in names.split()]
 
 
@@ -352,7 +352,7 @@ def value_of(dotted: str) -> Any:
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     lines = [HEAD]
     for title, rows in named().items():
         lines += [f"## {title}\n", "| MuJoCo | here | |", "| --- | --- | --- |"]
@@ -377,7 +377,7 @@ def _table(title: str, column: str, rows: list[Row]) -> Iterator[str]:
 
 
 def _summary(value: object) -> str:
-    """The first paragraph of a docstring, on one line of a table."""
+    """Return the first paragraph of a docstring, on one line of a table."""
     doc = inspect.getdoc(value) or ""
     return " ".join(doc.partition("\n\n")[0].split()).replace("|", r"\|")
 

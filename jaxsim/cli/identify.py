@@ -17,7 +17,7 @@ from jaxsim.io.whole import write_whole
 
 
 def identify(args: argparse.Namespace) -> int:
-    """Fits as a file says, and writes what was found."""
+    """Fit as a file says, and write what was found."""
     needed("matplotlib", "identify")  # before the work, not after it
     folder = Path(args.out or Path("runs") / Path(args.config).stem)
     reading = read_study(args.config, args.changes, args.data)
@@ -80,5 +80,5 @@ def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) 
 
 
 def _number(x: float) -> float | None:
-    """A number that JSON has; what is not known is null."""
+    """Return a number that JSON has; what is not known is null."""
     return float(x) if np.isfinite(x) else None

@@ -48,7 +48,7 @@ MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     with visible_output():
         code = _answer(_parser().parse_args(argv))
     if argv is None and code > 128:
@@ -125,7 +125,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _load_plugins(folders: Sequence[str]) -> None:
-    """Makes the plugins of some folders known, before a model is read that names them."""
+    """Make the plugins of some folders known, before a model is read that names them."""
     if not folders:
         return
     from jaxsim.extend.registry import load_plugins
@@ -420,7 +420,7 @@ def _settable(parser: argparse.ArgumentParser, example: str) -> None:
 
 
 def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
-    """The parser of a command, with the options that all commands have."""
+    """Return the parser of a command, with the options that all commands have."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=purpose)
     parser.add_argument(
         "--limit",
@@ -447,7 +447,7 @@ def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
 
 
 def _limit(text: str) -> tuple[str, int]:
-    """A limit and its new value."""
+    """Return a limit and its new value."""
     name, _, number = text.partition("=")
     if name not in LIMITS:
         known = ", ".join(LIMITS)
@@ -456,14 +456,14 @@ def _limit(text: str) -> tuple[str, int]:
 
 
 def _port(text: str) -> int:
-    """Number of a port."""
+    """Return the number of a port."""
     if not text.isdecimal() or int(text) > MOST_PORT:
         raise argparse.ArgumentTypeError(f"expected a port from 0 to {MOST_PORT}, got '{text}'")
     return int(text)
 
 
 def _size(text: str) -> tuple[int, int]:
-    """Width and height of `320x240`."""
+    """Return the width and height of `320x240`."""
     parts = text.split("x")
     if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= MOST_PIXELS for p in parts):
         raise argparse.ArgumentTypeError(f"expected pixels such as 320x240, got '{text}'")
@@ -471,7 +471,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _positive(text: str) -> float:
-    """A number above zero."""
+    """Return a number above zero."""
     try:
         value = float(text)
     except ValueError:
@@ -482,7 +482,7 @@ def _positive(text: str) -> float:
 
 
 def _count(text: str) -> int:
-    """A whole number of at least one."""
+    """Return a whole number of at least one."""
     try:
         value = int(text)
     except ValueError:

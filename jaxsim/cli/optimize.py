@@ -18,7 +18,7 @@ from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 
 def optimize(args: argparse.Namespace) -> int:
-    """Seeks the controls of an optimisation file."""
+    """Seek the controls of an optimisation file."""
     _check_file("--out", args.out, ".npz")
     _check_file("--plot", args.plot, ".png")
     whole = read_optimization(args.config, tuple(args.changes))

@@ -36,7 +36,7 @@ class Name(NamedTuple):
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     parts = [_HEAD]
     for part, names in groupby(public_names(), key=lambda n: n.module.split(".")[1]):
         home = importlib.import_module(f"jaxsim.{part}")
@@ -64,7 +64,8 @@ def _value(module: str, name: str) -> Any:
 
 
 def _entry(name: Name) -> Iterator[str]:
-    """One name: heading, signature, summary and what the table `FACTS` adds; methods of a class."""
+    """Yield one name: heading, signature, summary and what the table `FACTS` adds; methods of a
+    class."""
     yield f"### {name.name}\n"
     yield f"```python\n{_code(name.name, name.value)}\n```\n"
     yield f"{_summary(name.value)}\n"
@@ -93,7 +94,7 @@ def _reads_and_writes(name: Name) -> Iterator[str]:
 
 
 def _in_order(fields: frozenset[str]) -> list[str]:
-    """Fields of Data in the order of their declaration, then the working values."""
+    """Return the fields of Data in the order of their declaration, then the working values."""
     return [field for field in (*Data.fields, *Data.working) if field in fields]
 
 
@@ -102,7 +103,7 @@ FACTS: tuple[Callable[[Name], Iterator[str]], ...] = (_reads_and_writes, _define
 
 
 def _methods(cls: type) -> Iterator[str]:
-    """The public methods that a class defines itself."""
+    """Yield the public methods that a class defines itself."""
     for name, member in vars(cls).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         # a function may also be the default of a field, under a name of its own
@@ -111,7 +112,7 @@ def _methods(cls: type) -> Iterator[str]:
 
 
 def _code(name: str, value: Any) -> str:
-    """A definition as it is written in the source."""
+    """Return a definition as it is written in the source."""
     if not inspect.isclass(value):
         return _header(name, value)
     bases = [base.__name__ for base in value.__bases__ if base is not object]
@@ -127,7 +128,7 @@ def _code(name: str, value: Any) -> str:
 
 
 def _header(name: str, function: Any) -> str:
-    """The head of a function's definition, under another name."""
+    """Return the head of a function's definition, under another name."""
     source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
     node = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef))
     lines = source.splitlines()[node.lineno - 1 : node.body[0].lineno - 1]
@@ -136,7 +137,7 @@ def _header(name: str, function: Any) -> str:
 
 
 def _added(function: Any) -> str:
-    """The arguments that a function has besides those of its source (physics/public.py)."""
+    """Return the arguments that a function has besides those of its source (physics/public.py)."""
     known = inspect.signature(inspect.unwrap(function)).parameters
     more = [p for n, p in inspect.signature(function).parameters.items() if n not in known]
     added = "".join(f", {p.name}: {p.annotation} = {p.default}" for p in more)
@@ -144,14 +145,15 @@ def _added(function: Any) -> str:
 
 
 def _on_one_line(header: str) -> str:
-    """A head without `def` and `self`, whose arguments may have stood on lines of their own."""
+    """Return a head without `def` and `self`, whose arguments may have stood on lines of their
+    own."""
     text = " ".join(header.removeprefix("def ").split()).replace("( ", "(")
     text = text.replace(", )", ")").replace(" )", ")")
     return re.sub(r"\((self|cls)(, )?", "(", text, count=1)
 
 
 def _summary(value: Any) -> str:
-    """The first paragraph of a docstring, on one line."""
+    """Return the first paragraph of a docstring, on one line."""
     doc = inspect.getdoc(value) or ""
     return " ".join(doc.partition("\n\n")[0].split())
 

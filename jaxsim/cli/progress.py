@@ -41,11 +41,11 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return time.perf_counter() - self._start
 
     def show(self, done: int) -> None:
-        """Draws the bar after `done` steps, if it is time to."""
+        """Draw the bar after `done` steps, if it is time to."""
         now = time.perf_counter()
         if done < self._total and now - self._drawn < (REDRAW if self._live else LINE):
             return
@@ -54,11 +54,11 @@ class Progress:
         self._write(f"\r{text}" if self._live else f"{text}\n")
 
     def say(self, text: str) -> None:
-        """Writes a line that stays; the bar goes on below it."""
+        """Write a line that stays; the bar goes on below it."""
         self._write(f"\r{text:<100}\n" if self._live else f"{text}\n")
 
     def close(self) -> None:
-        """Ends the line."""
+        """End the line."""
         if self._live:
             self._write("\n")
 
@@ -123,7 +123,7 @@ class Phases:
 
 
 def thousands(x: float) -> str:
-    """A number a person can read: 31.4k, 2.1M."""
+    """Return a number a person can read: 31.4k, 2.1M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if x >= limit:
             return f"{x / limit:.3g}{unit}"
@@ -131,7 +131,7 @@ def thousands(x: float) -> str:
 
 
 def size(n: float) -> str:
-    """Bytes a person can read: 34.1 kB."""
+    """Return the bytes a person can read: 34.1 kB."""
     for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if n >= limit:
             return f"{n / limit:.3g} {unit}"

@@ -28,7 +28,7 @@ CHUNK = 10  # steps between two visits to the host
 
 
 def rollout(args: argparse.Namespace) -> int:
-    """Simulates many worlds of a model."""
+    """Simulate many worlds of a model."""
     check_out(args)
     m = load_model(args.model, contacts=args.contacts)
     check_states(args, m)
@@ -84,7 +84,7 @@ def _start(m: Model, key: str | None) -> Data:
 
 
 def _recorded(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
-    """The fields that are recorded: what a motion is, and what was asked for."""
+    """Return the fields that are recorded: what a motion is, and what was asked for."""
     more = tuple(name.strip() for name in args.record.split(",") if name.strip())
     try:
         check_record(m, one, more)
@@ -94,7 +94,7 @@ def _recorded(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
 
 
 def _thinned(part, every: int) -> dict[str, np.ndarray]:
-    """The records of a chunk at every `every`-th step of the rollout."""
+    """Return the records of a chunk at every `every`-th step of the rollout."""
     first = -(part.start + 1) % every
     return {name: np.asarray(x[first::every]) for name, x in part.records.items()}
 

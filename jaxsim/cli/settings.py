@@ -26,7 +26,7 @@ a TOML file; what is wrong in it is told with its line. `--set NAME=VALUE` repla
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     parts = [HEAD]
     for command, form in FORMS.items():
         parts += [f"## jaxsim {command}\n"]
@@ -40,7 +40,7 @@ def reference() -> str:
 
 
 def _tables(form: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """A form and all forms in it, with the headers of their tables."""
+    """Yield a form and all forms in it, with the headers of their tables."""
     yield name, form
     for f in dataclasses.fields(form):
         kind = _kind(form, f)
@@ -56,7 +56,7 @@ def _tables(form: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _kind(form: Any, f: dataclasses.Field[Any]) -> Any:
-    """The type of a setting, without the None of what may be left out."""
+    """Return the type of a setting, without the None of what may be left out."""
     kind = typing.get_type_hints(form)[f.name]
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         kinds = [k for k in typing.get_args(kind) if k is not type(None)]
@@ -65,7 +65,7 @@ def _kind(form: Any, f: dataclasses.Field[Any]) -> Any:
 
 
 def _form_of(kind: Any) -> Any:
-    """The form that a setting is, or has many of."""
+    """Return the form that a setting is, or has many of."""
     inside = [kind, *typing.get_args(kind)]
     return next((k for k in inside if dataclasses.is_dataclass(k)), None)
 

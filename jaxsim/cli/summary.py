@@ -12,7 +12,7 @@ from jaxsim.model.warning import warning_counts
 
 
 def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
-    """Describes the worlds after a rollout.
+    """Describe the worlds after a rollout.
 
     Args:
       m: the model.
@@ -38,7 +38,7 @@ def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
 
 
 def _heights(m: Model, d: Data):
-    """Heights of the free bodies at the end."""
+    """Yield the heights of the free bodies at the end."""
     free = np.flatnonzero(m.jnt_type == JointType.FREE)
     if len(free):
         z = d.qpos[:, m.jnt_qposadr[free] + 2]
@@ -46,7 +46,7 @@ def _heights(m: Model, d: Data):
 
 
 def _contacts(m: Model, d: Data):
-    """Contacts at the end."""
+    """Yield the contacts at the end."""
     if m.ncontact and d.ncon is not None:
         most = f"{int(d.ncon.max())} in the fullest world"
         yield "contacts", f"{d.ncon.mean():.1f} a world, {most}, room for {m.ncontact}"

@@ -19,7 +19,7 @@ from jaxsim.learn.run import train as run_training
 
 
 def train(args: argparse.Namespace) -> int:
-    """Trains as a file says, or goes on with a run."""
+    """Train as a file says, or go on with a run."""
     file = Path(args.config)
     if args.resume:
         run = old_run(args.out or file, args.changes)
@@ -57,7 +57,7 @@ def train(args: argparse.Namespace) -> int:
 
 
 def play(args: argparse.Namespace) -> int:
-    """Plays episodes of a run's policy."""
+    """Play episodes of a run's policy."""
     run = old_run(args.run)
     step, state = run.restore(args.checkpoint)
     keys = jax.random.split(jax.random.key(args.seed), args.episodes)
@@ -91,7 +91,7 @@ def _describe(run: Run) -> None:
 
 
 def _told(rows: Sequence[Row]) -> str:
-    """An evaluation in a line."""
+    """Return an evaluation in a line."""
     scores = np.array([row.score for row in rows])
     text = f"{rows[0].step:,} actions, {rows[0].seconds:.0f} s: return {_mean(scores)}"
     if len(rows) > 1:

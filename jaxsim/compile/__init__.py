@@ -16,7 +16,7 @@ from jaxsim.spec import Spec
 
 
 def compile_spec(spec: Spec) -> Compiled:
-    """Compiles a model; the spec itself is not changed.
+    """Compile a model; the spec itself is not changed.
 
     Raises:
       ModelError: the model cannot be compiled; it lists every fault found by the pass that failed.
@@ -29,7 +29,7 @@ def compile_file(
     assets: Mapping[str, bytes] | None = None,
     data: bytes | None = None,
 ) -> Compiled:
-    """Compiles an MJCF file.
+    """Compile an MJCF file.
 
     Args:
       path: the file or archive, its name in `assets`, or a URI that has a provider.
@@ -40,5 +40,5 @@ def compile_file(
 
 
 def compile_string(text: str, assets: Mapping[str, bytes] | None = None) -> Compiled:
-    """Compiles an MJCF text; the files it names are in `assets`, or in the current folder."""
+    """Compile an MJCF text; the files it names are in `assets`, or in the current folder."""
     return compile_spec(Spec.from_element(read_string(text, assets=assets), files=assets))

@@ -35,7 +35,7 @@ class Column(NamedTuple):
 def copy_columns(
     c: Compilation, elements: Iterable[SpecElement], columns: Iterable[Column]
 ) -> None:
-    """Fills the fields of a table, one row per element."""
+    """Fill the fields of a table, one row per element."""
     elements = list(elements)
     sources = [element.inherited() for element in elements]
     for column in columns:
@@ -48,7 +48,7 @@ def copy_columns(
 def _values(
     elements: Iterable[SpecElement], sources: Iterable[Inherited], column: Column
 ) -> Iterator[_Value]:
-    """The value of each element; those that inherit it from the same class share one."""
+    """Yield the value of each element; those that inherit it from the same class share one."""
     shared: dict[Inherited, _Value] = {}
     for element, source in zip(elements, sources, strict=True):
         if column.attr in element.attrs:
@@ -74,7 +74,7 @@ def _value(value: Any, column: Column) -> _Value:
 
 
 def higher(elements: list[SpecElement], attr: str) -> np.ndarray:
-    """Second and third coefficient of a polynomial attribute, (n, 2)."""
+    """Return second and third coefficient of a polynomial attribute, (n, 2)."""
     table = np.zeros((len(elements), 2))
     for row, element in zip(table, elements, strict=True):
         value = np.atleast_1d(element.get(attr))[1:3]

@@ -81,7 +81,8 @@ class Compilation(Products):
     _foreign: dict[Origin, Settings] = field(default_factory=dict)
 
     def settings_of(self, element: SpecElement | None) -> Settings:
-        """The compiler settings an element was written for: the model's, or those it came with."""
+        """Return the compiler settings an element was written for: the model's, or those it came
+        with."""
         origin = element.origin if element is not None else None
         if origin is None:
             return self.settings
@@ -95,14 +96,14 @@ class Compilation(Products):
         self._foreign = {o: replace(s, degree=False) for o, s in self._foreign.items()}
 
     def fault(self, element: SpecElement | None, message: str) -> None:
-        """Reports a fault of an element; the message says what is wrong and what would be right."""
+        """Report a fault of an element; the message says what is wrong and what would be right."""
         label = element.label if element is not None else "<mujoco>"
         self.problems.add(element.place if element is not None else None, f"{label}: {message}")
 
     def register(
         self, kind: str, elements: Sequence[SpecElement | None], names: Sequence[str | None]
     ) -> None:
-        """Gives the objects of one kind their ids, in the order of the list; names must differ."""
+        """Give the objects of one kind their ids, in the order of the list; names must differ."""
         self.elements[kind] = list(elements)
         self.names[kind] = [name or "" for name in names]
         ids = self.ids[kind] = {}
@@ -118,7 +119,8 @@ class Compilation(Products):
             ids.setdefault(name, i)
 
     def find(self, kind: str, name: str | None, element: SpecElement, attr: str) -> int:
-        """The id of a named object, or -1; reports an unknown name with the nearest known one."""
+        """Return the id of a named object, or -1; reports an unknown name with the nearest known
+        one."""
         known = self.ids.get(kind, {})
         if name in known:
             return known[name]
@@ -127,7 +129,8 @@ class Compilation(Products):
         return -1
 
     def find_own(self, kind: str, element: SpecElement, attr: str) -> int:
-        """The id of the object that `attr` of the element names, -1 if the attribute is absent."""
+        """Return the id of the object that `attr` of the element names, -1 if the attribute is
+        absent."""
         name = element.get(attr)
         return -1 if name is None else self.find(kind, name, element, attr)
 
@@ -152,7 +155,7 @@ class Compiled:
 
     @classmethod
     def of(cls, c: Compilation) -> Compiled:
-        """Freezes what a compilation made; the arrays become read-only."""
+        """Freeze what a compilation made; the arrays become read-only."""
         for table in (c.fields, c.opt, c.stat):
             for value in table.values():
                 if isinstance(value, np.ndarray):

@@ -46,7 +46,7 @@ def _of(element: SpecElement | None, name: str) -> Hashable:
 
 
 def _counted(keys: Sequence[Hashable]) -> tuple[Identity, ...]:
-    """The keys, each with how often it has come before."""
+    """Return the keys, each with how often it has come before."""
     seen: dict[Hashable, int] = {}
     found = []
     for key in keys:

@@ -18,7 +18,7 @@ def is_limited(
     rising: bool = True,
     decided: bool = False,
 ) -> bool:
-    """Whether a limit is on: by its flag, or for `auto` when the range rises.
+    """Return whether a limit is on: by its flag, or for `auto` when the range rises.
 
     Args:
       c: the compilation.

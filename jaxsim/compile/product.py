@@ -11,7 +11,7 @@ class Product(Generic[T]):
     """An attribute that is absent until a pass gives it, and says so when it is read too early."""
 
     def __init__(self, by: str, doc: str):
-        """Declares it: the name of the pass that gives it, and what it is."""
+        """Declare it: the name of the pass that gives it, and what it is."""
         self.by = by
         self.doc = self.__doc__ = doc
         self.name = ""

@@ -8,7 +8,7 @@ from jaxsim.spec import Spec
 
 
 def run(spec: Spec) -> Compilation:
-    """The compilation of a model after the last pass; the model itself is not changed.
+    """Return the compilation of a model after the last pass; the model itself is not changed.
 
     Raises:
       ModelError: the model cannot be compiled; it lists every fault found by the pass that failed.

@@ -69,5 +69,5 @@ class Settings:
         )
 
     def radians(self, angle: Angle) -> Angle:
-        """An angle in the unit of the model, in radians."""
+        """Return an angle in the unit of the model, in radians."""
         return angle * np.pi / 180.0 if self.degree else angle

@@ -32,7 +32,7 @@ class Step:
         self.__doc__ = run.__doc__
 
     def __call__(self, c: Compilation) -> None:
-        """Runs the pass."""
+        """Run the pass."""
         self._run(c)
 
     def __repr__(self) -> str:
@@ -40,5 +40,5 @@ class Step:
 
 
 def step(*, needs: str = "", gives: str = "") -> Callable[[Callable[[Compilation], None]], Step]:
-    """Declares a pass; names are separated by spaces."""
+    """Declare a pass; names are separated by spaces."""
     return lambda run: Step(run, needs, gives)

@@ -31,7 +31,7 @@ class Equilibrium(NamedTuple):
 def equilibrium(
     m: Model, d: Data, *, pose: float | jax.Array = 1e-3, iterations: int = 100
 ) -> Equilibrium:
-    """The control and the pose, near those of `d`, at which nothing accelerates.
+    """Return the control and the pose, near those of `d`, at which nothing accelerates.
 
     Least squares over (dq, dact, du):
 

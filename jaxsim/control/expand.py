@@ -20,7 +20,7 @@ from jaxsim.physics.forward import forward
 
 
 def expand(m: Model, worlds: Data, problem: Problem, gap: jax.Array) -> Quadratic:
-    """Steps and their costs to second order about a motion.
+    """Step and their costs to second order about a motion.
 
     Args:
       m: the model.

@@ -126,11 +126,11 @@ class Planner:
 
     @property
     def _rows(self) -> int:
-        """The number of rows of a guess."""
+        """Return the number of rows of a guess."""
         return self.knots if METHODS[self.method].samples else self.steps
 
     def _basis(self) -> np.ndarray:
-        """The matrix (steps, rows) from the rows of a guess to controls."""
+        """Return the matrix (steps, rows) from the rows of a guess to controls."""
         if not METHODS[self.method].samples:
             return np.eye(self.steps)
         return sampling.spline_basis(
@@ -138,12 +138,12 @@ class Planner:
         )
 
     def _controls(self, rows: jax.Array) -> jax.Array:
-        """The controls (steps, nu) of the rows of a guess, within the limits."""
+        """Return the controls (steps, nu) of the rows of a guess, within the limits."""
         lower, upper = (a[None] for a in self.problem.limits(self.m))
         return jnp.clip(jnp.asarray(self._basis(), rows.dtype) @ rows, lower, upper)
 
     def _rows_of(self, guess: jax.Array) -> jax.Array:
-        """The rows of a guess that was given: itself, or knots fitted to controls."""
+        """Return the rows of a guess that was given: itself, or knots fitted to controls."""
         shape, nu = jnp.shape(guess), self.m.nu
         allowed = dict.fromkeys([(self._rows, nu), (self.steps, nu)])
         if shape not in allowed:
@@ -171,7 +171,7 @@ class Method(NamedTuple):
 
 
 def _keywords(function: Callable) -> tuple[str, ...]:
-    """The keyword-only parameters of a function."""
+    """Return the keyword-only parameters of a function."""
     parameters = inspect.signature(function).parameters.values()
     return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
@@ -231,7 +231,7 @@ def receding(
 
 
 def moved_on(rows: jax.Array, by: jax.Array) -> jax.Array:
-    """Rows (n, k) of a plan, `by` rows later, between rows on a line; the last is held.
+    """Return the rows (n, k) of a plan, `by` rows later, between rows on a line; the last is held.
 
     Example:
       >>> moved_on(jnp.array([[0.0], [1.0], [4.0]]), jnp.array(0.5))[:, 0].tolist()

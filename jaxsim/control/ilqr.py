@@ -91,7 +91,7 @@ def ilqr(
     tolerance: float = 1e-6,
     regularization: Any = 0.0,
 ) -> Solution:
-    """Finds controls that a problem costs least, from a first guess.
+    """Find controls that a problem costs least, from a first guess.
 
     One program for any weights and starts; `jax.vmap` over `d` and `ctrl` solves for many starts or
     guesses. The solution of a problem that has moved a little is a good guess for it.
@@ -169,23 +169,24 @@ def no_policy(steps: int, nu: int, nx: int, dtype: Any) -> Policy:
 
 
 def state_rows(d: Data, steps: int) -> dict:
-    """The state of a world as that of each step and the end, (steps + 1, ...)."""
+    """Return the state of a world as that of each step and the end, (steps + 1, ...)."""
     states = {name: getattr(d, name) for name in STATE}
     return jax.tree.map(lambda a: jnp.broadcast_to(a, (steps + 1, *a.shape)), states)
 
 
 def worlds_of(d: Data, states: dict, ctrl: jax.Array) -> Data:
-    """The worlds of a motion, (steps + 1, ...); at the end the control is zero."""
+    """Return the worlds of a motion, (steps + 1, ...); at the end the control is zero."""
     return jax.vmap(lambda state, u: d.replace(**state, ctrl=u))(states, with_end(ctrl))
 
 
 def filled(history: jax.Array, number: jax.Array, cost: jax.Array) -> jax.Array:
-    """The history (iterations + 1,) with the cost before turn `number`, and from there on."""
+    """Return the history (iterations + 1,) with the cost before turn `number`, and from there
+    on."""
     return jnp.where(jnp.arange(len(history), dtype=jnp.int32) >= number, cost, history)
 
 
 def _turn(setting: Setting, now: _Turn, tolerance: float) -> _Turn:
-    """Tries the change that the turn before found, takes it if it is better, finds the next."""
+    """Try the change that the turn before found, take it if it is better, find the next."""
     m, d, problem, lower, upper = setting
     found = _try_lengths(setting, now)
     better = (found[0] < now.cost) | (now.number == 0)
@@ -209,7 +210,7 @@ def _turn(setting: Setting, now: _Turn, tolerance: float) -> _Turn:
 
 
 def _try_lengths(setting: Setting, now: _Turn) -> tuple[jax.Array, jax.Array, dict]:
-    """The best motion along a change of the controls: its cost, controls and states."""
+    """Return the best motion along a change of the controls: its cost, controls and states."""
     m, d, problem, lower, upper = setting
     k, K = with_end(now.policy.k), with_end(now.policy.K)
     is_end = jnp.arange(len(k)) == len(k) - 1

@@ -35,7 +35,7 @@ class Torque(NamedTuple):
 
 
 def computed_torque(m: Model, d: Data, qacc: jax.Array) -> Torque:
-    """The controls that give an acceleration, as far as the actuators can.
+    """Return the controls that give an acceleration, as far as the actuators can.
 
         qfrc_actuator(ctrl) = inverse(qpos, qvel, qacc) - applied forces
 
@@ -74,7 +74,7 @@ class Violation(NamedTuple):
 
 
 def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
-    """Forces that would have to act from nowhere for a motion to happen.
+    """Return the forces that would have to act from nowhere for a motion to happen.
 
     A motion drawn by hand, or recorded, is taken apart by inverse dynamics: velocities and
     accelerations are differences of the configurations, one time step apart, as the integrator

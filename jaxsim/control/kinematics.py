@@ -93,7 +93,7 @@ def inverse_kinematics(
     iterations: int = 100,
     solver: Any = None,
 ) -> Pose:
-    """The pose, from that of `d` on, that brings objects nearest to their targets.
+    """Return the pose, from that of `d` on, that brings objects nearest to their targets.
 
     Least squares of weighted distances. Where the targets leave freedom, the pose found depends on
     that of `d`; for many starts or moving targets use `jax.vmap` or `jax.lax.scan`.

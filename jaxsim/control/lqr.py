@@ -34,12 +34,12 @@ class Regulator:
     P: jax.Array
 
     def __call__(self, m: Model, d: Data) -> jax.Array:
-        """The control of a state, (nu,)."""
+        """Return the control of a state, (nu,)."""
         return self.ctrl + self.K @ difference(m, self.d, d)
 
 
 def lqr(m: Model, d: Data, Q: Any, R: Any, ctrl: jax.Array | None = None) -> Regulator:
-    """The feedback that costs least near an equilibrium, sum x'Qx + u'Ru over endless time.
+    """Return the feedback that costs least near an equilibrium, sum x'Qx + u'Ru over endless time.
 
     Args:
       m: the model.
@@ -62,7 +62,7 @@ def lqr(m: Model, d: Data, Q: Any, R: Any, ctrl: jax.Array | None = None) -> Reg
 
 
 def _matrix(name: str, value: Any, n: int, dtype: Any) -> jax.Array:
-    """A weight as a matrix, (n, n)."""
+    """Return a weight as a matrix, (n, n)."""
     value = jnp.asarray(value).astype(dtype)
     if value.shape == (n, n):
         return value

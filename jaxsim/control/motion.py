@@ -46,7 +46,7 @@ def motion_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Arr
 
 
 def run_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
-    """`motion_cost` of controls that are within their limits."""
+    """Return `motion_cost` of controls that are within their limits."""
 
     def advance(d: Data, u: jax.Array) -> tuple[Data, tuple]:
         after, residuals, bad = advanced(m, d, u, problem)
@@ -57,7 +57,7 @@ def run_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
 
 
 def with_end(ctrl: jax.Array) -> jax.Array:
-    """Controls (steps, nu) with one more row of zeros.
+    """Return the controls (steps, nu) with one more row of zeros.
 
     The end of a motion is looked at by one more step, which is the same program: its residuals are
     those of the end, where it leads to is of no interest.
@@ -66,26 +66,28 @@ def with_end(ctrl: jax.Array) -> jax.Array:
 
 
 def advanced(m: Model, d: Data, u: jax.Array, problem: Problem) -> tuple[Data, tuple, jax.Array]:
-    """The world after one step, the residuals of the step, and whether the world diverged in it."""
+    """Return the world after one step, the residuals of the step, and whether the world diverged in
+    it."""
     before = d.replace(ctrl=u)
     after = step(m, before)
     return after, problem.residuals(m, observe(m, before, after, forward)), diverged(before, after)
 
 
 def step_costs(problem: Problem, residuals: tuple) -> jax.Array:
-    """The cost of each step and of the end, (steps + 1,), of residuals (steps + 1, n) each."""
+    """Return the cost of each step and of the end, (steps + 1,), of residuals (steps + 1, n)
+    each."""
     running = jax.vmap(problem.cost_of)(tuple(r[:-1] for r in residuals))
     end = problem.cost_of(tuple(r[-1] for r in residuals), terminal=True)
     return jnp.concatenate([running, end[None]])
 
 
 def total_cost(problem: Problem, residuals: tuple, bad: jax.Array) -> jax.Array:
-    """The cost of a motion, (); infinite if it diverged."""
+    """Return the cost of a motion, (); infinite if it diverged."""
     return jnp.where(jnp.any(bad), jnp.inf, jnp.sum(step_costs(problem, residuals)))
 
 
 def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data], Data]) -> Data:
-    """The world before a step, with the results that the step found for it.
+    """Return the world before a step, with the results that the step found for it.
 
     Args:
       m, before, after: public, or in the form of the physics.
@@ -99,20 +101,20 @@ def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data]
 
 
 def diverged(before: Data, after: Data) -> jax.Array:
-    """Whether the step between two worlds was put back to the start, () bool."""
+    """Return whether the step between two worlds was put back to the start, () bool."""
     index = jnp.array([int(w) for w in DIVERGED])
     return jnp.any(after.warning[index] > before.warning[index])
 
 
 def carrying(m: Model, d: Data, names: str) -> Data:
-    """The world with a place for results, named in one string, that it does not keep."""
+    """Return the world with a place for results, named in one string, that it does not keep."""
     sizes, dtype = m.structure.sizes, m.qpos0.dtype
     absent = [n for n in names.split() if getattr(d, n) is None]
     return d.replace(**{n: jnp.zeros(Data.fields[n].dims(sizes), dtype) for n in absent})
 
 
 def check_motion(function: str, m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> None:
-    """Raises ValueError if controls, world and problem are not of one motion."""
+    """Raise ValueError if controls, world and problem are not of one motion."""
     check_model(function, m)
     check_data(function, m, d)
     if not isinstance(problem, Problem):

@@ -102,7 +102,7 @@ def multiple_shooting(
     tolerance: float = 1e-6,
     regularization: Any = 0.0,
 ) -> Solution:
-    """Finds controls that a problem costs least, by a motion in pieces that are joined on the way.
+    """Find controls that a problem costs least, by a motion in pieces that are joined on the way.
 
     As `ilqr` it is one program, to be batched with `jax.vmap` over starts and guesses.
 
@@ -164,7 +164,8 @@ def _solution(d: Data, end: _Turn) -> Solution:
 
 
 def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
-    """Worlds (steps + 1, ...) on a line from one state to another: a guess for `multiple_shooting`.
+    """Return the worlds (steps + 1, ...) on a line from one state to another: a guess for
+    `multiple_shooting`.
 
     Positions and activations go evenly, in tangent coordinates; velocities are those of this
     motion, but for the first, which is that of the start.
@@ -195,7 +196,7 @@ def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
 
 
 def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
-    """Tries the change that the turn before found, takes it if it is better, finds the next."""
+    """Try the change that the turn before found, take it if it is better, find the next."""
     m, d, problem, lower, upper = setting
     tried = _try_lengths(setting, now, nodes)
     better = (_merit(tried, now.weight) < _merit(now.pieces, now.weight)) | (now.number == 0)
@@ -229,7 +230,7 @@ def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
 
 
 def _linear_motion(model: Quadratic, policy: Policy, lower: jax.Array, upper: jax.Array) -> _Change:
-    """The change that a policy makes of the linear model: it closes all gaps."""
+    """Return the change that a policy makes of the linear model: it closes all gaps."""
 
     def advance(dx: jax.Array, row: tuple) -> tuple[jax.Array, tuple]:
         F, gap, k, K, low, high = row
@@ -250,7 +251,7 @@ def _expected(model: Quadratic, change: _Change) -> jax.Array:
 
 
 def _try_lengths(setting: Setting, now: _Turn, nodes: int) -> _Pieces:
-    """The best of all lengths of a change."""
+    """Return the best of all lengths of a change."""
     lengths = jnp.asarray(LENGTHS, now.weight.dtype)
     found = jax.vmap(lambda length: _run(setting, now, nodes, length))(lengths)
     best = jnp.argmin(jax.vmap(lambda pieces: _merit(pieces, now.weight))(found))
@@ -259,7 +260,7 @@ def _try_lengths(setting: Setting, now: _Turn, nodes: int) -> _Pieces:
 
 
 def _run(setting: Setting, now: _Turn, nodes: int, length: jax.Array) -> _Pieces:
-    """All pieces at once, their beginnings moved by a length of the change.
+    """Return all pieces at once, their beginnings moved by a length of the change.
 
     The end is the beginning of one more piece, of which the first row counts.
     """
@@ -299,7 +300,7 @@ def _run(setting: Setting, now: _Turn, nodes: int, length: jax.Array) -> _Pieces
 
 
 def _merit(pieces: _Pieces, weight: jax.Array) -> jax.Array:
-    """Cost and gaps of a motion, (); infinite if it diverged."""
+    """Return the cost and gaps of a motion, (); infinite if it diverged."""
     merit = pieces.cost + jnp.sum(jnp.abs(pieces.gap) * weight[None])
     return jnp.where(jnp.isnan(merit), jnp.inf, merit)
 
@@ -323,7 +324,7 @@ def _state(d: Data) -> dict:
 
 
 def _check_nodes(nodes: int | None, steps: int) -> int:
-    """The number of pieces; raises ValueError if it does not divide the steps."""
+    """Return the number of pieces; raises ValueError if it does not divide the steps."""
     if nodes is None:
         return steps
     nodes = check_count("multiple_shooting: nodes", nodes)
@@ -337,7 +338,7 @@ def _check_nodes(nodes: int | None, steps: int) -> int:
 
 
 def _guess(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
-    """The states to begin with, (steps + 1, ...)."""
+    """Return the states to begin with, (steps + 1, ...)."""
     m, d, steps = setting.m, setting.d, len(ctrl)
     if states is None:
 

@@ -89,7 +89,7 @@ NORMS = {
 
 
 def norm_named(name: str) -> Norm:
-    """The norm of a name.
+    """Return the norm of a name.
 
     Raises:
       ValueError: there is none; says the nearest.

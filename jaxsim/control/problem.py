@@ -60,7 +60,7 @@ class Term:
             )
 
     def vector(self, m: Model, d: Data) -> jax.Array:
-        """The residual, (n,)."""
+        """Return the residual, (n,)."""
         if not callable(self.residual):
             return _sensor(m, d, self.residual)
         return jnp.atleast_1d(jnp.asarray(self.residual(m, d))).astype(m.qpos0.dtype).reshape(-1)
@@ -100,36 +100,36 @@ class Problem:
             raise ValueError(f"terms: expected Terms of different names, got {names}")
 
     def limits(self, m: Model) -> tuple[jax.Array, jax.Array]:
-        """The least and largest control, (nu,) each; infinite where there is no limit."""
+        """Return the least and largest control, (nu,) each; infinite where there is no limit."""
         low, high = control_limits(m)
         lower = low if self.lower is None else jnp.maximum(low, self.lower)
         upper = high if self.upper is None else jnp.minimum(high, self.upper)
         return lower.astype(m.qpos0.dtype), upper.astype(m.qpos0.dtype)
 
     def running(self, m: Model, d: Data) -> jax.Array:
-        """The cost of a step, (): `d` is the world at (x, u), after `forward`."""
+        """Return the cost of a step, (): `d` is the world at (x, u), after `forward`."""
         return self.cost_of(self.residuals(m, d))
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
-        """The cost at the end, ()."""
+        """Return the cost at the end, ()."""
         return self.cost_of(self.residuals(m, d), terminal=True)
 
     def costs(self, m: Model, d: Data, terminal: bool = False) -> dict[str, jax.Array]:
-        """The cost of each term by name."""
+        """Return the cost of each term by name."""
         return {t.name: t.cost(t.vector(m, d), terminal) for t in self.terms}
 
     def residuals(self, m: Model, d: Data) -> tuple[jax.Array, ...]:
-        """The residual of each term."""
+        """Return the residual of each term."""
         return tuple(t.vector(m, d) for t in self.terms)
 
     def cost_of(self, residuals: Sequence[jax.Array], terminal: bool = False) -> jax.Array:
-        """The cost of given residuals, one a term."""
+        """Return the cost of given residuals, one a term."""
         each = zip(self.terms, residuals, strict=True)
         return sum((t.cost(r, terminal) for t, r in each), jnp.zeros((), residuals[0].dtype))
 
 
 def _sensor(m: Model, d: Data, name: str) -> jax.Array:
-    """The part of the sensor data that is one sensor's."""
+    """Return the part of the sensor data that is one sensor's."""
     i = name2id(m, "sensor", name)
     if d.sensordata is None:
         raise ValueError(

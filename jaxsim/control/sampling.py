@@ -58,7 +58,7 @@ Update = Callable[[jax.Array, jax.Array, jax.Array, jax.Array], tuple[jax.Array,
 def predictive_sampling(
     m: Model, d: Data, knots: jax.Array, problem: Problem, key: jax.Array, **how
 ):
-    """Takes the cheapest of random plans.
+    """Take the cheapest of random plans.
 
     Args:
       m: the model.
@@ -96,7 +96,7 @@ def mppi(
     temperature: Any = 0.1,
     **how,
 ) -> Plan:
-    """Averages random plans, cheap ones more.
+    """Average random plans, cheap ones more.
 
     Args, returns, raises: see `predictive_sampling`.
       temperature: how much dearer a plan is, in units of cost, that counts for 1/e.
@@ -125,7 +125,7 @@ def cem(
     least_sigma: Any = 0.02,
     **how,
 ) -> Plan:
-    """Moves mean and spread to those of the cheapest plans.
+    """Move mean and spread to those of the cheapest plans.
 
     Args, returns, raises: see `predictive_sampling`.
       elites: how many of the cheapest plans count.
@@ -156,14 +156,14 @@ def motion_costs(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Ar
 
 
 def half_range(m: Model, problem: Problem) -> jax.Array:
-    """Half of the range of each control, (nu,); 1 for a control without limits."""
+    """Return half of the range of each control, (nu,); 1 for a control without limits."""
     lower, upper = problem.limits(m)
     limited = jnp.isfinite(lower) & jnp.isfinite(upper)
     return jnp.where(limited, (jnp.where(limited, upper, 0) - jnp.where(limited, lower, 0)) / 2, 1)
 
 
 def spline(knots: jax.Array, steps: int, interpolation: str = "cubic") -> jax.Array:
-    """Controls (steps, nu) along a spline through knots (n, nu).
+    """Return the controls (steps, nu) along a spline through knots (n, nu).
 
     The first knot is at the first step, the last at the end of the last. "zero" holds each knot
     until the next, "linear" joins them, "cubic" has the slopes of central differences (Catmull and
@@ -244,7 +244,7 @@ def _improve(
     sigma: Any = 0.3,
     interpolation: str = "cubic",
 ) -> Plan:
-    """The turns that all methods share; `update` moves the mean and the spread."""
+    """Return the turns that all methods share; `update` moves the mean and the spread."""
     steps, samples, iterations = (
         check_count(f"{function}: {name}", value)
         for name, value in (("steps", steps), ("samples", samples), ("iterations", iterations))

@@ -50,7 +50,7 @@ def shoot(
     memory: Any = None,
     iterations: int = 100,
 ) -> Shot:
-    """Improves controls along the gradient of what their motion costs.
+    """Improve controls along the gradient of what their motion costs.
 
     For many starts or guesses use `jax.vmap`: the cheapest of several is often far better, as the
     cost of a motion with contacts has many valleys.

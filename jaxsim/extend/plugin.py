@@ -119,12 +119,12 @@ class Plugin:
         return 0
 
     def state(self, config: Config) -> Any:
-        """The state of an instance at the start of a world, `(states,)`."""
+        """Return the state of an instance at the start of a world, `(states,)`."""
         return ()
 
     def params(self, config: Config) -> Any:
-        """Parameters of an instance that can be changed, randomized and trained: a pytree of real
-        numbers and arrays, such as the weights of a network."""
+        """Return the parameters of an instance that can be changed, randomized and trained: a
+        pytree of real numbers and arrays, such as the weights of a network."""
         return ()
 
     def serves(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class ShapePlugin(Plugin):
 
 
 def settings_in(plugin: Plugin, texts: np.ndarray, start: int) -> Config:
-    """The settings of an instance: those that a model gives, and the plugin's defaults.
+    """Return the settings of an instance: those that a model gives, and the plugin's defaults.
 
     Args:
       plugin: its plugin.

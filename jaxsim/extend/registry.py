@@ -39,12 +39,12 @@ _plugins: dict[str, _Row] = {}
 
 
 def engine_plugins(plugins: Iterable[Plugin]) -> None:
-    """Makes the engine's own plugins known, in their order."""
+    """Make the engine's own plugins known, in their order."""
     _plugins.update({plugin.name: _Row(plugin, 0) for plugin in plugins})
 
 
 def register_plugin(plugin: AnyPlugin) -> AnyPlugin:
-    """Makes a plugin known: models that are loaded from now on may use it. A decorator.
+    """Make a plugin known: models that are loaded from now on may use it. A decorator.
 
     Args:
       plugin: a subclass of `Plugin`, or an object of one.
@@ -76,7 +76,7 @@ def register_shape(
     half_box: Callable,
     fault: Callable = lambda *_: "",
 ) -> None:
-    """Makes a shape known that is given by its signed distance: a plugin of meshes and sdf geoms.
+    """Make a shape known that is given by its signed distance: a plugin of meshes and sdf geoms.
 
     Args:
       name: its identifier in `<plugin plugin="...">`.
@@ -97,7 +97,7 @@ def register_shape(
 
 
 def unregister_plugin(name: str) -> None:
-    """Forgets a plugin that `register_plugin` or `register_shape` made known.
+    """Forget a plugin that `register_plugin` or `register_shape` made known.
 
     Raises:
       ValueError: no user has registered one of that name.
@@ -109,7 +109,7 @@ def unregister_plugin(name: str) -> None:
 
 
 def load_plugins(folder: str | Path) -> list[str]:
-    """Runs all Python files of a folder, in order of their names; they register their plugins.
+    """Run all Python files of a folder, in order of their names; they register their plugins.
 
     It runs what lies there: only from folders that you trust.
 
@@ -129,7 +129,8 @@ def load_plugins(folder: str | Path) -> list[str]:
 
 
 def plugins() -> dict[str, Plugin]:
-    """All plugins that are known, by name; MuJoCo's own come first, numbered as it numbers them.
+    """Return all plugins that are known, by name; MuJoCo's own come first, numbered as it numbers
+    them.
 
     Those that installed packages offer under the entry point `jaxsim.plugins` are among them.
     """
@@ -141,7 +142,7 @@ _offered: set[str] = set()  # entry points that were loaded
 
 
 def _load_offered() -> None:
-    """Loads the plugins of installed packages, once: modules that register them, or classes."""
+    """Load the plugins of installed packages, once: modules that register them, or classes."""
     for point in _entry_points(tuple(sys.path)):
         if point.value in _offered:
             continue
@@ -158,13 +159,13 @@ def _entry_points(path: tuple[str, ...]) -> EntryPoints:
 
 
 def engine_plugin(number: int) -> str:
-    """The name of the plugin that MuJoCo numbers so, or a text without one of that name."""
+    """Return the name of the plugin that MuJoCo numbers so, or a text without one of that name."""
     own = [name for name, row in _plugins.items() if not row.serial]
     return own[number] if number < len(own) else f"number {number}"
 
 
 def shape_kind(key: Key) -> str | None:
-    """A name for the shape of the plugin that a model was loaded with; None: it is no shape.
+    """Return a name for the shape of the plugin that a model was loaded with; None: it is no shape.
 
     The name is of that row alone: programs that were traced with a shape are not found by the name
     of another.
@@ -177,7 +178,7 @@ def shape_kind(key: Key) -> str | None:
 
 
 def shapes() -> dict[str, Shape]:
-    """All shapes that are known, by the names that `shape_kind` gives."""
+    """Return all shapes that are known, by the names that `shape_kind` gives."""
     keys = [(name, row.serial) for name, row in _plugins.items()]
     return {
         kind: shape
@@ -193,7 +194,7 @@ def plugin_key(name: str) -> Key:
 
 
 def renewed(keys: tuple[Key, ...], colliders: tuple[ColliderKey, ...]) -> tuple:
-    """The same keys, of another process, as they are here.
+    """Return the same keys, of another process, as they are here.
 
     Raises:
       ValueError: a row is not registered here.
@@ -210,7 +211,8 @@ def renewed(keys: tuple[Key, ...], colliders: tuple[ColliderKey, ...]) -> tuple:
 
 
 def plugin_of(key: Key) -> Plugin | None:
-    """The plugin that a model was loaded with; None: it is not known, or not that one any more."""
+    """Return the plugin that a model was loaded with; None: it is not known, or not that one any
+    more."""
     row = _plugins.get(key[0])
     return row.plugin if row is not None and row.serial == key[1] else None
 
@@ -237,7 +239,7 @@ _colliders: dict[tuple[int, int], Collider] = {}
 
 
 def register_collider(type1: GeomType, type2: GeomType, collide: Callable, slots: int) -> None:
-    """Finds the contacts of two types of geoms by a function of the user, instead of ours if any.
+    """Find the contacts of two types of geoms by a function of the user, instead of ours if any.
 
     It holds for models that are loaded from now on.
 
@@ -265,7 +267,7 @@ def register_collider(type1: GeomType, type2: GeomType, collide: Callable, slots
 
 
 def unregister_collider(type1: GeomType, type2: GeomType) -> None:
-    """Goes back to our own function, or none, for two types of geoms.
+    """Go back to our own function, or none, for two types of geoms.
 
     Raises:
       ValueError: no function was registered for them.
@@ -280,6 +282,6 @@ def collider_keys() -> tuple[ColliderKey, ...]:
 
 
 def collider_of(key: ColliderKey) -> Collider | None:
-    """The collider that a model was loaded with; None: it is not registered any more."""
+    """Return the collider that a model was loaded with; None: it is not registered any more."""
     row = _colliders.get(key[:2])
     return row if row is not None and row.serial == key[2] else None

@@ -50,7 +50,7 @@ def band_size(ntotal: int, nband: int, ndense: int) -> int:
 
 
 def band_diag(i: int, ntotal: int, nband: int, ndense: int) -> int:
-    """Number in the storage of the entry (i, i)."""
+    """Return the number in the storage of the entry (i, i)."""
     if not 0 <= i < ntotal:
         raise ValueError(f"band_diag: i: the matrix has {ntotal} rows, there is no row {i}")
     band = ntotal - ndense
@@ -60,7 +60,8 @@ def band_diag(i: int, ntotal: int, nband: int, ndense: int) -> int:
 
 
 def band_to_dense(mat: Array, ntotal: int, nband: int, ndense: int, flg_sym: bool = True) -> Array:
-    """The matrix (ntotal, ntotal) of a storage; without `flg_sym` its lower triangle alone."""
+    """Return the matrix (ntotal, ntotal) of a storage; without `flg_sym` its lower triangle
+    alone."""
     mat = check_stored("band_to_dense", mat, ntotal, nband, ndense)
     at = places(ntotal, nband, ndense)
     lower = jnp.zeros((ntotal, ntotal), mat.dtype).at[at.row, at.col].set(mat[at.address])
@@ -68,7 +69,8 @@ def band_to_dense(mat: Array, ntotal: int, nband: int, ndense: int, flg_sym: boo
 
 
 def dense_to_band(mat: Array, ntotal: int, nband: int, ndense: int) -> Array:
-    """The storage of a symmetric matrix (ntotal, ntotal), of which the lower triangle is read.
+    """Return the storage of a symmetric matrix (ntotal, ntotal), of which the lower triangle is
+    read.
 
     What is outside of band and dense rows is left out; places that are never read are zero.
     """
@@ -85,7 +87,7 @@ def dense_to_band(mat: Array, ntotal: int, nband: int, ndense: int) -> Array:
 def band_mul_mat_vec(
     mat: Array, vec: Array, ntotal: int, nband: int, ndense: int, flg_sym: bool = True
 ) -> Array:
-    """The product of a stored matrix and a vector (ntotal,); for many vectors use jax.vmap.
+    """Return the product of a stored matrix and a vector (ntotal,); for many vectors use jax.vmap.
 
     Args:
       mat: the storage.
@@ -105,7 +107,7 @@ def band_mul_mat_vec(
 
 
 def check_stored(function: str, mat: Array, ntotal: int, nband: int, ndense: int) -> Array:
-    """The storage as an array; ValueError if it has not the size of the matrix."""
+    """Return the storage as an array; ValueError if it has not the size of the matrix."""
     size, mat = band_size(ntotal, nband, ndense), jnp.asarray(mat)
     if mat.shape != (size,):
         raise ValueError(f"{function}: mat: expected shape ({size},), got {mat.shape}")
@@ -113,7 +115,7 @@ def check_stored(function: str, mat: Array, ntotal: int, nband: int, ndense: int
 
 
 def places(ntotal: int, nband: int, ndense: int) -> Places:
-    """All entries of the lower triangle that are stored."""
+    """Return all entries of the lower triangle that are stored."""
     band = ntotal - ndense
     row, slot = (a.ravel() for a in np.indices((band, nband)))
     col = row - nband + 1 + slot

@@ -22,7 +22,7 @@ def chol_factor_band(
     diagadd: Array | float = 0.0,
     diagmul: Array | float = 0.0,
 ) -> tuple[Array, Array]:
-    """The Cholesky factor L of a band-dense matrix plus a diagonal, in the same storage.
+    """Return the Cholesky factor L of a band-dense matrix plus a diagonal, in the same storage.
 
     L L' = mat + diag(diagadd + diagmul mat_ii)
 
@@ -71,7 +71,7 @@ def chol_factor_band(
 
 
 def chol_solve_band(mat: Array, vec: Array, ntotal: int, nband: int, ndense: int) -> Array:
-    """x (ntotal,) with L L' x = vec.
+    """Return x (ntotal,) with L L' x = vec.
 
     Args:
       mat: the storage of a factor L, as `chol_factor_band` gives it.
@@ -102,7 +102,8 @@ def chol_solve_band(mat: Array, vec: Array, ntotal: int, nband: int, ndense: int
 def _blocks(
     function: str, mat: Array, ntotal: int, nband: int, ndense: int
 ) -> tuple[Array, Array, Array]:
-    """Rows of the band (band, nband), dense rows beside it (ndense, band), and below it a corner.
+    """Return the rows of the band (band, nband), dense rows beside it (ndense, band), and below it
+    a corner.
 
     Places that are never read become zero.
     """
@@ -115,20 +116,20 @@ def _blocks(
 
 
 def _window(rows: Array, nband: int) -> Array:
-    """The lower triangle of the first rows and columns, (nband, nband)."""
+    """Return the lower triangle of the first rows and columns, (nband, nband)."""
     i, j = np.indices((nband, nband))
     return jnp.where(j <= i, rows[i, np.clip(j - i + nband - 1, 0, None)], 0)
 
 
 def _rows_of_columns(columns: Array, nband: int) -> Array:
-    """Rows L[i, i - nband + 1 ... i] from columns L[j ... j + nband - 1, j]."""
+    """Return the rows L[i, i - nband + 1 ... i] from columns L[j ... j + nband - 1, j]."""
     i, slot = np.indices(columns.shape)
     j = i - nband + 1 + slot
     return jnp.where(j >= 0, columns[np.clip(j, 0, None), nband - 1 - slot], 0)
 
 
 def _columns_of_rows(rows: Array, nband: int) -> Array:
-    """The inverse of `_rows_of_columns`; zero beyond the band."""
+    """Return the inverse of `_rows_of_columns`; zero beyond the band."""
     band = len(rows)
     j, slot = np.indices(rows.shape)
     i = j + slot

@@ -49,7 +49,7 @@ def box_qp(
     upper: Array | None = None,
     x0: Array | None = None,
 ) -> BoxSolution:
-    """Minimizes x'Hx / 2 + g'x within a box.
+    """Minimize x'Hx / 2 + g'x within a box.
 
     MuJoCo's `mju_boxQP`. Differentiable: free numbers follow H, g and the limits, others their
     limit, as long as the set of free numbers stays.
@@ -81,7 +81,7 @@ def box_qp(
 
 @jax.custom_jvp
 def _solve(H: Array, g: Array, lower: Array, upper: Array, x0: Array) -> tuple[Array, Array]:
-    """The solution, and whether it is one: 1 or 0."""
+    """Return the solution, and whether it is one: 1 or 0."""
     lengths = jnp.asarray(0.5 ** np.arange(LENGTHS), g.dtype)
     small = 8 * jnp.finfo(g.dtype).eps * (1 + jnp.max(jnp.abs(g), initial=0))
 
@@ -111,7 +111,8 @@ def _solve(H: Array, g: Array, lower: Array, upper: Array, x0: Array) -> tuple[A
 
 @_solve.defjvp
 def _solve_jvp(primals: tuple, tangents: tuple) -> tuple:
-    """H_FF dx_F = -(dg + dH x + H dx_C)_F, with the others at their limits: dx_C = dlimit."""
+    """Return H_FF dx_F = -(dg + dH x + H dx_C)_F, with the others at their limits: dx_C =
+    dlimit."""
     H, g, lower, upper, _ = primals
     dH, dg, dlower, dupper, _ = tangents
     x, solved = _solve(*primals)
@@ -126,7 +127,7 @@ def _is_free(x: Array, gradient: Array, lower: Array, upper: Array) -> Array:
 
 
 def free_solve(H: Array, b: Array, free: Array) -> Array:
-    """H^-1 b among the free numbers, zero at the others.
+    """Return H^-1 b among the free numbers, zero at the others.
 
     Args:
       H: (n, n).
@@ -138,6 +139,6 @@ def free_solve(H: Array, b: Array, free: Array) -> Array:
 
 
 def _among(H: Array, free: Array) -> Array:
-    """H among the free numbers, the identity among the others."""
+    """Return H among the free numbers, the identity among the others."""
     both = free[:, None] & free[None, :]
     return jnp.where(both, H, jnp.eye(len(free), dtype=H.dtype))

@@ -27,7 +27,7 @@ class CholFactor(NamedTuple):
 
 
 def chol_factor(mat: Array, mindiag: Array | float = MINVAL) -> CholFactor:
-    """The Cholesky factor of a symmetric matrix.
+    """Return the Cholesky factor of a symmetric matrix.
 
     Golub, Van Loan: Matrix Computations, section 4.2. A pivot below `mindiag` is replaced by it,
     the entries below it by zeros, and it does not count for the rank.
@@ -62,7 +62,7 @@ def chol_factor(mat: Array, mindiag: Array | float = MINVAL) -> CholFactor:
 
 
 def chol_solve(L: Array, vec: Array) -> Array:
-    """x (n,) with L L' x = vec, for a lower triangular factor (n, n)."""
+    """Return x (n,) with L L' x = vec, for a lower triangular factor (n, n)."""
     if not len(L):
         return jnp.asarray(vec)
     number = jnp.arange(len(L))
@@ -84,7 +84,7 @@ def chol_solve(L: Array, vec: Array) -> Array:
 
 
 def chol_update(L: Array, x: Array, flg_plus: bool | Array = True) -> CholFactor:
-    """The factor of L L' + x x', or of L L' - x x'.
+    """Return the factor of L L' + x x', or of L L' - x x'.
 
     Golub, Van Loan: Matrix Computations, section 6.5.4. A pivot below MINVAL is replaced by it.
 

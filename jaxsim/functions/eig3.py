@@ -31,7 +31,7 @@ class Eig3(NamedTuple):
 
 @jax.custom_jvp
 def eig3(mat: Array) -> Eig3:
-    """The eigenvalues and axes of a symmetric matrix.
+    """Return the eigenvalues and axes of a symmetric matrix.
 
     Jacobi's method (Golub, Van Loan: Matrix Computations, section 8.5). The derivative of the axes
     of equal eigenvalues, which could be chosen freely, is taken as if they did not turn.
@@ -55,7 +55,7 @@ def eig3(mat: Array) -> Eig3:
 
 @eig3.defjvp
 def _eig3_jvp(primals: tuple, tangents: tuple) -> tuple[Eig3, Eig3]:
-    """d(V D V') = V ([w] D - D [w] + dD) V' for axes that turn by w in their own frame."""
+    """Return d(V D V') = V ([w] D - D [w] + dD) V' for axes that turn by w in their own frame."""
     found = eig3(*primals)
     V, values = found.eigvec, found.eigval
     change = V.T @ tangents[0] @ V
@@ -67,7 +67,7 @@ def _eig3_jvp(primals: tuple, tangents: tuple) -> tuple[Eig3, Eig3]:
 
 
 def _rotate(state: tuple, pair: Array) -> tuple:
-    """Makes one entry zero by a rotation in its plane."""
+    """Make one entry zero by a rotation in its plane."""
     A, V = state
     p, q = pair[0], pair[1]
     tangent = safe_divide(A[q, q] - A[p, p], 2 * A[p, q])  # cotangent of twice the angle

@@ -30,7 +30,7 @@ def muscle_bias(length: Array, lengthrange: Array, acc0: Array, prm: Array) -> A
 
 
 def muscle_dynamics(ctrl: Array, act: Array, prm: Array) -> Array:
-    """Rate of change of the activation, () [1/s].
+    """Return the rate of change of the activation, () [1/s].
 
     Args:
       ctrl: excitation, ().

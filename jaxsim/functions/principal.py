@@ -8,7 +8,7 @@ from jaxsim.functions.quaternion import mat_to_quat, mul_quat_axis, quat_to_mat
 
 @jax.custom_jvp
 def principal(second: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Axes and eigenvalues of a matrix of second moments, apart from each other.
+    """Return the axes and eigenvalues of a matrix of second moments, apart from each other.
 
     Eigenvalues nearer than sqrt(precision) times the trace are moved apart, upwards, so that the
     body stays possible.
@@ -29,7 +29,7 @@ def principal(second: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @principal.defjvp
 def _principal_jvp(primals, tangents):
-    """d(R D R') = R ([w] D - D [w] + dD) R' for axes that turn by w in their own frame."""
+    """Return d(R D R') = R ([w] D - D [w] + dD) R' for axes that turn by w in their own frame."""
     quat, values = principal(*primals)
     axes = quat_to_mat(quat)
     change = axes.T @ tangents[0] @ axes

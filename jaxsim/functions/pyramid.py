@@ -10,7 +10,8 @@ from jaxsim.physics.arrays.array import Array
 
 
 def encode_pyramid(force: Array, mu: Array) -> Array:
-    """Forces of the edges that give a force, as many of the infinitely many as are equal.
+    """Return the forces of the edges that give a force, as many of the infinitely many as are
+    equal.
 
     The normal force is shared equally by the pairs of edges. A tangential force that a pair cannot
     hold with its share is cut.
@@ -32,7 +33,7 @@ def encode_pyramid(force: Array, mu: Array) -> Array:
 
 
 def decode_pyramid(pyramid: Array, mu: Array) -> Array:
-    """The force of the edges of a pyramid; the inverse of `encode_pyramid`.
+    """Return the force of the edges of a pyramid; the inverse of `encode_pyramid`.
 
     Args:
       pyramid: (2 (dim - 1),), or (1,) without friction.

@@ -89,5 +89,5 @@ def _given(geomtype: GeomType | int | str) -> GeomType:
 
 
 def _last(a: Array) -> list[Array]:
-    """Components along the last axis."""
+    """Return the components along the last axis."""
     return [a[..., k] for k in range(np.shape(a)[-1])]

@@ -14,7 +14,7 @@ TURNS = 500  # most refinements of a rotation
 
 
 def euler_to_quat(euler: Array, seq: str) -> Array:
-    """The orientation after three rotations in a row.
+    """Return the orientation after three rotations in a row.
 
     Args:
       euler: the angles, (3,) [rad].
@@ -38,7 +38,7 @@ def euler_to_quat(euler: Array, seq: str) -> Array:
 
 
 def quat_z_to_vec(vec: Array) -> Array:
-    """The smallest rotation from the z axis to a direction; half a turn goes about x.
+    """Return the smallest rotation from the z axis to a direction; half a turn goes about x.
 
     Args:
       vec: (3,), of any length; zero stands for z.
@@ -59,7 +59,7 @@ def quat_z_to_vec(vec: Array) -> Array:
 
 
 def mat_to_rot(mat: Array, quat: Array | None = None) -> Array:
-    """The rotation in a matrix: the nearest one, which its polar decomposition has.
+    """Return the rotation in a matrix: the nearest one, which its polar decomposition has.
 
     Müller, Bender, Chentanez, Macklin: A robust method to extract the rotational part of
     deformations, Motion in Games 2016. Its derivative is that of the rotation itself: with R the
@@ -106,5 +106,5 @@ def _nearest(mat: Array, start: Array) -> Array:
 
 
 def _off_balance(A: Array) -> Array:
-    """The vector w with [w] = A - A'."""
+    """Return the vector w with [w] = A - A'."""
     return jnp.stack([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])

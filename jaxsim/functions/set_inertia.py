@@ -98,12 +98,13 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
 
 
 def _second(moments: Array) -> Array:
-    """Second moments along the axes from the moments of inertia about them, (n, 3)."""
+    """Return second moments along the axes from the moments of inertia about them, (n, 3)."""
     return jnp.sum(moments, axis=1, keepdims=True) / 2 - moments
 
 
 def _matter(m: Model) -> tuple[list, np.ndarray, np.ndarray]:
-    """Geoms that inferred bodies consist of, the body of each, and least mass and moments."""
+    """Return the geoms that inferred bodies consist of, the body of each, and least mass and
+    moments."""
     table = m.body_matter if "body_matter" in m.structure else ()
     rows = [row for of in table if of for row in of[2]]
     if not rows:
@@ -117,7 +118,7 @@ def _matter(m: Model) -> tuple[list, np.ndarray, np.ndarray]:
 
 
 def _arguments(m: Model, mass: Any, density: Any) -> tuple[Any, Any]:
-    """The arguments as arrays (ngeom,), or None."""
+    """Return the arguments as arrays (ngeom,), or None."""
     if mass is not None and density is not None:
         raise ValueError("set_inertia: give masses or densities of geoms, not both")
     out = []
@@ -131,7 +132,7 @@ def _arguments(m: Model, mass: Any, density: Any) -> tuple[Any, Any]:
 
 
 def _solids(m: Model, rows: list) -> tuple[Array, Array]:
-    """Volume or area of geoms (n,), and their moments per mass (n, 3)."""
+    """Return the volume or area of geoms (n,), and their moments per mass (n, 3)."""
     kinds = [(int(m.geom_type[row[0]]), row[3]) for row in rows]
     dtype = m.geom_size.dtype
     content, unit = jnp.zeros(len(rows), dtype), jnp.zeros((len(rows), 3), dtype)
@@ -190,8 +191,8 @@ def _ellipsoid(x: Array, y: Array, z: Array) -> tuple:
 
 
 def _ellipsoid_shell(x: Array, y: Array, z: Array) -> tuple:
-    """Area by Thomsen's formula; moments of a thin layer as the change of volume moments with the
-    axes, in the middle of the layer: no small difference of large numbers."""
+    """Return the area by Thomsen's formula; moments of a thin layer as the change of volume moments
+    with the axes, in the middle of the layer: no small difference of large numbers."""
     mean = ((x * y) ** THOMSEN + (x * z) ** THOMSEN + (y * z) ** THOMSEN) / 3
 
     def grown(h: Array) -> Array:
@@ -207,7 +208,8 @@ def _box(x: Array, y: Array, z: Array) -> tuple:
 
 
 def _box_shell(x: Array, y: Array, z: Array) -> tuple:
-    """Six rectangles, a pair across each axis: the walls have the square, others a third of it."""
+    """Return six rectangles, a pair across each axis: the walls have the square, others a third of
+    it."""
     sides, squares = (8 * y * z, 8 * x * z, 8 * x * y), (x**2, y**2, z**2)
     total = sides[0] + sides[1] + sides[2]
     xx, yy, zz = ((total + 2 * sides[i]) * squares[i] / 3 for i in range(3))

@@ -50,7 +50,7 @@ def assemble(
     places: Places | None = None,
     plugins: Sequence[str] = (),
 ) -> Model:
-    """Makes the Model of compiled tables.
+    """Make the Model of compiled tables.
 
     Args:
       fields: arrays and counts under MuJoCo's mjModel names.
@@ -122,7 +122,7 @@ def _tables(
 
 
 def freed_model(m: Model, free: Free) -> Model:
-    """A model of whose numbers some may change from zero.
+    """Return a model of whose numbers some may change from zero.
 
     Args:
       m: the model.
@@ -164,14 +164,15 @@ def undeclared(fields: Tables) -> list[str]:
 
 
 def _side_sites(fields: Tables) -> np.ndarray:
-    """[nwrap]: the site beside a wrapping geom, which MuJoCo keeps among real numbers; or -1."""
+    """Return the site beside a wrapping geom, which MuJoCo keeps among real numbers, `[nwrap]`; or
+    -1."""
     wraps = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
     side = np.where(wraps, fields["wrap_prm"], -1)
     return np.maximum(np.rint(side), -1).astype(np.int32)
 
 
 def _real_fields(record: type[Record], given: Tables):
-    """The declared array fields that were given; the others stay None."""
+    """Return the declared array fields that were given; the others stay None."""
     return (
         (name, f)
         for name, f in record.fields.items()
@@ -199,7 +200,7 @@ def _is_count(value) -> bool:
 
 
 def _table(value):
-    """A structure table: plain Python where there is one number, numpy otherwise."""
+    """Return a structure table: plain Python where there is one number, numpy otherwise."""
     if isinstance(value, np.ndarray) and value.ndim:
         return value
     return value.item() if isinstance(value, np.generic | np.ndarray) else value

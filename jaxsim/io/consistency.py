@@ -29,7 +29,7 @@ _WIDTHS = {  # numbers of a joint in qpos and in qvel
 
 
 def check_model(m: Model) -> None:
-    """Refuses a model whose parts do not fit each other.
+    """Refuse a model whose parts do not fit each other.
 
     Raises:
       AssetError: with the name of the table, the value, and what was expected.
@@ -236,7 +236,7 @@ def _check_hulls(s: Structure) -> None:
 
 
 def _rows(s: Structure, adr: str, num: str) -> np.ndarray:
-    """The rows of all spans, one span after the other."""
+    """Return the rows of all spans, one span after the other."""
     start, length = _whole(s, adr), _whole(s, num)
     before = np.cumsum(length) - length
     return np.repeat(start - before, length) + np.arange(length.sum())
@@ -286,14 +286,14 @@ def _check_names(s: Structure) -> None:
 
 
 def _is_row(row: object, form: tuple) -> bool:
-    """Whether a value is a tuple of values of these types."""
+    """Return whether a value is a tuple of values of these types."""
     if not isinstance(row, tuple) or len(row) != len(form):
         return False
     return all(isinstance(value, kind) for value, kind in zip(row, form, strict=True))
 
 
 def _whole(s: Structure, name: str) -> np.ndarray:
-    """A table wide enough to add up its numbers."""
+    """Return a table wide enough to add up its numbers."""
     return np.asarray(getattr(s, name)).astype(np.int64)
 
 
@@ -319,5 +319,5 @@ def _check_between(name: str, values: np.ndarray, least: int, most: int, count: 
 
 
 def _at(name: str, values: np.ndarray, bad: np.ndarray) -> str:
-    """The first of the places where a table is wrong, and what stands there."""
+    """Return the first of the places where a table is wrong, and what stands there."""
     return f"{name}[{', '.join(map(str, bad[0]))}] is {values[tuple(bad[0])]}"

@@ -21,7 +21,7 @@ Tables = Mapping[str, Any]
 
 
 def hull_tables(fields: Tables) -> dict[str, Any]:
-    """Tables of the structure, from a compiled model's under MuJoCo's names."""
+    """Return the tables of the structure, from a compiled model's under MuJoCo's names."""
     of_geom = np.where(_has_hull(fields), fields["geom_dataid"], -1)
     meshes, hull = np.unique(of_geom, return_inverse=True)
     none = int(np.any(of_geom < 0))  # -1 stands first
@@ -92,13 +92,14 @@ def _support_map(fields: Tables, mesh: int) -> SupportMap:
 
 
 def _rows(parts: list[np.ndarray], *width: int) -> np.ndarray:
-    """The parts one after another, as rows of this width."""
+    """Return the parts one after another, as rows of this width."""
     joined = np.concatenate([p.ravel() for p in parts]) if parts else np.zeros(0)
     return joined.reshape(-1, *width).astype(np.int32)
 
 
 def _corners(fields: Tables) -> dict[str, np.ndarray]:
-    """Places and quads of the corners of all polygons, with ids that count through all meshes."""
+    """Return the places and quads of the corners of all polygons, with ids that count through all
+    meshes."""
     mesh = np.arange(len(fields["mesh_vertadr"]))
     polynum, mapnum = fields["mesh_polyvertnum"], fields["mesh_polymapnum"]
     of_corner = np.repeat(np.repeat(mesh, fields["mesh_polynum"]), polynum)

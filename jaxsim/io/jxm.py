@@ -41,12 +41,12 @@ _AGAIN = "compile the model again and save it with this jaxsim"
 
 
 def is_jxm(data: bytes) -> bool:
-    """Whether a file begins as a compiled model does."""
+    """Return whether a file begins as a compiled model does."""
     return data[: len(MAGIC)] == MAGIC
 
 
 def pack(header: Any, arrays: Sequence[np.ndarray]) -> bytes:
-    """The file of a header, which JSON can say, and some arrays.
+    """Return the file of a header, which JSON can say, and some arrays.
 
     Raises:
       ValueError: an array has a type that the format does not know.
@@ -72,7 +72,8 @@ def pack(header: Any, arrays: Sequence[np.ndarray]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Any, list[np.ndarray]]:
-    """The header and the arrays of a file; the arrays are views of `data`, not to be written to.
+    """Return the header and the arrays of a file; the arrays are views of `data`, not to be written
+    to.
 
     Raises:
       AssetError: the file is not a compiled model, is damaged, or of another version.
@@ -92,7 +93,7 @@ def unpack(data: bytes) -> tuple[Any, list[np.ndarray]]:
 
 
 def _check_front(data: bytes) -> int:
-    """Checks what comes before the contents; returns how long the JSON text is."""
+    """Check what comes before the contents; return how long the JSON text is."""
     if not is_jxm(data):
         if data[:1] == MAGIC[:1] and data[1:4] == MAGIC[1:4]:
             raise AssetError("damaged: a transfer changed its line ends; copy it as a binary file")
@@ -116,7 +117,7 @@ def _check_front(data: bytes) -> int:
 
 
 def _array(data: bytes, start: int, name: str, shape: list[int], offset: int) -> np.ndarray:
-    """An array of the file, if all of it is inside."""
+    """Return an array of the file, if all of it is inside."""
     if name not in _TYPES or offset < 0 or any(n < 0 for n in shape):
         raise ValueError(f"array of {name}, {shape} at {offset}")
     flat = np.frombuffer(data, name, math.prod(shape), start + offset)
@@ -124,12 +125,13 @@ def _array(data: bytes, start: int, name: str, shape: list[int], offset: int) ->
 
 
 def _little_endian(array: np.ndarray) -> np.ndarray:
-    """The array with the bytes of the file from those of the machine; the other way, the same."""
+    """Return the array with the bytes of the file from those of the machine; the other way, the
+    same."""
     return array if sys.byteorder == "little" else array.byteswap()
 
 
 def _digest(data: bytes | bytearray) -> bytes:
-    """The checksum of all bytes but those where it stands."""
+    """Return the checksum of all bytes but those where it stands."""
     view = memoryview(data)
     digest = hashlib.blake2b(view[: _FRONT.size], digest_size=_DIGEST)
     digest.update(view[_BODY:])

@@ -30,7 +30,7 @@ def load_model(
     free: Free = (),
     smooth: float | None = None,
 ) -> Model:
-    """Loads a model from an MJCF file, an archive of one, MJCF text, a `Spec`, or a saved model.
+    """Load a model from an MJCF file, an archive of one, MJCF text, a `Spec`, or a saved model.
 
     Args:
       source: path of the file, its name in `assets`, a URI that a registered provider reads, the
@@ -94,7 +94,7 @@ def _assembled(
     pairs: int | None,
     smooth: float | None,
 ) -> Model:
-    """The Model of a compilation; what takes a simulation to find is found now."""
+    """Return the Model of a compilation; what takes a simulation to find is found now."""
     m = assemble(
         compiled.fields,
         compiled.opt,
@@ -112,7 +112,7 @@ def _assembled(
 
 
 def _check_source(source: Any, assets: Any) -> None:
-    """Raises ValueError for what is neither a source nor assets."""
+    """Raise ValueError for what is neither a source nor assets."""
     if isinstance(source, bytes | bytearray | memoryview):
         raise ValueError(
             "source: expected a path, XML text or a Spec, got bytes; the contents of a file are an "
@@ -132,19 +132,21 @@ def _check_source(source: Any, assets: Any) -> None:
 
 
 def is_xml_text(source: str | PathLike[str]) -> bool:
-    """Whether a model source is the text itself rather than a path."""
+    """Return whether a model source is the text itself rather than a path."""
     return isinstance(source, str) and source.lstrip().startswith("<")
 
 
 def _with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
-    """A saved model with room for other numbers of contacts and near pairs, if they are given."""
+    """Return a saved model with room for other numbers of contacts and near pairs, if they are
+    given."""
     room = {"ncontact": contacts, "nnear": pairs}
     given = {name: max(1, number) for name, number in room.items() if number is not None}
     return m.replace(structure=m.structure.replace(**given)) if given else m
 
 
 def _with_length(m: Model, smooth: float | None) -> Model:
-    """A saved model whose contacts are felt over another length, if one is given; 0: not at all."""
+    """Return a saved model whose contacts are felt over another length, if one is given; 0: not at
+    all."""
     if smooth is None:
         return m
     return m.replace(smooth=jnp.asarray(smooth, m.qpos0.dtype) if smooth else None)

@@ -13,7 +13,7 @@ from jaxsim.io.hulls import Tables
 
 
 def mesh_order(fields: Tables) -> np.ndarray:
-    """[nmeshface]: the order of the faces of each mesh.
+    """Return the order of the faces of each mesh, `[nmeshface]`.
 
     Meshes that can meet no `sdf` geom keep the order they have.
     """
@@ -32,7 +32,8 @@ def mesh_order(fields: Tables) -> np.ndarray:
 
 
 def shell_order(fields: Tables) -> np.ndarray:
-    """[nflexelem]: likewise of the elements of shells; other flexes keep the order they have."""
+    """Return likewise of the elements of shells, `[nflexelem]`; other flexes keep the order they
+    have."""
     searched = GeomType.SDF in fields["geom_type"]
     parts = [np.zeros(0, np.int32)]
     for f in range(fields["nflex"]):
@@ -48,8 +49,8 @@ def shell_order(fields: Tables) -> np.ndarray:
 
 
 def _vertices(fields: Tables, f: int) -> np.ndarray:
-    """Positions of the vertices of a flex in `qpos0`, (n, 3); of an interpolated one up to where
-    its first node is."""
+    """Return the positions of the vertices of a flex in `qpos0`, (n, 3); of an interpolated one up
+    to where its first node is."""
     here = slice(fields["flex_vertadr"][f], fields["flex_vertadr"][f] + fields["flex_vertnum"][f])
     pos, quat = _bodies(fields)
     body = np.asarray(fields["flex_vertbodyid"])[here]
@@ -61,7 +62,7 @@ def _vertices(fields: Tables, f: int) -> np.ndarray:
 
 
 def _bodies(fields: Tables) -> tuple[np.ndarray, np.ndarray]:
-    """Poses of all bodies in `qpos0`."""
+    """Return the poses of all bodies in `qpos0`."""
     own = _rows(fields, "body_pos")
     pos, quat = np.zeros_like(own), normalize(_rows(fields, "body_quat", 4))
     for body, parent in enumerate(fields["body_parentid"]):

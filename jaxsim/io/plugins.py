@@ -13,7 +13,8 @@ Tables = Mapping[str, Any]
 
 
 def plugin_numbers(fields: Tables, names: Sequence[str]) -> dict[str, Any]:
-    """Fields of a Model: `plugin_state0`, `plugin_params`, and where the parameters of each are.
+    """Return the fields of a Model: `plugin_state0`, `plugin_params`, and where the parameters of
+    each are.
 
     Args:
       fields: tables of the model.
@@ -49,7 +50,7 @@ def plugin_numbers(fields: Tables, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _flat(plugin: Plugin, config: Config) -> np.ndarray:
-    """The parameters of an instance, one after another."""
+    """Return the parameters of an instance, one after another."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(plugin.params(config))]
     for leaf in leaves:
         if leaf.dtype.kind not in "fiu":

@@ -38,7 +38,7 @@ OF_CONTACTS = frozenset(n for n in CHANGEABLE if n.startswith("geom_") and n != 
 
 
 def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -> Model:
-    """A model with other tables of its structure, such as `jnt_limited` or `geom_contype`.
+    """Return a model with other tables of its structure, such as `jnt_limited` or `geom_contype`.
 
     They decide the program: the functions that the new model is given to are compiled again. Data
     of the old model is good for the new one unless `m.ncontact` has changed.
@@ -78,7 +78,7 @@ def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -
 
 
 def _with_bodies(s: Structure) -> Structure:
-    """The masks of bodies, in which those of their geoms are together."""
+    """Return the masks of bodies, in which those of their geoms are together."""
     tables = {}
     for name in ("contype", "conaffinity"):
         of_body = np.zeros_like(getattr(s, f"body_{name}"))
@@ -89,7 +89,7 @@ def _with_bodies(s: Structure) -> Structure:
 
 
 def _table(m: Model, name: str, value: Any) -> np.ndarray:
-    """A new table, of the type and shape of the old one."""
+    """Return a new table, of the type and shape of the old one."""
     if name not in CHANGEABLE:
         if name in m.fields:
             what = f"is an array, not a table: m.replace({name}=...)"
@@ -109,7 +109,7 @@ def _table(m: Model, name: str, value: Any) -> np.ndarray:
 
 
 def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
-    """Refuses limits without a range."""
+    """Refuse limits without a range."""
     field, kind = RANGES[name]
     span = np.asarray(getattr(m, field))
     empty = limited.astype(bool) & ~(span[:, 0] < span[:, 1])
@@ -127,7 +127,7 @@ def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
 
 
 def _with_contacts(m: Model, new: Model, contacts: int | None) -> Model:
-    """The model with the pairs, and room for the contacts, of its new masks."""
+    """Return the model with the pairs, and room for the contacts, of its new masks."""
     was, now = (touchable(partial(getattr, a.structure)) for a in (m, new))
     lacks = np.flatnonzero(now & ~was & without_hull(new.structure))
     if len(lacks):

@@ -31,8 +31,7 @@ from jaxsim.version import __version__
 
 
 def save_model(m: Model, target: str | os.PathLike[str] | BinaryIO) -> None:
-    """Saves a compiled model; `load_model` reads it back, equal bit for bit, without
-    callbacks.
+    """Save a compiled model; `load_model` reads it back, equal bit for bit, without callbacks.
 
     Args:
       m: the model; its leaves may have batch axes.
@@ -62,7 +61,7 @@ def to_bytes(m: Model) -> bytes:
 
 
 def from_bytes(data: bytes, name: str = "<bytes>") -> Model:
-    """The model that `to_bytes` or `save_model` wrote.
+    """Return the model that `to_bytes` or `save_model` wrote.
 
     A model saved in another precision than JAX works in now is converted: to single precision by
     rounding, which is what compiling it now would give; to double precision exactly, with a
@@ -89,12 +88,12 @@ def from_bytes(data: bytes, name: str = "<bytes>") -> Model:
 
 
 def is_saved(data: bytes) -> bool:
-    """Whether the contents of a file are those of a saved model, be they damaged or not."""
+    """Return whether the contents of a file are those of a saved model, be they damaged or not."""
     return is_jxm(data)
 
 
 def _encoded(value: Any, arrays: list[np.ndarray]) -> Any:
-    """A part of a model as JSON; an array in it goes to `arrays`, and its number stays."""
+    """Return a part of a model as JSON; an array in it goes to `arrays`, and its number stays."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray | jax.Array):
@@ -113,7 +112,7 @@ def _encoded(value: Any, arrays: list[np.ndarray]) -> Any:
 
 
 def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
-    """The model of a header and its arrays; AssetError if this jaxsim has no such model."""
+    """Return the model of a header and its arrays; AssetError if this jaxsim has no such model."""
     try:
         _check_writer(header)
         wanted = jax.dtypes.canonicalize_dtype(np.float64)
@@ -123,7 +122,8 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
             warnings.warn(f"{message}; save it again from {wanted.name}", stacklevel=4)
 
         def leaf(value):
-            """Leaves in the model's precision follow that of JAX; all others are as they were."""
+            """Return the leaves in the model's precision follow that of JAX; all others are as they
+            were."""
             if not isinstance(value, np.ndarray):
                 return value
             # converted by numpy: JAX would compile a program for each shape
@@ -143,7 +143,7 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
 
 
 def _check_writer(header: dict[str, Any]) -> None:
-    """Refuses the model of another jaxsim: what its stages would look for may not be there."""
+    """Refuse the model of another jaxsim: what its stages would look for may not be there."""
     written, ours = header["jaxsim"], __version__
     remedy = "compile the model again and save it with this one"
     if written.split(".")[:2] != ours.split(".")[:2]:
@@ -162,7 +162,7 @@ def _check_writer(header: dict[str, Any]) -> None:
 def _record(
     kind: type[Record], given: dict[str, Any], arrays: list[np.ndarray], leaf: Callable
 ) -> Any:
-    """A record of what `_encoded` made of it."""
+    """Return a record of what `_encoded` made of it."""
     values: dict[str, Any] = {}
     for name, field in kind.fields.items():
         value = given[name]
@@ -176,7 +176,7 @@ def _record(
 
 
 def _structure(tables: dict[str, Any]) -> Structure:
-    """The structure, with the rows of plugins and colliders that are registered here."""
+    """Return the structure, with the rows of plugins and colliders that are registered here."""
     try:
         keys = renewed(tables["plugin_keys"], tables["collider_keys"])
     except ValueError as error:

@@ -26,7 +26,7 @@ Places = Mapping[str, Sequence[Place]]
 
 
 def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refusals]:
-    """Everything in a model that cannot be simulated, as tables of the structure.
+    """Return everything in a model that cannot be simulated, as tables of the structure.
 
     Args:
       m: the model.

@@ -17,7 +17,7 @@ from jaxsim.spec import Spec
 
 
 def write_back(spec: Spec, m: Model) -> Spec:
-    """A Spec that compiles to the numbers of a Model.
+    """Return a Spec that compiles to the numbers of a Model.
 
     Args:
       spec: what the model was loaded from; it stays as it is.
@@ -36,7 +36,8 @@ def write_back(spec: Spec, m: Model) -> Spec:
 
 
 def _values(record: Record) -> dict[str, Any]:
-    """Fields of a record as numpy arrays and numbers; of those that a model has from MJCF."""
+    """Return the fields of a record as numpy arrays and numbers; of those that a model has from
+    MJCF."""
     values = {
         name: getattr(record, name)
         for name, field in type(record).fields.items()

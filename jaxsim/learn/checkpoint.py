@@ -134,7 +134,7 @@ class Checkpoints:
         raise self._error("; ".join(faults) + (remedy or "; no other is left"))
 
     def _restored(self, step: int, like: Any) -> tuple[Any, list[dict[str, Any]]]:
-        """The state of a step and its rows, every file checked."""
+        """Return the state of a step and its rows, every file checked."""
         try:
             content = _checked(self._path(step), step)
         except OSError as error:
@@ -158,7 +158,7 @@ class Checkpoints:
         return jax.tree.unflatten(form, restored), content["rows"]
 
     def _entries(self) -> list[int]:
-        """The steps of all that has the name of a checkpoint, in order."""
+        """Return the steps of all that has the name of a checkpoint, in order."""
         try:
             names = [entry.name for entry in self.folder.iterdir()]
         except FileNotFoundError:
@@ -190,7 +190,7 @@ def _write_checksums(folder: Path, step: int, arrays: dict[str, Any], rows: Any)
 
 
 def _checked(folder: Path, step: int) -> Any:
-    """The content of checksums.json, which itself and all files agree with."""
+    """Return the content of checksums.json, which itself and all files agree with."""
     if not folder.is_dir():
         raise _DamagedError("it is no folder")
     if not (folder / CHECKSUMS).is_file():
@@ -225,7 +225,7 @@ def _digest_of(content: Any) -> str:
 
 
 def _shapes(arrays: dict[str, Any]) -> dict[str, list[Any]]:
-    """Type and shape of each leaf, as JSON has them."""
+    """Return the type and shape of each leaf, as JSON has them."""
     return {name: [str(x.dtype), *map(int, x.shape)] for name, x in arrays.items()}
 
 
@@ -240,7 +240,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _named(state: Any) -> dict[str, Any]:
-    """The leaves by their path, but those of size zero, which orbax refuses."""
+    """Return the leaves by their path, but those of size zero, which orbax refuses."""
     leaves = jax.tree.leaves_with_path(state)
     return {jax.tree_util.keystr(path): x for path, x in leaves if x.size}
 
@@ -250,12 +250,12 @@ def _is_key(x: Any) -> bool:
 
 
 def _plain(x: Any) -> Any:
-    """A leaf as numbers."""
+    """Return a leaf as numbers."""
     return jax.random.key_data(x) if _is_key(x) else x
 
 
 def _again(like: Any, saved: Any) -> jax.Array:
-    """The leaf that was saved as numbers; one of size zero was not."""
+    """Return the leaf that was saved as numbers; one of size zero was not."""
     if saved is None:
         return jnp.zeros(like.shape, like.dtype)
     if _is_key(like):

@@ -67,7 +67,7 @@ class Curve:
         self._write()
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Adds rows; the file has them when this returns, TensorBoard a second later."""
+        """Add rows; the file has them when this returns, TensorBoard a second later."""
         for row in rows:
             self.rows.append(row)
             if self._writer is not None:
@@ -76,7 +76,7 @@ class Curve:
         self._write()
 
     def draw(self, title: str) -> Path:
-        """Draws the scores of all seeds over the steps; returns the file."""
+        """Draw the scores of all seeds over the steps; return the file."""
         return draw(self.rows, self._picture, title)
 
     def _write(self) -> None:
@@ -122,7 +122,7 @@ def _row(place: Place, line: str) -> Row:
 
 
 def draw(rows: list[Row], path: Path, title: str) -> Path:
-    """Draws scores over steps: a line for each seed, their mean in bold, one deviation shaded."""
+    """Draw scores over steps: a line for each seed, their mean in bold, one deviation shaded."""
     figures: Any = needed("matplotlib.figure", "rl")
     figure = figures.Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()

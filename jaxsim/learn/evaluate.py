@@ -37,7 +37,7 @@ class Scores(struct.PyTreeNode):
 
 
 def evaluate(worlds: VectorEnv | Wrapper, act: Act, policy: Any, keys: jax.Array) -> Scores:
-    """Plays an episode in each world.
+    """Play an episode in each world.
 
     Args:
       worlds: the worlds.

@@ -135,7 +135,7 @@ PRIVILEGED = "privileged"  # how names of observations begin that the policy doe
 
 
 def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places) -> Learner:
-    """The learner of a training.
+    """Return the learner of a training.
 
     Args:
       worlds: the worlds of a seed.
@@ -196,7 +196,7 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
 
 
 def _columns(env: RejaxEnv, training: Training, places: Places) -> dict[str, tuple[int, ...]]:
-    """The entries of an observation that actor and critic see, where these are not all."""
+    """Return the entries of an observation that actor and critic see, where these are not all."""
     public = tuple(n for n in env.names if not n.startswith(PRIVILEGED))
     if env.names and not (public or training.actor_obs):
         raise places.error("task", f"all observations are {PRIVILEGED}; name actor_obs")
@@ -213,14 +213,14 @@ def _columns(env: RejaxEnv, training: Training, places: Places) -> dict[str, tup
 
 
 def _firm(x: jax.Array) -> jax.Array:
-    """A value of a type that stays: weakly typed ones would make `learn` compile again."""
+    """Return a value of a type that stays: weakly typed ones would make `learn` compile again."""
     return (
         x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else lax.convert_element_type(x, x.dtype)
     )
 
 
 def _quiet(state: Any, std: float) -> Any:
-    """The state of a PPO whose first actions are near zero, with a standard deviation.
+    """Return the state of a PPO whose first actions are near zero, with a standard deviation.
 
     Last layers a hundred times smaller than usual: M. Andrychowicz et al., What Matters for
     On-Policy Deep Actor-Critic Methods, 2021, 3.2.
@@ -233,13 +233,13 @@ def _quiet(state: Any, std: float) -> Any:
 
 
 def _annealed(form: dict[str, Any], actions: int, steps: int) -> Any:
-    """A learning rate that falls to 0 over the updates of a run."""
+    """Return a learning rate that falls to 0 over the updates of a run."""
     updates = -(-steps // actions) * form["num_epochs"] * form["num_minibatches"]
     return needed("optax", "rl").linear_schedule(form["learning_rate"], 0.0, updates)
 
 
 def _likeliest(policy: Any, obs: jax.Array) -> jax.Array:
-    """The action at the middle of a policy's distribution."""
+    """Return the action at the middle of a policy's distribution."""
     mean = policy.action_mean(policy.features(_part(policy, obs)))
     if hasattr(policy, "bij"):  # squashed into the range
         return policy.action_loc + policy.action_scale * jnp.tanh(mean)

@@ -61,15 +61,16 @@ class Run(NamedTuple):
     checkpoints: Checkpoints
 
     def start_keys(self) -> jax.Array:
-        """Random keys of the seeds, (seeds,)."""
+        """Return the random keys of the seeds, (seeds,)."""
         return jax.random.split(jax.random.key(self.training.seed), self.training.seeds)
 
     def test_keys(self, episodes: int) -> jax.Array:
-        """Random keys of the episodes of an evaluation, (episodes,): the same each time."""
+        """Return the random keys of the episodes of an evaluation, (episodes,): the same each
+        time."""
         return jax.random.split(jax.random.key(self.training.seed + 1), episodes)
 
     def form(self) -> Any:
-        """Shapes of the state of all seeds."""
+        """Return the shapes of the state of all seeds."""
         return jax.eval_shape(self.learner.begin, self.start_keys())
 
     def restore(self, step: int | None = None) -> tuple[int, Any]:
@@ -97,7 +98,7 @@ class Report(NamedTuple):
 
 
 def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -> Run:
-    """A run that begins.
+    """Return a run that begins.
 
     Args:
       file: the settings.
@@ -120,7 +121,7 @@ def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -
 
 
 def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
-    """A run that goes on, or is looked at.
+    """Return a run that goes on, or is looked at.
 
     Args:
       folder: of the run.
@@ -152,7 +153,7 @@ def _run(folder: Path, training: Training, places: Places) -> Run:
 
 
 def _needs(env: Env, training: Training) -> dict[str, float]:
-    """Bytes that a training needs at least, by the setting that is to blame."""
+    """Return the bytes that a training needs at least, by the setting that is to blame."""
     worlds, ppo, sac, seeds = training.worlds, training.ppo, training.sac, training.seeds
     numbers = 4 * (
         sum(
@@ -342,7 +343,7 @@ def _is_motion_of(path: Path, step: int) -> bool:
 
 
 def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[Row]:
-    """A row for each seed."""
+    """Return a row for each seed."""
     episodes = jax.device_get(state.env_state.replace(world=None))
     rows = []
     for seed, score in enumerate(scores.score):
@@ -365,12 +366,12 @@ def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[Row]:
 
 
 def best(rows: Sequence[Row]) -> int:
-    """The seed with the highest score."""
+    """Return the seed with the highest score."""
     return max(rows, key=lambda row: row.score).seed
 
 
 def _best_of(scores: Scores) -> int:
-    """The seed with the highest score."""
+    """Return the seed with the highest score."""
     return int(np.argmax(np.mean(scores.score, axis=1)))
 
 

@@ -23,7 +23,7 @@ LENGTH = 1000  # actions of an episode of a task that has no name
 
 
 def make_task(training: Training, places: Places) -> Env:
-    """The task of a training.
+    """Return the task of a training.
 
     Raises:
       ConfigError: there is no such task, or it cannot be made.
@@ -45,7 +45,8 @@ def make_task(training: Training, places: Places) -> Env:
 
 
 def _imported(module: str, places: Places) -> ModuleType:
-    """A module of the user's: installed, beside the file of settings, or where the command runs."""
+    """Return a module of the user's: installed, beside the file of settings, or where the command
+    runs."""
     before = list(sys.path)
     sys.path[:0] = [str(places.folder.resolve()), str(Path.cwd())]
     try:
@@ -57,7 +58,7 @@ def _imported(module: str, places: Places) -> ModuleType:
 def make_worlds(
     env: Env, training: Training, places: Places, *, exploring: bool
 ) -> VectorEnv | Wrapper:
-    """Worlds of a task as the learner meets them.
+    """Return the worlds of a task as the learner meets them.
 
     Args:
       env: the task.
@@ -87,7 +88,7 @@ def make_worlds(
 def _delayed(
     worlds: VectorEnv | Wrapper, training: Training, places: Places, exploring: bool
 ) -> VectorEnv | Wrapper:
-    """The worlds with the delay of the settings; an evaluation has the least."""
+    """Return the worlds with the delay of the settings; an evaluation has the least."""
     least, most = training.worlds.delay, training.worlds.delay_most
     if most is not None and most < least:
         raise places.error("worlds.delay_most", f"expected at least delay, {least}, got {most:g}")
@@ -104,7 +105,7 @@ KINDS = {
 
 
 def _randomized(m: Model, training: Training, places: Places) -> dict[str, Any]:
-    """The models of the worlds, as arguments of `VectorEnv`."""
+    """Return the models of the worlds, as arguments of `VectorEnv`."""
     form = training.worlds
     ranges: list[tuple[str, Any]] = []
     for table, kind in KINDS.items():

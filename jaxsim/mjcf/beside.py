@@ -38,7 +38,8 @@ def name_from_main(root: Element, files: Files) -> None:
 
 
 def _seen_from_main(root: Element, tag: str, file: str, folder: str, files: Files) -> str:
-    """The name of a file that stands in a file of another folder, as the main model has it."""
+    """Return the name of a file that stands in a file of another folder, as the main model has
+    it."""
     kind = FOLDERS[tag]
     start = files.folder if kind is None else join(files.folder, _setting(root, kind))
     bare = file.replace("\\", "/").rsplit("/", 1)[-1]
@@ -55,7 +56,8 @@ def _seen_from_main(root: Element, tag: str, file: str, folder: str, files: File
 
 
 def _setting(root: Element, name: str) -> str:
-    """The last word that the `<compiler>` sections have; `assetdir` stands for both folders."""
+    """Return the last word that the `<compiler>` sections have; `assetdir` stands for both
+    folders."""
     value = ""
     for section in root.find_all("compiler"):
         if name in ("meshdir", "texturedir"):
@@ -65,7 +67,8 @@ def _setting(root: Element, name: str) -> str:
 
 
 def _exists(keys: tuple[str, ...], files: Files) -> bool:
-    """Whether there is a file: in memory under one of its keys, or where the first one says."""
+    """Return whether there is a file: in memory under one of its keys, or where the first one
+    says."""
     if any(key in files.assets for key in keys):
         return True
     provider = provider_of(keys[0])

@@ -33,20 +33,21 @@ class Element:
 
     @property
     def label(self) -> str:
-        """The element as messages show it: `<joint name='elbow'>`, or `<joint>` without a name."""
+        """Return the element as messages show it: `<joint name='elbow'>`, or `<joint>` without a
+        name."""
         name = self.attrs.get("name")
         return f"<{self.tag} name='{name}'>" if name else f"<{self.tag}>"
 
     def find(self, tag: str) -> Self | None:
-        """First child with this tag."""
+        """Return the first child with this tag."""
         return next((child for child in self.children if child.tag == tag), None)
 
     def find_all(self, tag: str) -> list[Self]:
-        """All children with this tag, in document order."""
+        """Return all children with this tag, in document order."""
         return [child for child in self.children if child.tag == tag]
 
     def walk(self) -> Iterator[Self]:
-        """This element and everything below it, in document order."""
+        """Yield this element and everything below it, in document order."""
         stack = [self]
         while stack:
             element = stack.pop()

@@ -40,11 +40,11 @@ class Files:
     folders: dict[str, str] = field(default_factory=dict)
 
     def begin(self, main: str) -> None:
-        """Counts the main file as part of the model."""
+        """Count the main file as part of the model."""
         self.seen.add(_key(main))
 
     def find(self, name: str, folder: str) -> tuple[str, bytes] | None:
-        """Path and contents of the first file that has this name, seen from `folder`."""
+        """Return the path and contents of the first file that has this name, seen from `folder`."""
         return Resources(self.assets).find(name, (self.folder, folder))
 
 
@@ -56,7 +56,7 @@ def expand_includes(root: Node, files: Files, problems: Problems) -> None:
 def _expand(
     node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
 ) -> None:
-    """Expands below one element, at `depth` in the tree and `level` of files including files."""
+    """Expand below one element, at `depth` in the tree and `level` of files including files."""
     stack = [(node, depth)]
     while stack:
         node, depth = stack.pop()
@@ -77,7 +77,7 @@ def _expand(
 def _included(
     node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
 ) -> list[Node]:
-    """The elements that an `<include>` stands for; none, and a problem, if it is wrong."""
+    """Return the elements that an `<include>` stands for; none, and a problem, if it is wrong."""
     for attr in node.attrs.keys() - INCLUDE.attrs.keys():
         end = remedy(attr, INCLUDE.attrs, "; remove it")
         problems.add(node.place, f"<include> has no attribute '{attr}'{end}")
@@ -105,7 +105,7 @@ class _RefusedError(Exception):
 
 
 def _open(node: Node, files: Files, folder: str, level: int) -> tuple[str, bytes]:
-    """Path and contents of the file of an `<include>`."""
+    """Return the path and contents of the file of an `<include>`."""
     name = node.attrs.get("file")
     if not name:
         raise _RefusedError("needs the attribute 'file'")

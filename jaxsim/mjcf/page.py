@@ -32,7 +32,7 @@ _HOW_OFTEN = {
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     parts = [_HEAD, *_index()]
     seen: set[Row] = set()
     for path, row in [("include (anywhere)", INCLUDE), *walk()]:
@@ -77,7 +77,7 @@ def _attribute(attr: Attr) -> str:
 
 
 def _type(attr: Attr) -> str:
-    """The type in words: how many numbers, which words, the name of what."""
+    """Return the type in words: how many numbers, which words, the name of what."""
     least, most = attr.count
     if attr.is_number:
         many = f"{least}-{most}" if most and least != most else str(most or f"{max(least, 1)}+")

@@ -35,18 +35,18 @@ class Node:
 
     @property
     def place(self) -> Place:
-        """File and line of the start tag."""
+        """Return the file and line of the start tag."""
         return Place(self.file, self.line)
 
     @property
     def label(self) -> str:
-        """The element as messages show it: `<joint name='elbow'>`."""
+        """Return the element as messages show it: `<joint name='elbow'>`."""
         name = self.attrs.get("name")
         return f"<{self.tag} name='{name}'>" if name else f"<{self.tag}>"
 
 
 def parse(data: bytes, file: str) -> Node:
-    """Parses one XML document.
+    """Parse one XML document.
 
     Args:
       data: the contents of the file.
@@ -83,7 +83,7 @@ def parse(data: bytes, file: str) -> Node:
 
 
 def _parser(target: _Builder) -> etree.XMLParser:
-    """A parser that reads what it is given and nothing else."""
+    """Return a parser that reads what it is given and nothing else."""
     return etree.XMLParser(
         target=target,  # type: ignore[arg-type]  # the stubs ask for methods that may be absent
         encoding="utf-8",
@@ -140,7 +140,8 @@ class _Builder:
         """Asked for by lxml at the end of the text."""
 
     def has_ended(self, error: etree.XMLSyntaxError) -> bool:
-        """Whether the parser has stopped at an end tag too many, which ends the text for MuJoCo."""
+        """Return whether the parser has stopped at an end tag too many, which ends the text for
+        MuJoCo."""
         named = "and unparsable" not in str(error.msg)
         if _is_mismatch(error) and named and len(self.open) == 1 and self.outermost:
             self.extra = error.lineno
@@ -148,7 +149,7 @@ class _Builder:
 
     @property
     def ignored(self) -> int | None:
-        """The line of the first tag that stands after the outermost element."""
+        """Return the line of the first tag that stands after the outermost element."""
         return self.outermost[1].line if len(self.outermost) > 1 else self.extra
 
 
@@ -174,7 +175,7 @@ def _explained(error: etree.XMLSyntaxError, builder: _Builder, text: str) -> str
 
 
 def _is_mismatch(error: etree.XMLSyntaxError) -> bool:
-    """Whether the parser has stopped at an end tag that is not that of the open element."""
+    """Return whether the parser has stopped at an end tag that is not that of the open element."""
     return error.code == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH  # type: ignore[attr-defined]
 
 
@@ -188,7 +189,7 @@ _BEGINS = "a model begins with <mujoco>"
 
 
 def clip(text: str, length: int = 60) -> str:
-    """The text, shortened for a message."""
+    """Return the text, shortened for a message."""
     return text if len(text) <= length else text[: length - 3] + "..."
 
 

@@ -86,7 +86,7 @@ def read_file(
 def read_string(
     text: str | bytes, *, name: str = "<string>", assets: Mapping[str, bytes] | None = None
 ) -> Element:
-    """Reads MJCF text; `name` stands for the file in messages. Otherwise as `read_file`.
+    """Read MJCF text; `name` stands for the file in messages. Otherwise as `read_file`.
 
     Files that it includes are looked up in `assets`, then in the current folder.
     """
@@ -112,7 +112,8 @@ def _read(data: bytes, name: str, files: Files) -> Element:
 
 
 def file_contents(path: str, assets: Mapping[str, bytes] | None = None) -> bytes:
-    """Contents of the main file of a model, as `read_file` finds it; ModelError if it does not."""
+    """Return the contents of the main file of a model, as `read_file` finds it; ModelError if it
+    does not."""
     try:
         found = Resources(assets).find(path, ("",))
     except ResourceError as error:

@@ -97,7 +97,7 @@ class Mended:
 
 
 def decoded(data: bytes, file: str) -> str:
-    """Text of a file: UTF-8 or UTF-16, else what its declaration says, else Latin-1.
+    """Return the text of a file: UTF-8 or UTF-16, else what its declaration says, else Latin-1.
 
     The declaration, which has served its purpose, is taken away; lines end in a line feed.
     """
@@ -109,7 +109,7 @@ def decoded(data: bytes, file: str) -> str:
 
 
 def mended(text: str, file: str) -> Mended:
-    """The text with nothing but elements, their values in the form that XML asks for."""
+    """Return the text with nothing but elements, their values in the form that XML asks for."""
     pieces: list[str] = []
     lines = [0]
     line, plain = 1, True
@@ -143,7 +143,7 @@ def mended(text: str, file: str) -> Mended:
 
 
 def restored(tag: str, attrs: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Name and attributes of an element of a mended text as they stand in the file.
+    """Return the name and attributes of an element of a mended text as they stand in the file.
 
     libxml2, told to leave entities alone, hands over every `&` of a value as a reference.
     """
@@ -152,7 +152,7 @@ def restored(tag: str, attrs: Mapping[str, str]) -> tuple[str, dict[str, str]]:
 
 
 def as_written(name: str) -> str:
-    """A name of a mended text as it stands in the file."""
+    """Return a name of a mended text as it stands in the file."""
     for written, stand_in in _STAND_INS.items():
         name = name.replace(stand_in, written)
     return name
@@ -165,7 +165,7 @@ def _opening(part: str) -> str:
 
 
 def _ours(kind: str, written: str) -> str:
-    """The element that stands for a CDATA section, or for what is refused."""
+    """Return the element that stands for a CDATA section, or for what is refused."""
     if kind == "cdata":
         return _OURS.format("cdata", quoteattr(written[len("<![CDATA[") : -len("]]>")]))
     return _OURS.format("refused", quoteattr(_REFUSALS[kind].format(_opening(written))))
@@ -177,7 +177,7 @@ def _blank(breaks: int) -> str:
 
 
 def _mend(part: re.Match) -> str:
-    """A value in its quotes and a space after it, or what stands for a part of a name."""
+    """Return a value in its quotes and a space after it, or what stands for a part of a name."""
     if part[0] in _STAND_INS:
         return _STAND_INS[part[0]]
     return _BARE_AMPERSAND.sub("&amp;", part[0]).replace("<", "&lt;") + " "
@@ -216,7 +216,7 @@ def _decoded(data: bytes, file: str) -> str:
 
 
 def _declared(data: bytes) -> str:
-    """The character set that the XML declaration names, or Latin-1."""
+    """Return the character set that the XML declaration names, or Latin-1."""
     found = _DECLARED.match(data)
     try:
         name = codecs.lookup(found[1].decode()).name if found else ""

@@ -28,7 +28,7 @@ _LOST = ("body", "frame")
 
 
 def validate(root: Node, problems: Problems) -> Element | None:
-    """Checks a whole document.
+    """Check a whole document.
 
     Args:
       root: the outermost element, includes expanded.
@@ -47,7 +47,7 @@ def validate(root: Node, problems: Problems) -> Element | None:
 
 
 def _set_aside(root: Node, problems: Problems) -> None:
-    """Checks bodies that stand outside the world, as in a part of a model, and drops them."""
+    """Check bodies that stand outside the world, as in a part of a model, and drop them."""
     rows = ROOT.children["worldbody"].children
     lost = [child for child in root.children if child.tag in _LOST]
     for child in lost:
@@ -67,7 +67,7 @@ def _foreign_root(root: Node) -> str:
 
 
 def check(node: Node, row: Row, problems: Problems) -> Element:
-    """Checks one element and all below it against a row; the typed element."""
+    """Check one element and all below it against a row; the typed element."""
     top = _check_one(node, row, problems, row.loose)
     # no recursion, for elements may stand in one another to the depth that the parser allows
     stack = [(top, _children(node, row, problems), row.loose)]
@@ -85,7 +85,7 @@ def check(node: Node, row: Row, problems: Problems) -> Element:
 
 
 def _check_one(node: Node, row: Row, problems: Problems, loose: bool) -> Element:
-    """Checks one element by itself; it has no children yet.
+    """Check one element by itself; it has no children yet.
 
     Args:
       node, row, problems: as in `check`.
@@ -102,7 +102,7 @@ def _check_one(node: Node, row: Row, problems: Problems, loose: bool) -> Element
 def _take_attributes(
     node: Node, element: Element, row: Row, problems: Problems, loose: bool
 ) -> None:
-    """Reads the attributes that the row has, as the types it gives them."""
+    """Read the attributes that the row has, as the types it gives them."""
     for name, text in node.attrs.items():
         attr = row.attrs.get(name)
         if attr is None and loose and not is_slip(name, row.attrs):
@@ -126,7 +126,7 @@ def _take_attributes(
 
 
 def _tell_undefined(node: Node, name: str, value: Value) -> None:
-    """Logs numbers that are none: they compile, and all that follows from them is undefined."""
+    """Log numbers that are none: they compile, and all that follows from them is undefined."""
     if isinstance(value, float | np.ndarray) and np.any(value != value):
         _log.warning(
             "%s: %s: %s has nan, which is no number; MuJoCo takes it too, but write one",
@@ -145,7 +145,7 @@ def _check_attributes(node: Node, element: Element, row: Row, problems: Problems
 
 
 def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, Row]]:
-    """The children that may stand in the element, with their rows."""
+    """Yield the children that may stand in the element, with their rows."""
     first: dict[str, Node] = {}
     for child in node.children:
         child_row = row.children.get(child.tag)

@@ -24,7 +24,7 @@ class BadValue(Exception):
 
 
 def read_value(attr: Attr, text: str) -> Value | None:
-    """The value, or None if the text is empty and stands for no value.
+    """Return the value, or None if the text is empty and stands for no value.
 
     Raises:
       BadValue: the text does not have the form that the attribute asks for.
@@ -33,7 +33,8 @@ def read_value(attr: Attr, text: str) -> Value | None:
 
 
 def _split(text: str) -> list[str]:
-    """Words between white space as XML and C know it; str.split would take Unicode's too."""
+    """Return the words between white space as XML and C know it; str.split would take Unicode's
+    too."""
     return text.split() if text.isascii() else [t for t in re.split(r"[ \t\n\r\f\v]+", text) if t]
 
 
@@ -58,7 +59,7 @@ _NOT_A_NUMBER = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)
 
 
 def _real(attr: Attr, token: str) -> float:
-    """One number, where the quick way has failed or has overflowed."""
+    """Return one number, where the quick way has failed or has overflowed."""
     if _HEXADECIMAL.fullmatch(token):
         return _from_hexadecimal(attr, token)
     if _NOT_A_NUMBER.fullmatch(token):

@@ -36,7 +36,7 @@ def to_xml(element: Element) -> str:
 
 
 def format_value(value: Value) -> str:
-    """A value as it is written in an attribute, before escaping."""
+    """Return a value as it is written in an attribute, before escaping."""
     if isinstance(value, str):
         return value
     return " ".join(map(_number, np.atleast_1d(value).tolist()))
@@ -48,7 +48,7 @@ def _number(x: float | int) -> str:
 
 
 def _start(parent: etree._Element | None, element: Element) -> etree._Element:
-    """The element without its children, as the last one of its parent."""
+    """Return the element without its children, as the last one of its parent."""
     tag = element.tag
     node = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
     for name in _order(element):
@@ -64,7 +64,7 @@ def _start(parent: etree._Element | None, element: Element) -> etree._Element:
 
 
 def _order(element: Element) -> list[str]:
-    """Names of the attributes that are set, as the schema orders them."""
+    """Return the names of the attributes that are set, as the schema orders them."""
     if element.row is None:
         return list(element.attrs)
     return [name for name in element.row.attrs if name in element.attrs]

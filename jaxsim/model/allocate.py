@@ -29,7 +29,7 @@ Keep = Literal["default", "all"] | Iterable[str | Callable]
 
 
 def allocate(m: Model, keep: Keep = "default") -> Data:
-    """The state of one world at the reference configuration, with all trees awake.
+    """Return the state of one world at the reference configuration, with all trees awake.
 
     Args, raises: see `make_data` (physics/make_data.py).
     """
@@ -44,13 +44,13 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
 
 
 def keeping(m: Model, d: Data, names: Iterable[str]) -> Data:
-    """The state of one world, which keeps more fields: those that it has not are zero."""
+    """Return the state of one world, which keeps more fields: those that it has not are zero."""
     lacking = (n for n in names if getattr(d, n) is None)
     return d.converted({n: _empty(m, Data.fields[n]) for n in lacking}, False)
 
 
 def check_supported(m: Model) -> None:
-    """Raises UnsupportedError if the physics cannot simulate a model with the flags that it has.
+    """Raise UnsupportedError if the physics cannot simulate a model with the flags that it has.
 
     Flags may change after a world was made: what they switch on is refused then.
     """
@@ -85,7 +85,8 @@ def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
 
 
 def _empty(m: Model, field: Field, value: float = 0) -> Any:
-    """A field of one number; for a nested record, a record of them; None if the model has none."""
+    """Return a field of one number; for a nested record, a record of them; None if the model has
+    none."""
     if field.only and not any(np.any(attrgetter(name)(m)) for name in field.only):
         return None
     if field.nested is not None:

@@ -98,11 +98,11 @@ class Bound(Generic[R]):
 
     @property
     def id(self) -> Any:
-        """The number of the object among those of its kind, or those of a list, (n,)."""
+        """Return the number of the object among those of its kind, or those of a list, (n,)."""
         return int(self._ids[0]) if self._alone else self._ids
 
     def __getattr__(self, name: str) -> Any:
-        """A field of the objects, without its prefix or with it.
+        """Return a field of the objects, without its prefix or with it.
 
         Raises:
           AttributeError: the record does not have or not carry it.
@@ -114,7 +114,7 @@ class Bound(Generic[R]):
         return jnp.squeeze(values, axis) if self._alone and len(at) == 1 else values
 
     def set(self, name: str, value: Any) -> R:
-        """The record with a field of these objects changed.
+        """Return the record with a field of these objects changed.
 
         Raises:
           AttributeError: the record does not have or not carry it.
@@ -134,7 +134,7 @@ class Bound(Generic[R]):
         return self._record.replace(**{field: new})
 
     def _find(self, name: str) -> tuple[str, int, np.ndarray]:
-        """The full name of a field, its axis of objects, and where these are in it."""
+        """Return the full name of a field, its axis of objects, and where these are in it."""
         kind, s = KINDS[self._kind], self._structure
         for full in (prefix + name for prefix in kind.prefixes):
             declared = self._record.fields.get(full)
@@ -157,7 +157,7 @@ class Bound(Generic[R]):
 
 
 def _kind(element: Any) -> str:
-    """The kind of an element of a Spec, of MuJoCo's spec, or of "kind:name"."""
+    """Return the kind of an element of a Spec, of MuJoCo's spec, or of "kind:name"."""
     if isinstance(element, str):
         return element.partition(":")[0]
     own = getattr(element, "defined_kind", None)
@@ -165,7 +165,8 @@ def _kind(element: Any) -> str:
 
 
 def _id(s: Structure, kind: str, element: Any) -> int:
-    """The number of an object; one without a name has it from MuJoCo's compiled spec alone."""
+    """Return the number of an object; one without a name has it from MuJoCo's compiled spec
+    alone."""
     name = element.partition(":")[2] if isinstance(element, str) else element.name
     names = dict(s.names)[kind]
     if name and name in names:

@@ -64,10 +64,10 @@ class Callbacks:
                 object.__setattr__(self, name, jax.tree_util.Partial(value))
 
     def replace(self, **functions: Any) -> Self:
-        """The same with other functions."""
+        """Return the same with other functions."""
         return dataclasses.replace(self, **functions)
 
     def __repr__(self) -> str:
-        """The functions there are."""
+        """Return the functions there are."""
         there = ", ".join(n for n, f in vars(self).items() if f is not None)
         return f"Callbacks({there})"

@@ -73,17 +73,17 @@ class Contact(Record):
 
     @property
     def geom1(self) -> jax.Array:
-        """The first geom, (ncontact,)."""
+        """Return the first geom, (ncontact,)."""
         return self.geom[..., 0]
 
     @property
     def geom2(self) -> jax.Array:
-        """The second geom, (ncontact,)."""
+        """Return the second geom, (ncontact,)."""
         return self.geom[..., 1]
 
     @property
     def exists(self) -> jax.Array:
-        """Whether there is a contact, (ncontact,)."""
+        """Return whether there is a contact, (ncontact,)."""
         there = self.geom[..., 0] >= 0
         return there if self.flex is None else there | (self.flex[..., 0] >= 0)
 
@@ -324,7 +324,7 @@ class Data(Record):
     )
 
     def replace(self, **values) -> Self:
-        """A copy with some fields changed, see `Record.replace`.
+        """Return a copy with some fields changed, see `Record.replace`.
 
         Setting `time` or `history` sets what is known of it: the low part that it has in single
         precision becomes zero, unless it is given too.
@@ -339,7 +339,7 @@ class Data(Record):
         return _instead(INSTEAD, name) or super()._remedy(name, value)
 
     def bind(self, m: Any, elements: Any) -> Bound[Self]:
-        """The fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
+        """Return the fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
 
         Args:
           m: the model.
@@ -349,7 +349,7 @@ class Data(Record):
         return Bound(m.structure, self, elements)
 
     def __getitem__(self, index: Any) -> Self:
-        """The worlds of a batch at an index, a slice or a mask of its leading axis."""
+        """Return the worlds of a batch at an index, a slice or a mask of its leading axis."""
         return jax.tree.map(lambda a: a[index], self)
 
     def __getattr__(self, name: str) -> Any:
@@ -362,8 +362,8 @@ class Data(Record):
         return DataJAX(self)
 
     def where(self, done: jax.Array, other: Self) -> Self:
-        """`other` where `done`, else this: one world, or many whose leading axes are those of
-        `done`."""
+        """Return `other` where `done`, else this: one world, or many whose leading axes are those
+        of `done`."""
 
         def choose(mine: jax.Array, theirs: jax.Array) -> jax.Array:
             shape = done.shape + (1,) * (mine.ndim - done.ndim)
@@ -378,7 +378,8 @@ LOW = {"time": "time_low", "history": "history_low"}
 
 
 def _low_of(name: str, value: Any, old: Any, now: Any) -> dict[str, Any]:
-    """The low part `name` of a new value: zero; where that is an axis of a vmap, the axis."""
+    """Return the low part `name` of a new value: zero; where that is an axis of a vmap, the
+    axis."""
     is_number = isinstance(value, int | float) and hasattr(old, "dtype")
     if not hasattr(value, "dtype") and not is_number:
         return {} if now is None and hasattr(old, "dtype") else {name: value}

@@ -71,7 +71,7 @@ class Field:
     only: tuple[str, ...] = ()
 
     def dims(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """The public shape, with symbols looked up in `sizes`."""
+        """Return the public shape, with symbols looked up in `sizes`."""
         own = tuple(n if isinstance(n, int) else int(sizes[n]) for n in self.shape)
         return own + KINDS[self.kind]
 
@@ -79,17 +79,17 @@ class Field:
 def array(
     *shape: str | int, kind="real", dtype="float", unit="", doc="", keep=True, only=()
 ) -> Any:
-    """Declares a traced array field."""
+    """Declare a traced array field."""
     return Field(shape, kind, dtype, unit, doc, keep, only=only)
 
 
 def static(doc: str = "") -> Any:
-    """Declares a static field: a Python value that is part of the program's identity."""
+    """Declare a static field: a Python value that is part of the program's identity."""
     return Field(doc=doc, static=True)
 
 
 def nested(record: type, doc: str = "", keep: bool = True) -> Any:
-    """Declares a field that is a record of its own."""
+    """Declare a field that is a record of its own."""
     return Field(doc=doc, nested=record, keep=keep)
 
 
@@ -101,7 +101,7 @@ class Work:
 
 
 def work(doc: str) -> Any:
-    """Declares a working value: what one stage hands to the next within a call.
+    """Declare a working value: what one stage hands to the next within a call.
 
     It is no field: it is not part of the pytree, and what is given to the caller has none.
     """
@@ -112,7 +112,7 @@ class Declared(dict[str, Field]):
     """Declarations by name; called, as `Data.fields()` in MJX, those of `dataclasses.fields`."""
 
     def __call__(self) -> tuple[dataclasses.Field, ...]:
-        """The fields as those of a dataclass."""
+        """Return the fields as those of a dataclass."""
         return dataclasses.fields(self._dataclass)
 
     @cached_property
@@ -182,7 +182,7 @@ class Record:
         store["_native"] = False
 
     def replace(self, **values) -> Self:
-        """A copy with some fields changed.
+        """Return a copy with some fields changed.
 
         Raises:
           ValueError: a value has not the declared shape; leading axes of a batch may precede it.
@@ -211,7 +211,7 @@ class Record:
         return self.converted(values, self._native)
 
     def tree_replace(self, values: Mapping[str, Any]) -> Self:
-        """A copy with some fields changed, also those of records inside: "opt.timestep".
+        """Return a copy with some fields changed, also those of records inside: "opt.timestep".
 
         Raises:
           TypeError: there is no such field.
@@ -234,7 +234,8 @@ class Record:
         return new
 
     def converted(self, values: Mapping[str, Any], native: bool) -> Self:
-        """A copy with some fields changed, in the public or the physics' form; not checked."""
+        """Return a copy with some fields changed, in the public or the physics' form; not
+        checked."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new.__dict__.update(values)
@@ -242,14 +243,14 @@ class Record:
         return new
 
     def _check(self, values: Mapping[str, Any]) -> None:
-        """Raises ValueError if new values do not fit."""
+        """Raise ValueError if new values do not fit."""
         sizes = self._sizes(values)
         for name, value in values.items():
             if name in self.fields:
                 check_field(name, self.fields[name], value, self.__dict__[name], sizes)
 
     def _typed(self, name: str, value: Any) -> Any:
-        """A new value in the type of its field.
+        """Return a new value in the type of its field.
 
         Another type would make the next call of a program another one, to be compiled again, and
         the carry of a loop one of another type; so would a weak one, such as `jnp.asarray(1.0)`.
@@ -269,7 +270,8 @@ class Record:
         return value
 
     def _dtype(self, name: str, field: Field) -> Any:
-        """The type of a field: the one that it has, or would have; None: it is for no numbers.
+        """Return the type of a field: the one that it has, or would have; None: it is for no
+        numbers.
 
         JAX's transformations put masks, tangents and other things in the place of numbers.
         """
@@ -288,7 +290,8 @@ class Record:
         return None if precision is None else jax.dtypes.canonicalize_dtype(precision)
 
     def _sizes(self, values: Mapping[str, Any]) -> Mapping[str, int]:
-        """The sizes that the symbols in declarations stand for, as far as the record knows them."""
+        """Return the sizes that the symbols in declarations stand for, as far as the record knows
+        them."""
         del values
         return {}
 
@@ -302,7 +305,8 @@ class Record:
 
     @property
     def _original(self) -> Self:
-        """The record itself, which `dataclasses.replace` hands to the constructor of a copy."""
+        """Return the record itself, which `dataclasses.replace` hands to the constructor of a
+        copy."""
         return self
 
     @property
@@ -352,7 +356,7 @@ def _values_of(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple]:
 
 
 def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -> None:
-    """Raises ValueError if a new value of a field has not the declared shape.
+    """Raise ValueError if a new value of a field has not the declared shape.
 
     Only what has a shape is looked at: transformations of JAX put axes, flags and other objects in
     the place of arrays. A number has one where it takes the place of an array.
@@ -397,7 +401,7 @@ def _is_weak(value: Any) -> bool:
 
 
 def _shape_of(value, old) -> tuple[int, ...] | None:
-    """The shape of what has one; None for anything else."""
+    """Return the shape of what has one; None for anything else."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return tuple(value.shape)
     if isinstance(value, int | float) and not isinstance(value, bool) and hasattr(old, "dtype"):
@@ -406,7 +410,7 @@ def _shape_of(value, old) -> tuple[int, ...] | None:
 
 
 def _expected(field: Field, old, sizes: Mapping[str, int]) -> tuple[int | None, ...]:
-    """The declared shape; None for a size that nobody knows."""
+    """Return the declared shape; None for a size that nobody knows."""
     own = len(field.shape)
     rank = own + len(KINDS[field.kind])
     before = tuple(old.shape[-rank:]) if rank and hasattr(old, "dtype") else ()
@@ -419,7 +423,7 @@ def _expected(field: Field, old, sizes: Mapping[str, int]) -> tuple[int | None, 
 
 
 def _shown(field: Field, expected: tuple[int | None, ...]) -> str:
-    """A shape for a message, with the symbol of a size that is not known."""
+    """Return a shape for a message, with the symbol of a size that is not known."""
     names = (*field.shape, *KINDS[field.kind])
     sizes = [str(n) if k is None else str(k) for n, k in zip(names, expected, strict=True)]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
@@ -430,7 +434,7 @@ def _size(value) -> int:
 
 
 def brief(value) -> str:
-    """A value for a person: the type and shape of an array instead of its numbers."""
+    """Return a value for a person: the type and shape of an array instead of its numbers."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{value.dtype}{list(value.shape)}"
     text = repr(value)

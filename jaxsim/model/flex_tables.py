@@ -17,13 +17,13 @@ SIDE = 9  # place of the side of a box in the record of a vertex
 
 
 def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables `rod_*`, one row for each vertex or pair of a rod that bends, and `eq_*`.
+    """Return the tables `rod_*`, one row for each vertex or pair of a rod that bends, and `eq_*`.
 
     rod_flexid, rod_vert: four vertices of the flex, the last -1: a vertex, not a pair; rod_dof: of
     the twist hinge of the edge after it, or -1; rod_adr: where its numbers begin in flex_bending;
-    eq_elemid, eq_modenum: cell or wall that a strain constraint holds, and its modes.
-    flex_touches: which flexes may have contacts, with whatever flags; flex_boxed: which are rods
-    with a box section.
+    eq_elemid, eq_modenum: cell or wall that a strain constraint holds, and its modes. flex_touches:
+    which flexes may have contacts, with whatever flags; flex_boxed: which are rods with a box
+    section.
     """
     rods = [_rod(fields, f) for f in range(fields["nflex"])]
     parts = zip(_none(), *rods, strict=True)
@@ -36,7 +36,7 @@ def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _touching(fields: Mapping[str, Any]) -> np.ndarray:
-    """[nflex] bool: a bit of the type of one is in the affinity of the other."""
+    """Return a bit of the type of one is in the affinity of the other, `[nflex]` bool."""
     kind, affinity = (
         [np.asarray(fields[f"{what}_{name}"]) for what in ("geom", "flex")]
         for name in ("contype", "conaffinity")
@@ -46,7 +46,7 @@ def _touching(fields: Mapping[str, Any]) -> np.ndarray:
 
 
 def _is_boxed(fields: Mapping[str, Any], f: int) -> bool:
-    """A circle has no side."""
+    """Return a circle has no side."""
     if fields["flex_plasticadr"][f] < 0 or not len(_rod(fields, f)[0]):
         return False
     return bool(fields["flex_bending"][fields["flex_bendingadr"][f] + 1 + SIDE] != 0)

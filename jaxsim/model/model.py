@@ -308,7 +308,7 @@ class Model(Record):
     key_ctrl = array("nkey", "nu", doc="controls of the key frame")
 
     def _check(self, values: Mapping[str, Any]) -> None:
-        """Raises ValueError if new values do not fit the declarations, or this structure."""
+        """Raise ValueError if new values do not fit the declarations, or this structure."""
         super()._check(values)
         _check_callbacks(values.get("callbacks"))
         self._check_smooth(values.get("smooth"))
@@ -327,7 +327,7 @@ class Model(Record):
         _check_side_sites(structure, changed.get("wrap_prm"))
 
     def replace(self, **values: Any) -> Self:
-        """The same model with other values.
+        """Return the same model with other values.
 
         What clashed no more is no part of its structure. That vertices of meshes were replaced is:
         where a program cannot see for itself whether they moved, it takes that for granted then.
@@ -342,7 +342,7 @@ class Model(Record):
         return new._restructured(clash_places=())
 
     def _remedy(self, name: str, value: Any) -> str:
-        """The function for tables of the structure, or the nearest name."""
+        """Return the function for tables of the structure, or the nearest name."""
         structure: Structure | None = self.structure
         if structure is None or name not in structure:
             own = [*self.fields, *CHANGEABLE]
@@ -363,13 +363,13 @@ class Model(Record):
         return self.converted({"structure": self.structure.replace(**tables)}, self._native)
 
     def _check_clashes(self, changed: Mapping[str, Any]) -> None:
-        """Raises ValueError for a change of fields that decide, by which something clashes."""
+        """Raise ValueError for a change of fields that decide, by which something clashes."""
         decide = {n: changed[n] for n in sorted(DECIDE & changed.keys())}
         if isinstance(decide.get("opt", self.opt), Option):  # an axis of vmap may stand for it
             check_clashes(self, self.converted(decide, self._native), next(iter(decide)))
 
     def _check_smooth(self, value: Any) -> None:
-        """Raises ValueError for a length of contacts in a model that was made without."""
+        """Raise ValueError for a length of contacts in a model that was made without."""
         real = hasattr(value, "dtype") or isinstance(value, float)  # an axis of vmap is an int
         if real and self.smooth is None and self.qpos0 is not None:
             raise ValueError(
@@ -378,7 +378,7 @@ class Model(Record):
             )
 
     def _now(self, name: str) -> Any:
-        """The present value of a field, or of an option, "opt.density"."""
+        """Return the present value of a field, or of an option, "opt.density"."""
         owner, _, option = name.partition(".")
         return getattr(getattr(self, owner), option) if option else self.__dict__.get(name)
 
@@ -395,11 +395,11 @@ class Model(Record):
         return getattr(self.structure, name)
 
     def __repr__(self) -> str:
-        """Sizes and precision; `describe` says more."""
+        """Return the sizes and precision; `describe` says more."""
         return f"Model({self.structure!r}, {getattr(self.qpos0, 'dtype', 'no arrays')})"
 
     def bind(self, elements: Any) -> Bound[Self]:
-        """The fields of named objects: `m.bind(spec["body", "arm"]).mass`.
+        """Return the fields of named objects: `m.bind(spec["body", "arm"]).mass`.
 
         Args:
           elements: an element of a `Spec` or of a `mujoco.MjSpec`, "kind:name", or a list of them,
@@ -408,12 +408,12 @@ class Model(Record):
         return Bound(self.structure, self, elements)
 
     def extended(self, **tables: Any) -> Self:
-        """The model with more tables of its structure, while it is made."""
+        """Return the model with more tables of its structure, while it is made."""
         return self.converted({"structure": self.structure.extended(**tables)}, self._native)
 
     @property
     def lists_contact_forces(self) -> bool:
-        """Whether contacts list their forces, because these do not follow from `qacc`.
+        """Return whether contacts list their forces, because these do not follow from `qacc`.
 
         RK4 makes `qacc` a mean over stages; for the others see `lists_row_forces`.
         """
@@ -421,7 +421,8 @@ class Model(Record):
 
     @property
     def lists_row_forces(self) -> bool:
-        """Whether rows keep their forces, because these do not follow from poses and `qacc` alone.
+        """Return whether rows keep their forces, because these do not follow from poses and `qacc`
+        alone.
 
         No-slip iterations change them after `qacc` is found; those of PGS belong to it only at the
         minimum; the inertia of the state is in them under the flag diagexact, and with all that it
@@ -435,7 +436,8 @@ class Model(Record):
 
     @property
     def solves_for_forces(self) -> bool:
-        """Whether the forces of rows are found beside `qacc`: by PGS and no-slip iterations."""
+        """Return whether the forces of rows are found beside `qacc`: by PGS and no-slip
+        iterations."""
         return self.opt.noslip_iterations > 0 or self.opt.solver == SolverType.PGS
 
     @property
@@ -450,7 +452,7 @@ class Model(Record):
 
     @property
     def resolves_shells(self) -> bool:
-        """Whether steps keep shells apart by the mode ipc (physics/ipc)."""
+        """Return whether steps keep shells apart by the mode ipc (physics/ipc)."""
         ipc = self.opt.enableflags & EnableBit.IPC
         return bool(ipc) and bool(shells(self).any())
 
@@ -462,7 +464,8 @@ class Model(Record):
 
     @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:
-        """File, line and message of all that it cannot be simulated for, with its options."""
+        """Return the file, line and message of all that it cannot be simulated for, with its
+        options."""
         s = self.structure
         places = {message: (file, line) for file, line, message in s.clash_places}
         found = (found.message for found in clashing(self))
@@ -472,12 +475,13 @@ class Model(Record):
 
     @property
     def names(self) -> NameText:
-        """Names of objects, `m.names["body"]`, "" for one without; also one text, as in mjModel."""
+        """Return the names of objects, `m.names["body"]`, "" for one without; also one text, as in
+        mjModel."""
         return name_text(self.structure)
 
 
 def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
-    """Raises ValueError for another side site of a path around a geom: it decides the program."""
+    """Raise ValueError for another side site of a path around a geom: it decides the program."""
     if not isinstance(wrap_prm, jax.Array | np.ndarray) or isinstance(wrap_prm, jax.core.Tracer):
         return
     around = np.isin(s.wrap_type, (WrapType.SPHERE, WrapType.CYLINDER))
@@ -491,7 +495,7 @@ def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
 
 
 def _check_callbacks(value: Any) -> None:
-    """Raises ValueError for functions that are not said to be callbacks for something."""
+    """Raise ValueError for functions that are not said to be callbacks for something."""
     if callable(value) or isinstance(value, Mapping | Sequence):  # an axis of vmap is an int
         got = "a function" if callable(value) else brief(value)
         raise ValueError(f"callbacks: expected jaxsim.Callbacks(control=...), got {got}")

@@ -54,7 +54,7 @@ STATES: Mapping[DynType, Mapping[ActState, tuple[str, int]]] = {
 
 
 def states_of(kind: int, parameter: Callable[[str], Any]) -> tuple[ActState, ...]:
-    """The activations of an actuator that follow from its parameters.
+    """Return the activations of an actuator that follow from its parameters.
 
     Args:
       kind: PID or DCMOTOR; another one has no such activations.
@@ -65,7 +65,8 @@ def states_of(kind: int, parameter: Callable[[str], Any]) -> tuple[ActState, ...
 
 
 def kind_of_states(dyntype: np.ndarray, gaintype: np.ndarray) -> np.ndarray:
-    """[nactuator]: whose activations an actuator has; the gain of a DC motor asks for them too."""
+    """Return whose activations an actuator has, `[nactuator]`; the gain of a DC motor asks for them
+    too."""
     return np.where(gaintype == GainType.DCMOTOR, DynType.DCMOTOR, dyntype)
 
 

@@ -13,7 +13,7 @@ SHOWN = 20  # names that a message lists
 
 
 def name2id(m: Model, kind: ObjType | str, name: str) -> int:
-    """The id of a named object.
+    """Return the id of a named object.
 
     Args:
       m: the model.
@@ -37,7 +37,7 @@ def name2id(m: Model, kind: ObjType | str, name: str) -> int:
 
 
 def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
-    """The name of an object; None if it has none, or if there is no such object.
+    """Return the name of an object; None if it has none, or if there is no such object.
 
     Raises:
       ValueError: there is no such kind.
@@ -51,7 +51,7 @@ def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
 
 
 def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None:
-    """The name of an input of an actuator, by its place in the actuator's block of `ctrl`.
+    """Return the name of an input of an actuator, by its place in the actuator's block of `ctrl`.
 
     Setpoints are "pos" and "vel", a feedforward "ff"; of an orientation "rx", "ry", "rz" or "qw",
     "qx", "qy", "qz"; others "voltage" and "pressure". None for a command that the gain scales, and

@@ -114,7 +114,7 @@ _TABLES = """Its integer tables (types, parents, addresses) are in `m.structure`
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     parts = [_HEAD, "| count | of |\n|---|---|"]
     parts += [f"| `{name}` | {meaning} |" for name, meaning in COUNTS.items()]
     parts += ["", "## Data\n", f"{_first(Data)}\n", _KEPT, *_table(Data.fields, kept=True)]

@@ -13,7 +13,7 @@ from jaxsim.model.structure import Structure
 
 
 def ranges(first: np.ndarray, count: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """The places first, first + 1, ... of each of some objects, one after the other."""
+    """Return the places first, first + 1, ... of each of some objects, one after the other."""
     parts = [np.arange(first[i], first[i] + count[i]) for i in ids]
     return np.concatenate([np.zeros(0, int), *parts])
 

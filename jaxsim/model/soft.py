@@ -41,7 +41,7 @@ def meet(m: Any, one: str, other: str) -> np.ndarray:
 
 
 def shells(s: Any) -> np.ndarray:
-    """`[nflex]` bool: the flexes of triangles."""
+    """Return `[nflex]` bool: the flexes of triangles."""
     is_shell: np.ndarray = np.asarray(s.flex_dim) == 2
     return is_shell
 
@@ -56,7 +56,7 @@ def of_mode(s: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _hulled(s: Any) -> np.ndarray:
-    """Geoms that are no mesh, or one with a hull, `[ngeom]` bool."""
+    """Return the geoms that are no mesh, or one with a hull, `[ngeom]` bool."""
     mesh = np.asarray(s.geom_type) == GeomType.MESH
     out = ~mesh
     out[mesh] = np.asarray(s.mesh_polynum)[np.asarray(s.geom_dataid)[mesh]] > 0

@@ -33,7 +33,7 @@ class Structure:
     __slots__ = ("_counts", "_hash", "_tables", "cache")
 
     def __init__(self, tables: Mapping[str, Table], known: Mapping[str, Table] = NONE):
-        """Makes a structure of tables, and of those of another one that they do not replace."""
+        """Make a structure of tables, and of those of another one that they do not replace."""
         self._tables = {**known, **{name: _frozen(value) for name, value in tables.items()}}
         self._counts: dict[str, int] | None = None
         self._hash: int | None = None
@@ -55,22 +55,22 @@ class Structure:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The counts among the tables, by name: sizes of the fields of a Model."""
+        """Return the counts among the tables, by name: sizes of the fields of a Model."""
         if self._counts is None:
             self._counts = {n: v for n, v in self._tables.items() if isinstance(v, int)}
         return self._counts
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The same, and what follows from the tables: sizes of the fields of a Data."""
+        """Return the same, and what follows from the tables: sizes of the fields of a Data."""
         return _sizes(self)
 
     def replace(self, **values: Table) -> "Structure":
-        """A structure with some tables changed."""
+        """Return a structure with some tables changed."""
         return Structure(values, self._tables)
 
     def extended(self, **values: Table) -> "Structure":
-        """A structure with more tables, which has what was derived without them."""
+        """Return a structure with more tables, which has what was derived without them."""
         present = values.keys() & self._tables.keys()
         if present:
             raise ValueError(f"{min(present)} is a table of the structure already")
@@ -129,7 +129,7 @@ def _content(value: Table, most: float = np.inf) -> Any:
 
 
 def derived(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes `make(structure, *flags)` remembered: asked with a Model or a Structure, computed once.
+    """Make `make(structure, *flags)` remembered: asked with a Model or a Structure, computed once.
 
     It must not ask whether there is a table: one that comes later (`extended`) changes nothing.
     """
@@ -152,28 +152,28 @@ def _sizes(s: Structure) -> Mapping[str, int]:
 
 
 def _times_in_history(s: Structure) -> int:
-    """Times of samples in all buffers, and the tick of each buffer."""
+    """Return the times of samples in all buffers, and the tick of each buffer."""
     addresses = np.concatenate([s.actuator_historyadr, s.sensor_historyadr])
     size = np.concatenate([s.actuator_history[:, 0], s.sensor_history[:, 0]])
     return int(np.sum(np.where(addresses >= 0, size + 1, 0)))
 
 
 def _rows_of_flexes(s: Structure) -> int:
-    """Rows of constraints of edges and of strains, beyond one each."""
+    """Return the rows of constraints of edges and of strains, beyond one each."""
     edges = s.flex_edgenum[s.eq_obj1id[s.eq_type == EqType.FLEX]]
     modes = s.eq_modenum[s.eq_type == EqType.FLEXSTRAIN]
     return int(np.sum(edges - 1) + np.sum(modes - 1))
 
 
 def _row_room(s: Structure) -> int:
-    """The most constraint rows that a state can have, in any cone and with any flags."""
+    """Return the most constraint rows that a state can have, in any cone and with any flags."""
     dim = max((1, *s.geom_condim.tolist(), *s.pair_dim.tolist(), *s.flex_condim.tolist()))
     return rows_beside_contacts(s) + s.ncontact * max(1, 2 * (dim - 1))
 
 
 @derived
 def rows_beside_contacts(s: Structure) -> int:
-    """The most rows that are not of contacts."""
+    """Return the most rows that are not of contacts."""
     of_equality = {EqType.CONNECT: 3, EqType.WELD: 6}
     rows = sum(of_equality.get(kind, 1) for kind in s.eq_type.tolist())
     rows += _rows_of_flexes(s)

@@ -96,7 +96,7 @@ def warning_counts(d: Data) -> list[WarningCount]:
 
 
 def diverged(before: Data, after: Data) -> jax.Array:
-    """Whether a world was put back to its start between two states, as after a bad step.
+    """Return whether a world was put back to its start between two states, as after a bad step.
 
     MuJoCo's automatic reset hides that a world has blown up: its numbers are finite again. The
     counters tell. Where the flag `autoreset` is off nothing is put back, and the numbers tell.
@@ -113,7 +113,7 @@ def diverged(before: Data, after: Data) -> jax.Array:
 
 
 def check(d: Data) -> None:
-    """Raises if something went wrong in a step of these worlds.
+    """Raise if something went wrong in a step of these worlds.
 
     Args:
       d: one world or a batch, outside jit: the counters are read on the host.
@@ -129,6 +129,6 @@ def check(d: Data) -> None:
 
 
 def _first(n: WarningCount) -> str:
-    """The first world of a warning, and what it was about there."""
+    """Return the first world of a warning, and what it was about there."""
     what = about(n.type, n.last[0])
     return f"world {n.worlds[0]}{', ' if what else ''}{what}"

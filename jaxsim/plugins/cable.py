@@ -52,7 +52,7 @@ class Cable(Plugin):
         return ""
 
     def lacks(self, m: Any, body: int) -> str:
-        """Bodies need a section, and those after the first of a chain a ball joint."""
+        """Return the bodies need a section, and those after the first of a chain a ball joint."""
         if _section(m, body) not in SECTIONS:
             return "it needs a capsule, a cylinder or a box as its first geom"
         if m.body_plugin[m.body_parentid[body]] != m.body_plugin[body]:
@@ -62,11 +62,11 @@ class Cable(Plugin):
         return "" if np.asarray(m.body_pos)[body].any() else "it is where its parent is; move it"
 
     def params(self, config: Config) -> dict[str, float]:
-        """The moduli."""
+        """Return the moduli."""
         return {key: number(config, key) for key in ("twist", "bend")}
 
     def passive(self, m: Model, d: Data, at: Attached) -> jax.Array:
-        """The torques of all pairs, on the dofs of their joints, (nv,)."""
+        """Return the torques of all pairs, on the dofs of their joints, (nv,)."""
         body = _links(m, at.id)
         joint = m.body_jntadr[body] + m.body_jntnum[body] - 1
         place = m.jnt_qposadr[joint][:, None] + np.arange(4)
@@ -86,17 +86,17 @@ class Cable(Plugin):
 
 
 def _links(m: Any, id: np.ndarray) -> np.ndarray:
-    """The bodies whose parent is of the same cable."""
+    """Return the bodies whose parent is of the same cable."""
     return id[np.isin(m.body_parentid[id], id)]
 
 
 def _section(m: Any, body: int) -> int:
-    """Type of the first geom of a body, or -1."""
+    """Return the type of the first geom of a body, or -1."""
     return m.geom_type[m.body_geomadr[body]] if m.body_geomnum[body] else -1
 
 
 def _last_joint(m: Any, body: int) -> int:
-    """Type of the last joint of a body, or -1."""
+    """Return the type of the last joint of a body, or -1."""
     joints = m.body_jntnum[body]
     return m.jnt_type[m.body_jntadr[body] + joints - 1] if joints else -1
 

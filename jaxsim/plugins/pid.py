@@ -30,16 +30,16 @@ class Pid(Plugin):
         return "imax must not be negative" if number(config, "imax") < 0 else ""
 
     def activations(self, config: Config) -> int:
-        """The integral of the error, and the setpoint if it is slowed."""
+        """Return the integral of the error, and the setpoint if it is slowed."""
         return int(number(config, "ki") != 0) + int(bool(config["slewmax"]))
 
     def params(self, config: Config) -> dict[str, float]:
-        """The gains and limits that are given."""
+        """Return the gains and limits that are given."""
         given = ("kp", "ki", "kd", *(key for key in ("imax", "slewmax") if config[key]))
         return {key: number(config, key) for key in given}
 
     def actuator(self, m: Model, d: Data, at: Attached, given: jax.Array) -> jax.Array:
-        """The force of each actuator, (n,)."""
+        """Return the force of each actuator, (n,)."""
         goal = self._goal(m, d, at, given)
         error = goal - d.actuator_length[m.actuator_outadr[at.id]]
         rate = self._setpoint_rate(m, d, at) - d.actuator_velocity[m.actuator_outadr[at.id]]
@@ -49,7 +49,7 @@ class Pid(Plugin):
         return force
 
     def act_dot(self, m: Model, d: Data, at: Attached, given: jax.Array) -> jax.Array:
-        """Rates by which the activations become, after one step, what they are to be."""
+        """Return the rates by which the activations become, after one step, what they are to be."""
         goal = self._goal(m, d, at, given)
         next_ = []
         if number(at.config, "ki"):
@@ -60,7 +60,8 @@ class Pid(Plugin):
         return (jnp.stack(next_, axis=1) - at.act) / m.opt.timestep
 
     def _goal(self, m: Model, d: Data, at: Attached, given: jax.Array) -> jax.Array:
-        """The setpoint, in the range of the control, as near to the last one as it may move."""
+        """Return the setpoint, in the range of the control, as near to the last one as it may
+        move."""
         place = m.actuator_ctrladr[at.id]
         limited = m.actuator_ctrllimited[place] & (m.actuator_dyntype[at.id] == DynType.NONE)
         if limited.any():  # whatever the flag that clamps controls says
@@ -72,7 +73,7 @@ class Pid(Plugin):
         return jnp.where(d.time > 0, jnp.clip(given, last - most, last + most), given)
 
     def _integral(self, m: Model, at: Attached, error: jax.Array) -> jax.Array:
-        """The integral of the error at the end of the step."""
+        """Return the integral of the error at the end of the step."""
         integral = at.act[:, 0] + error * m.opt.timestep
         if not at.config["imax"]:
             return integral
@@ -80,7 +81,7 @@ class Pid(Plugin):
         return jnp.clip(integral, -most, most)
 
     def _setpoint_rate(self, m: Model, d: Data, at: Attached) -> jax.Array:
-        """The rate of the setpoint: that of an activation, 0 of a control."""
+        """Return the rate of the setpoint: that of an activation, 0 of a control."""
         last = m.actuator_actadr[at.id] + m.actuator_actnum[at.id] - 1
         held = m.actuator_dyntype[at.id] != DynType.NONE
         if not held.any():

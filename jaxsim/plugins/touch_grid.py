@@ -36,7 +36,7 @@ class TouchGrid(Plugin):
     objtype = ObjType.SITE
 
     def check(self, config: Config) -> str:
-        """Sizes, angles and channels must be possible."""
+        """Return the sizes, angles and channels must be possible."""
         for key, what in (("size", "columns and rows"), ("fov", "horizontal and vertical angle")):
             if len(config.get(key, "").split()) != 2:
                 return f"config '{key}' must give two numbers, {what}"
@@ -52,11 +52,12 @@ class TouchGrid(Plugin):
         return ""
 
     def readings(self, config: Config) -> int:
-        """Channels times rows times columns."""
+        """Return the channels times rows times columns."""
         return _channels(config) * int(_size(config).prod())
 
     def sensor(self, m: Model, d: Data, at: Attached) -> jax.Array:
-        """Readings of each sensor: of each channel rows from below, in these cells from the left.
+        """Return the readings of each sensor: of each channel rows from below, in these cells from
+        the left.
 
         Channels are forces along z, x, y of the site [N], then torques about them [N m].
         """
@@ -83,17 +84,17 @@ class TouchGrid(Plugin):
 
 
 def _size(config: Config) -> np.ndarray:
-    """Columns and rows."""
+    """Return the columns and rows."""
     return numbers(config, "size", 2).astype(int)
 
 
 def _channels(config: Config) -> int:
-    """Channels; 1 if nothing is said."""
+    """Return the channels; 1 if nothing is said."""
     return int(number(config, "nchannel")) or 1
 
 
 def _edges(count: int, angle: float, gamma: float) -> np.ndarray:
-    """Edges of cells, from below or from the left, (count + 1,) [rad].
+    """Return the edges of cells, from below or from the left, (count + 1,) [rad].
 
     Summed up as MuJoCo does: one in the middle may be a rounding beside zero, where contacts are
     that lie straight ahead.
@@ -118,7 +119,8 @@ def _between(angle: jax.Array, edges: np.ndarray) -> jax.Array:
 
 
 def _forces(m: Model, d: Data, body: jax.Array, R: jax.Array) -> jax.Array:
-    """Force and torque of each contact on a body, in the frame of its site, (ncontact, 6).
+    """Return the force and torque of each contact on a body, in the frame of its site, (ncontact,
+    6).
 
     Contacts of all that is welded to the body count; those of others are zero.
 

@@ -22,7 +22,7 @@ def over_devices(
     *,
     lanes: int | None = None,
 ) -> Callable[..., Any]:
-    """Divides the worlds of a function of many worlds among devices.
+    """Divide the worlds of a function of many worlds among devices.
 
     A kernel of a step is too short to be shared by the cores of a CPU, and XLA runs the tiles of a
     batch one after another: a program on one device keeps one core busy. With a device for each
@@ -90,7 +90,8 @@ def over_devices(
 def _without_empty(
     function: Callable[..., Any], args: Sequence[Any], specs: Sequence[P], parts: int
 ) -> tuple[Callable[..., Any], list[Any], tuple[P, ...]]:
-    """A function of some worlds, by those of its leaves that are not empty, these, and their axes.
+    """Return a function of some worlds, by those of its leaves that are not empty, these, and their
+    axes.
 
     XLA's compiler dies of a divided function that reads an empty argument (jaxlib 0.11 and 0.12).
     """
@@ -114,12 +115,13 @@ def _without_empty(
 
 
 def most_devices(worlds: int, limit: int) -> int:
-    """The largest divisor of a number of worlds that is at most `limit`."""
+    """Return the largest divisor of a number of worlds that is at most `limit`."""
     return next(k for k in range(min(worlds, limit), 0, -1) if worlds % k == 0)
 
 
 def _on(sharding: NamedSharding, leaf: Any) -> Any:
-    """An array on the devices of a sharding; as it is where `jit` puts it there by itself."""
+    """Return an array on the devices of a sharding; as it is where `jit` puts it there by
+    itself."""
     known = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
     if known and leaf.committed and leaf.sharding.device_set != sharding.device_set:
         return jax.device_put(leaf, sharding)

@@ -56,14 +56,14 @@ class WarningEvent(NamedTuple):
 
 
 def log(event: WarningEvent) -> None:
-    """Writes a warning to the logger "jaxsim"."""
+    """Write a warning to the logger "jaxsim"."""
     LOGGER.warning("%s", event)
 
 
 def log_warnings(
     function: Callable[..., Data], handler: Callable[[WarningEvent], None] = log
 ) -> Callable[..., Data]:
-    """Makes a function that tells a handler of the warnings that occur in it.
+    """Make a function that tells a handler of the warnings that occur in it.
 
     Args:
       function: `(m, d, ...) -> d`, such as `jaxsim.step`. Of one that makes several steps it is

@@ -60,7 +60,7 @@ class ControlLoop:
         self.data: Data = of_data.unpacked(self._numbers)
 
     def step(self, count: int = 1) -> None:
-        """Calls the function with the state, and puts its result in place, `count` times."""
+        """Call the function with the state, and put its result in place, `count` times."""
         for _ in range(check_count("ControlLoop.step: count", count)):
             found = self._program(self._model, self._numbers)
             for numbers, new in zip(self._numbers, found, strict=True):
@@ -80,7 +80,7 @@ class _Kinds(NamedTuple):
 
     @property
     def described(self) -> dict[str, str]:
-        """Kind and shape of each leaf, by name."""
+        """Return the kind and shape of each leaf, by name."""
         whole = jax.tree.unflatten(self.structure, range(len(self.shapes)))
         return {
             jax.tree_util.keystr(path, simple=True, separator="."): f"{self.dtypes[k]}"
@@ -89,12 +89,12 @@ class _Kinds(NamedTuple):
         }
 
     def packed(self, tree: Tree, concatenate: Callable = jnp.concatenate) -> list:
-        """An array for each kind."""
+        """Return an array for each kind."""
         leaves = list(zip(jax.tree.leaves(tree), self.dtypes, strict=True))
         return [concatenate([a.ravel() for a, of in leaves if of == kind]) for kind in self.kinds]
 
     def unpacked(self, numbers: Sequence) -> Any:
-        """The tree; of numpy arrays its leaves are views."""
+        """Return the tree; of numpy arrays its leaves are views."""
         whole = dict(zip(self.kinds, numbers, strict=True))
         start = dict.fromkeys(self.kinds, 0)
         leaves = []
@@ -112,7 +112,7 @@ def _kinds(tree: Tree) -> _Kinds:
 
 @bounded(32)
 def _program(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
-    """The compiled function, from numbers to numbers; one for all loops of a kind."""
+    """Return the compiled function, from numbers to numbers; one for all loops of a kind."""
 
     def advance(model: list, numbers: list) -> list:
         new = function(of_model.unpacked(model), of_data.unpacked(numbers))

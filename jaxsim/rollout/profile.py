@@ -74,7 +74,7 @@ class Profile(NamedTuple):
     device: str
 
     def __str__(self) -> str:
-        """A table, in microseconds."""
+        """Return a table, in microseconds."""
         head = f"{'stage':16}{'MuJoCo timer':16}{'us a world':>12}{'share':>8}"
         rows = [
             f"{s.name:16}{s.timer:16}{1e6 * s.seconds:12.3f}{s.share:8.1%}" for s in self.stages
@@ -86,7 +86,7 @@ class Profile(NamedTuple):
 
 
 def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
-    """Measures each stage of a step on the device, at the given states.
+    """Measure each stage of a step on the device, at the given states.
 
     Args:
       m: the model.
@@ -128,7 +128,7 @@ NAMES = (*Data.fields, *Data.working)
 
 
 def _native(m: Model, d: Data, many: bool) -> tuple[Model, Data]:
-    """Model and data in the form of the physics, with the worlds last."""
+    """Return the model and data in the form of the physics, with the worlds last."""
     if not many:
         return unpack(m, 0), unpack(d, 0)
     last = jax.tree.map(lambda a: jnp.asarray(a)[..., None], m)
@@ -142,7 +142,8 @@ def _wanted(d: Data) -> frozenset[str]:
 
 
 def _program(function: Callable, wanted: frozenset[str]) -> Callable:
-    """A stage as a function of the model and the values before it, of those that it changes."""
+    """Return a stage as a function of the model and the values before it, of those that it
+    changes."""
 
     def run(m: Model, values: dict[str, Any]) -> dict[str, Any]:
         d = Data().converted(values, native=True)
@@ -154,7 +155,7 @@ def _program(function: Callable, wanted: frozenset[str]) -> Callable:
 
 
 def _seconds(program: Callable, given: Sequence, least: float) -> float:
-    """The median time of a call that is compiled."""
+    """Return the median time of a call that is compiled."""
     jax.block_until_ready(program(*given))
     times: list[float] = []
     while sum(times) < least or len(times) < 3:
@@ -165,7 +166,8 @@ def _seconds(program: Callable, given: Sequence, least: float) -> float:
 
 
 def _stages(m: Model) -> list[tuple[str, str, Callable]]:
-    """Name, MuJoCo's timer and function of the stages that a model has, in their order."""
+    """Return the name, MuJoCo's timer and function of the stages that a model has, in their
+    order."""
     rest = sleeps(m)
     energies = bool(m.opt.enableflags & EnableBit.ENERGY)
 

@@ -32,7 +32,7 @@ class Control(Protocol):
     """A source of controls for many worlds; a pytree."""
 
     def at(self, i: jax.Array) -> jax.Array:
-        """Controls of all worlds at step `i`, (worlds, nu)."""
+        """Return the controls of all worlds at step `i`, (worlds, nu)."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class BatchProgram:
         self.temporary_bytes = self.devices * memory.temp_size_in_bytes if memory else 0
 
     def run(self, d: Data, steps: int) -> Iterator[Chunk]:
-        """Advances the worlds by `steps` steps, and hands them over after every chunk."""
+        """Advance the worlds by `steps` steps, and hand them over after every chunk."""
         steps = check_count("run: steps", steps)
         for start in range(0, steps, self.size):
             count = min(self.size, steps - start)
@@ -139,13 +139,13 @@ class BatchProgram:
             yield Chunk(start, count, d, {name: x[:count] for name, x in records.items()})
 
     def _arguments(self, d: Data, start: int, count: int) -> tuple:
-        """The arguments of the program, on the devices it expects them on."""
+        """Return the arguments of the program, on the devices it expects them on."""
         numbers = jax.device_put((np.int32(start), np.int32(count)), self._everywhere)
         return self._m, jax.device_put(d, self._by_world), self._ctrl, *numbers
 
 
 def replicate(d: Data, worlds: int) -> Data:
-    """The same world many times, with a leading axis.
+    """Return the same world many times, with a leading axis.
 
     Example:
       >>> replicate(d, 8).qpos.shape
@@ -162,7 +162,8 @@ def _replicated(d: Data, worlds: int) -> Data:
 def _advance(
     m: Model, d: Data, ctrl, count, *, size: int, tile: int, record
 ) -> tuple[Data, Records]:
-    """The worlds of one device after `count` steps, and their records, `(size, worlds, ...)`.
+    """Return the worlds of one device after `count` steps, and their records, `(size, worlds,
+    ...)`.
 
     Args:
       m: the model.

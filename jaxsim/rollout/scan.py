@@ -26,7 +26,7 @@ def rollout(
     record: Sequence[str] = (),
     remat: int | None = None,
 ) -> tuple[Data, Records]:
-    """Advances one world by several steps.
+    """Advance one world by several steps.
 
     Args:
       m: the model.
@@ -81,7 +81,7 @@ def rollout(
 def _in_parts(
     advance: Callable, d: Data, ctrl: jax.Array | None, steps: int, size: int
 ) -> tuple[Data, Records]:
-    """A scan over parts of so many steps, the last one shorter, whose insides are not kept.
+    """Return a scan over parts of so many steps, the last one shorter, whose insides are not kept.
 
     What has no steps is left out: the step would stand in the program once more.
     """
@@ -104,7 +104,7 @@ def _in_parts(
 
 
 def check_record(m: Model, d: Data, record: Sequence[str]) -> None:
-    """Raises ValueError if a field cannot be recorded."""
+    """Raise ValueError if a field cannot be recorded."""
     for name in record:
         if name in Data.fields and Data.fields[name].nested:
             raise ValueError(

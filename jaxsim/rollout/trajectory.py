@@ -97,7 +97,7 @@ class TrajectoryWriter:
         return self
 
     def append(self, chunk: Mapping[str, Any]) -> None:
-        """Adds some records: arrays (records, worlds, ...) of the same fields as before."""
+        """Add some records: arrays (records, worlds, ...) of the same fields as before."""
         arrays = {name: np.ascontiguousarray(values) for name, values in chunk.items()}
         for name, values in arrays.items():
             shape = values.shape[1:], values.dtype
@@ -163,7 +163,7 @@ class TrajectoryWriter:
                             left -= len(block)
 
     def _rescued(self, reason: OSError) -> NotWrittenError:
-        """Keeps the records where there is room for them; the error that says where."""
+        """Keep the records where there is room for them; the error that says where."""
         (self._spool / FINISHED).unlink(missing_ok=True)  # room for what follows
         for place in self._other_places():
             try:
@@ -175,7 +175,7 @@ class TrajectoryWriter:
         return NotWrittenError(self.path, reason, self._kept_as_it_is(), self.records)
 
     def _other_places(self) -> Iterator[Path]:
-        """Names that are free: beside the file, then among the temporary files."""
+        """Yield the names that are free: beside the file, then among the temporary files."""
         for folder in (self._target.parent, Path(tempfile.gettempdir())):
             for i in range(1, 1000):
                 place = folder / f"{self._target.stem}-{i}.npz"
@@ -184,7 +184,7 @@ class TrajectoryWriter:
                     break
 
     def _kept_as_it_is(self) -> Path:
-        """The folder of the raw arrays, under a name that is seen."""
+        """Return the folder of the raw arrays, under a name that is seen."""
         keep(self._spool)
         fields = {
             name: {"dtype": dtype.str, "shape": [self.records, *shape]}
@@ -200,7 +200,7 @@ class TrajectoryWriter:
 
 
 def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
-    """Reads a trajectory and checks that it is whole.
+    """Read a trajectory and check that it is whole.
 
     Raises:
       ValueError: the file is not a trajectory, is damaged, or of a newer version.
@@ -219,7 +219,7 @@ def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
 
 
 def _header(path: str | os.PathLike[str], text: np.ndarray | None) -> dict[str, Any]:
-    """The header of a trajectory, if it is one."""
+    """Return the header of a trajectory, if it is one."""
     foreign = f"{path}: not a jaxsim trajectory: "
     if text is None:
         raise ValueError(f"{foreign}it has no header")

@@ -93,7 +93,7 @@ class _Packing:
         element.attrs[attr] = known
 
     def _free(self, name: str) -> str:
-        """A name that no member has yet."""
+        """Return a name that no member has yet."""
         stem, dot, extension = name.rpartition(".")
         number = 1
         free = name
@@ -104,7 +104,7 @@ class _Packing:
 
 
 def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
-    """Path and contents of a file that an element names."""
+    """Return the path and contents of a file that an element names."""
     file, folder = element.attrs[attr], FOLDERS.get(element.tag)
     if folder is not None:
         settings = spec.settings("compiler")
@@ -124,7 +124,8 @@ def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
 
 
 def _inside(path: str, folder: str) -> str:
-    """The name of a file in the archive: its path below the folder of the model, if it is there."""
+    """Return the name of a file in the archive: its path below the folder of the model, if it is
+    there."""
     if is_uri(path):
         start = folder.rstrip("/") + "/"
         name = path[len(start) :] if is_uri(folder) and path.startswith(start) else ""

@@ -68,7 +68,7 @@ def attach_spec(
 def attach_model(
     tree: Tree, place: SpecElement, child: Tree, part: SpecElement | None, prefix: str
 ) -> None:
-    """Puts a part of another model in the place of an element; `child` is used up.
+    """Put a part of another model in the place of an element; `child` is used up.
 
     Args:
       tree: the model that the part comes into.
@@ -89,7 +89,7 @@ class _Parts(NamedTuple):
 
 
 def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _Parts:
-    """The part and all that comes along, under the names it will have."""
+    """Return the part and all that comes along, under the names it will have."""
     origin = Origin(child.settings("compiler"), child.path, child.files, prefix, suffix)
     origins: dict[Origin | None, Origin] = {None: origin}
     for element in child.walk():
@@ -121,7 +121,7 @@ def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _P
 
 
 def _put(tree: Tree, place: SpecElement, parts: _Parts) -> SpecElement:
-    """Puts what is attached in the place of an element; returns the part of the tree."""
+    """Put what is attached in the place of an element; return the part of the tree."""
     _replace(place, parts.root)
     for section in _new_defaults(tree, parts.defaults):
         tree.root.adopt(section)
@@ -132,7 +132,7 @@ def _put(tree: Tree, place: SpecElement, parts: _Parts) -> SpecElement:
 
 
 def _same_asset(tree: Tree, element: SpecElement) -> SpecElement | None:
-    """The asset that came along with an earlier part of the same model, or None."""
+    """Return the asset that came along with an earlier part of the same model, or None."""
     kind = element.defined_kind
     if element.parent is None or element.parent.tag != "asset" or kind is None:
         return None
@@ -142,13 +142,14 @@ def _same_asset(tree: Tree, element: SpecElement) -> SpecElement | None:
 
 
 def _new_defaults(tree: Tree, defaults: list[SpecElement]) -> list[SpecElement]:
-    """The default sections that have not come along with an earlier part of the same model."""
+    """Return the default sections that have not come along with an earlier part of the same
+    model."""
     there = {to_xml(section) for section in tree.sections("default")}
     return [section for section in defaults if to_xml(section) not in there]
 
 
 def attach_copy(tree: Tree, place: SpecElement, part: SpecElement, prefix: str) -> None:
-    """Puts a copy of a part of the same model in the place of an element."""
+    """Put a copy of a part of the same model in the place of an element."""
     copy = part.copy()
     inside = {name for e in part.walk() if (name := definition(e))}
     users = []
@@ -171,7 +172,7 @@ def attach_copy(tree: Tree, place: SpecElement, part: SpecElement, prefix: str) 
 
 
 def _holder(to: SpecElement) -> SpecElement:
-    """A new element in the place that a part is to take: inside, or for a site beside it."""
+    """Return a new element in the place that a part is to take: inside, or for a site beside it."""
     if to.tag != "site":
         return to.add("frame")
     poses = {name: to.attrs[name] for name in _POSE if name in to.attrs}
@@ -184,7 +185,7 @@ def _holder(to: SpecElement) -> SpecElement:
 
 
 def _indices(element: SpecElement) -> list[int]:
-    """The way from the root to an element, as numbers of children."""
+    """Return the way from the root to an element, as numbers of children."""
     line = [element, *element.ancestors()][::-1]
     return [above.children.index(below) for above, below in pairwise(line)]
 
@@ -196,7 +197,7 @@ def _descend(element: SpecElement, path: list[int]) -> SpecElement:
 
 
 def _replace(place: SpecElement, part: SpecElement) -> SpecElement:
-    """Puts an element where another is, which goes; returns it."""
+    """Put an element where another is, which goes; return it."""
     parent = place.holder
     index = parent.children.index(place)
     place.remove()
@@ -204,7 +205,7 @@ def _replace(place: SpecElement, part: SpecElement) -> SpecElement:
 
 
 def _belonging(child: Tree, inside: set[Name]) -> list[SpecElement]:
-    """The elements outside the tree that come along; `inside` gains what they define."""
+    """Return the elements outside the tree that come along; `inside` gains what they define."""
     along = list(child.section("asset"))
     for section in _SECTIONS:
         for element in child.section(section):
@@ -216,13 +217,13 @@ def _belonging(child: Tree, inside: set[Name]) -> list[SpecElement]:
 
 
 def _untouched(names: set[Name]) -> set[Name]:
-    """Names that are there in any case: the world, classes and assets."""
+    """Return the names that are there in any case: the world, classes and assets."""
     kinds = ("default", "material", "texture", "mesh", "hfield", "plugin")
     return {name for name in names if name == _WORLD or name[0] in kinds}
 
 
 def _world_frame(child: Tree) -> SpecElement:
-    """The contents of the world, in a frame of their own."""
+    """Return the contents of the world, in a frame of their own."""
     worlds = child.sections("worldbody")
     row = child.root.row.children["worldbody"].children["frame"]
     frame = SpecElement("frame", place=child.root.place, row=row)
@@ -232,7 +233,7 @@ def _world_frame(child: Tree) -> SpecElement:
 
 
 def _name_assets(child: Tree) -> None:
-    """Writes out the names that assets have from their files, so that they get the prefix."""
+    """Write out the names that assets have from their files, so that they get the prefix."""
     for element in child.section("asset"):
         name = element.asset_name
         if name is not None:
@@ -245,7 +246,8 @@ def _default_classes(child: Tree) -> set[str]:
 
 
 def _named_defaults(child: Tree, origin: Origin) -> list[SpecElement]:
-    """The default sections of a model, out of its tree; those of its main class bear its name."""
+    """Return the default sections of a model, out of its tree; those of its main class bear its
+    name."""
     sections = child.sections("default")
     if not sections:
         sections = [child.last_section("default")]

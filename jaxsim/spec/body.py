@@ -40,12 +40,12 @@ class Body:
 
     @property
     def name(self) -> str | None:
-        """The body's name; the world is always called `world`."""
+        """Return the body's name; the world is always called `world`."""
         return "world" if self.parent is None else self.element.name
 
 
 def bodies_of(root: SpecElement) -> list[Body]:
-    """All bodies of a tree, depth first, the world first."""
+    """Return all bodies of a tree, depth first, the world first."""
     worlds = root.find_all("worldbody")
     if not worlds:
         row = root.row.children["worldbody"]
@@ -64,7 +64,7 @@ def bodies_of(root: SpecElement) -> list[Body]:
 
 
 def _fill(body: Body, element: SpecElement) -> list[SpecElement]:
-    """Sorts the contents of a body into its groups and returns its child `<body>` elements."""
+    """Sort the contents of a body into its groups and return its child `<body>` elements."""
     nested = []
     stack = list(reversed(element.children))
     while stack:

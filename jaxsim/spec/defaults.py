@@ -35,7 +35,8 @@ _FAMILIES: dict[str, dict[str, frozenset[str] | None]] = {
 
 
 def default_class(element: SpecElement) -> tuple[str, frozenset[str]] | None:
-    """The class of an element, and the tags of its entries that apply; None if it takes none."""
+    """Return the class of an element, and the tags of its entries that apply; None if it takes
+    none."""
     if element.parent is None or element.spec is None:
         return None
     family = _FAMILIES.get(element.parent.tag, {})
@@ -46,7 +47,8 @@ def default_class(element: SpecElement) -> tuple[str, frozenset[str]] | None:
 
 
 def class_elements(root: SpecElement, name: str) -> list[SpecElement]:
-    """The `<default>` elements that make up a class, outermost first; empty when there is none.
+    """Return the `<default>` elements that make up a class, outermost first; empty when there is
+    none.
 
     Top-level `<default>` sections belong to `main`, whose name need not be written; those with
     another name are the root of the classes of an attached model. A class inside a section inherits

@@ -37,7 +37,7 @@ def _definitions(element: SpecElement) -> set[Name]:
 
 
 def _users(tree: Tree, gone: set[Name]) -> list[SpecElement]:
-    """The elements of the sections that refer to something that is gone."""
+    """Return the elements of the sections that refer to something that is gone."""
     return [
         user
         for section in _SECTIONS

@@ -51,18 +51,19 @@ class SpecElement(Element):
 
     @property
     def name(self) -> str | None:
-        """The name, or None for an element without one."""
+        """Return the name, or None for an element without one."""
         return self.attrs.get("name") or None
 
     @property
     def defined_kind(self) -> str | None:
-        """The kind of object this element makes, such as `geom` or `actuator`, or None."""
+        """Return the kind of object this element makes, such as `geom` or `actuator`, or None."""
         attr = self.row.attribute("name")
         return attr.kind if attr is not None and attr.type == "name" else None
 
     @property
     def asset_name(self) -> str | None:
-        """The name of an asset: its own, else that of its file without folder and extension."""
+        """Return the name of an asset: its own, else that of its file without folder and
+        extension."""
         file = self.attrs.get("file")
         if self.name or not file:
             return self.name
@@ -70,15 +71,16 @@ class SpecElement(Element):
         return stem.rsplit(".", 1)[0] or None
 
     def own(self, attr: str) -> Any:
-        """The value that is written on this element itself, or None."""
+        """Return the value that is written on this element itself, or None."""
         return self.attrs.get(attr)
 
     def is_set(self, attr: str) -> bool:
-        """Whether the element or one of its default classes gives this attribute."""
+        """Return whether the element or one of its default classes gives this attribute."""
         return any(attr in layer.attrs for layer in self.layers())
 
     def get(self, attr: str) -> Any:
-        """The value in effect: the schema's default, overlaid by the classes and the element.
+        """Return the value in effect: the schema's default, overlaid by the classes and the
+        element.
 
         A shorter array replaces only the first numbers of a fixed-size attribute, so that
         `friction='0.5'` keeps the default class's second and third coefficient, as in MuJoCo. An
@@ -91,7 +93,7 @@ class SpecElement(Element):
         return value.copy() if isinstance(value, np.ndarray) else value
 
     def set(self, attr: str, value: Value | Sequence[float]) -> None:
-        """Gives an attribute a value, as text or in its own type; `""` takes it away.
+        """Give an attribute a value, as text or in its own type; `""` takes it away.
 
         True and False are spelled as the attribute has it: `true`, or `enable`.
 
@@ -115,7 +117,7 @@ class SpecElement(Element):
             self.attrs[attr] = read
 
     def update(self, **attrs: Value | Sequence[float]) -> SpecElement:
-        """Gives several attributes their values, and returns the element.
+        """Give several attributes their values, and return the element.
 
         A name that Python keeps to itself is written with an underscore: `class_="soft"`.
 
@@ -127,11 +129,11 @@ class SpecElement(Element):
         return self
 
     def unset(self, attr: str) -> None:
-        """Takes away what is written on this element, so that its class or the schema decides."""
+        """Take away what is written on this element, so that its class or the schema decides."""
         self.attrs.pop(attr, None)
 
     def add(self, tag: str, **attrs: Value | Sequence[float]) -> SpecElement:
-        """Makes a new element, the last of the children, with the given attributes; returns it.
+        """Make a new element, the last of the children, with the given attributes; return it.
 
         Raises:
           ValueError: no such element can stand here, or an attribute does not fit it.
@@ -148,14 +150,14 @@ class SpecElement(Element):
         return self.adopt(SpecElement(tag, row=row).update(**attrs))
 
     def remove(self) -> None:
-        """Takes the element, with all below it, out of the tree; see also `Spec.delete`."""
+        """Take the element, with all below it, out of the tree; see also `Spec.delete`."""
         self.holder.children.remove(self)
         self.parent = None
         for element in self.walk():
             element.spec = None
 
     def layers(self) -> list[SpecElement]:
-        """The elements whose attributes make up this one, weakest first and itself last."""
+        """Return the elements whose attributes make up this one, weakest first and itself last."""
         return [*self.inherited().entries, self]
 
     def inherited(self) -> Inherited:
@@ -164,27 +166,28 @@ class SpecElement(Element):
 
     @property
     def holder(self) -> SpecElement:
-        """The parent, of an element that has one."""
+        """Return the parent, of an element that has one."""
         assert self.parent is not None, f"{self.label} stands alone"
         return self.parent
 
     @property
     def childclass(self) -> str | None:
-        """The class that the nearest enclosing body or frame sets for its contents, or None."""
+        """Return the class that the nearest enclosing body or frame sets for its contents, or
+        None."""
         for ancestor in self.ancestors():
             if "childclass" in ancestor.attrs:
                 return ancestor.attrs["childclass"]
         return None
 
     def ancestors(self) -> Iterator[SpecElement]:
-        """The parent, its parent, and so on up to the root."""
+        """Yield the parent, its parent, and so on up to the root."""
         element = self.parent
         while element is not None:
             yield element
             element = element.parent
 
     def frames(self) -> list[SpecElement]:
-        """The `<frame>`s between this element and its body, innermost first."""
+        """Return the `<frame>`s between this element and its body, innermost first."""
         found = []
         for ancestor in self.ancestors():
             if ancestor.tag != "frame":
@@ -193,7 +196,7 @@ class SpecElement(Element):
         return found
 
     def adopt(self, child: SpecElement, index: int | None = None) -> SpecElement:
-        """Moves an element and all below it here, last or to `index`; returns it."""
+        """Move an element and all below it here, last or to `index`; return it."""
         if child.parent is not None:
             child.parent.children.remove(child)
         child.parent = self
@@ -203,12 +206,12 @@ class SpecElement(Element):
         return child
 
     def copy(self) -> SpecElement:
-        """A free-standing copy of the element and everything below it."""
+        """Return a free-standing copy of the element and everything below it."""
         return SpecElement.from_element(self)
 
     @classmethod
     def from_element(cls, element: Element) -> SpecElement:
-        """Copies a tree of elements; no recursion, for a chain may have thousands of links."""
+        """Copy a tree of elements; no recursion, for a chain may have thousands of links."""
         root = cls._single(element)
         stack = [(root, element)]
         while stack:
@@ -222,7 +225,7 @@ class SpecElement(Element):
 
     @classmethod
     def _single(cls, element: Element) -> SpecElement:
-        """A copy of one element, without parent and children."""
+        """Return a copy of one element, without parent and children."""
         assert element.row is not None, f"{element.label} was not checked"
         attrs = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in element.attrs.items()}
         node = cls(tag=element.tag, attrs=attrs, place=element.place, row=element.row)
@@ -250,7 +253,8 @@ class Inherited:
         self._values: dict[str, Any] = {}
 
     def get(self, attr: str) -> Any:
-        """The schema's default of an attribute, overlaid by the classes; not to be written to."""
+        """Return the schema's default of an attribute, overlaid by the classes; not to be written
+        to."""
         if attr not in self._values:
             entry = self.row.attribute(attr)
             value = entry.default if entry is not None else None
@@ -261,7 +265,8 @@ class Inherited:
         return self._values[attr]
 
     def overlaid(self, attr: str, under: Any, over: Any) -> Any:
-        """One value of an attribute on another: an array of fixed size on its first numbers."""
+        """Return one value of an attribute on another: an array of fixed size on its first
+        numbers."""
         arrays = isinstance(under, np.ndarray) and isinstance(over, np.ndarray)
         if not arrays or len(over) >= len(under):
             return over
@@ -272,6 +277,6 @@ class Inherited:
 
 
 def _spelled(on: bool, keywords: tuple[str, ...]) -> str:
-    """A truth value in the words of an attribute: the first pair of words that it knows."""
+    """Return a truth value in the words of an attribute: the first pair of words that it knows."""
     pairs = (("false", "true"), ("disable", "enable"))
     return next((pair[on] for pair in pairs if set(pair) <= set(keywords)), str(on).lower())

@@ -12,7 +12,7 @@ from jaxsim.spec.element import Layout, SpecElement
 
 
 def record_layouts(root: SpecElement) -> None:
-    """Notes on each keyframe which elements its numbers are for, before the tree changes."""
+    """Note on each keyframe which elements its numbers are for, before the tree changes."""
     keys = [key for key in _section(root, "keyframe") if key.layout is None]
     if not keys:
         return
@@ -27,7 +27,7 @@ def record_layouts(root: SpecElement) -> None:
 
 
 def copy_layouts(root: SpecElement, copy: SpecElement) -> None:
-    """Lets the keyframes of a copied tree refer to the elements of the copy."""
+    """Let the keyframes of a copied tree refer to the elements of the copy."""
     keys = [(key, key.layout) for key in _section(copy, "keyframe") if key.layout is not None]
     if not keys:
         return

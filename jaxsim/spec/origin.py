@@ -30,5 +30,5 @@ class Origin:
         return f"{self.prefix}{own}{self.suffix}"
 
     def within(self, outer: Origin) -> Origin:
-        """This origin in a model that is itself attached."""
+        """Return this origin in a model that is itself attached."""
         return replace(self, prefix=outer.prefix + self.prefix, suffix=self.suffix + outer.suffix)

@@ -21,20 +21,20 @@ _SAME_NAMES = {"xbody": "body"}
 
 @bounded(1)
 def defined_kinds() -> frozenset[str]:
-    """The kinds of objects that elements define: `body`, `joint`, `geom`, ..."""
+    """Return the kinds of objects that elements define: `body`, `joint`, `geom`, ..."""
     attrs = (attr for _, row in walk() for attr in row.attrs.values())
     return frozenset(attr.kind for attr in attrs if attr.type == "name")
 
 
 def definition(element: SpecElement) -> Name | None:
-    """The kind and name that an element defines, or None."""
+    """Return the kind and name that an element defines, or None."""
     attr = element.row.attribute("name")
     name = element.attrs.get("name")
     return (attr.kind, name) if attr is not None and attr.type == "name" and name else None
 
 
 def references(element: SpecElement) -> Iterator[tuple[str, Name]]:
-    """The attributes that refer to objects, each with a kind and a name, or with several."""
+    """Yield the attributes that refer to objects, each with a kind and a name, or with several."""
     for name, value in element.attrs.items():
         attr = element.row.attribute(name)
         if attr is None or attr.type not in ("ref", "refs"):
@@ -45,7 +45,7 @@ def references(element: SpecElement) -> Iterator[tuple[str, Name]]:
 
 
 def rename(root: SpecElement, new: dict[Name, str]) -> None:
-    """Gives new names to what a tree defines and refers to, where `new` has one."""
+    """Give new names to what a tree defines and refer to, where `new` has one."""
     for element in root.walk():
         defined = definition(element)
         if defined in new:

@@ -27,14 +27,14 @@ Placement = Callable[[SpecElement], Sequence[tuple[np.ndarray, np.ndarray]]]
 
 
 def expand_replicates(tree: Tree, placement: Placement) -> None:
-    """Replaces every `<replicate>` by its copies; of nested ones the inner goes first."""
+    """Replace every `<replicate>` by its copies; of nested ones the inner goes first."""
     found = [element for element in _leaves_first(tree.root) if element.tag == "replicate"]
     for element in found:
         _expand(tree, element, placement(element))
 
 
 def _leaves_first(root: SpecElement) -> Iterator[SpecElement]:
-    """All elements below the root, each after its children."""
+    """Return all elements below the root, each after its children."""
     order, stack = [], [root]
     while stack:
         element = stack.pop()
@@ -88,7 +88,7 @@ def _renaming(names: set[Name], suffix: str) -> dict[Name, str]:
 
 
 def _users(tree: Tree, replicate: SpecElement, names: set[Name]) -> list[SpecElement]:
-    """The elements that are copied with a replicate, in order; drops those that cannot be.
+    """Return the elements that are copied with a replicate, in order; drops those that cannot be.
 
     They refer to one of the names inside, or to an element that does; adds the names they define.
     """

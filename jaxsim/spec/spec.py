@@ -47,19 +47,19 @@ class Spec(Tree):
     def from_element(
         cls, root: Element, *, path: str = "", files: Mapping[str, bytes] | None = None
     ) -> Spec:
-        """Builds a Spec from the checked tree of an MJCF file, which it copies."""
+        """Build a Spec from the checked tree of an MJCF file, which it copies."""
         return cls(SpecElement.from_element(root), path=path, files=files)
 
     @classmethod
     def from_source(cls, source: Source) -> Spec:
-        """Reads the main file of a model, which `jaxsim.mjcf.find_model` has found."""
+        """Read the main file of a model, which `jaxsim.mjcf.find_model` has found."""
         return cls.from_element(source.read(), path=source.path, files=source.files)
 
     @classmethod
     def from_file(
         cls, path: str | os.PathLike[str], files: Mapping[str, bytes] | None = None
     ) -> Spec:
-        """Reads a model file, which may be an archive (`.mjz`, `.zip`).
+        """Read a model file, which may be an archive (`.mjz`, `.zip`).
 
         Args:
           path: the file, its name in `files`, or a URI that has a provider.
@@ -72,7 +72,7 @@ class Spec(Tree):
 
     @classmethod
     def from_zip(cls, file: str | os.PathLike[str] | BinaryIO) -> Spec:
-        """Reads a model archive: a path, or a binary stream that is open for reading.
+        """Read a model archive: a path, or a binary stream that is open for reading.
 
         Raises:
           ModelError: it is not an archive with one model; see `from_file`.
@@ -83,15 +83,16 @@ class Spec(Tree):
 
     @classmethod
     def from_string(cls, text: str, files: Mapping[str, bytes] | None = None) -> Spec:
-        """Reads a model from its text; otherwise as `from_file`."""
+        """Read a model from its text; otherwise as `from_file`."""
         return cls.from_element(read_string(text, assets=files), files=files)
 
     def path_of(self, file: str) -> str:
-        """A file that the model names, relative to its own file."""
+        """Return a file that the model names, relative to its own file."""
         return join(folder_name(self.path), file)
 
     def at(self, path: str) -> SpecElement:
-        """The section at a path such as `worldbody` or `option/flag`; made where there is none.
+        """Return the section at a path such as `worldbody` or `option/flag`; made where there is
+        none.
 
         Of repeated sections it is the last, which has the last word on each attribute.
 
@@ -105,7 +106,7 @@ class Spec(Tree):
         return element
 
     def default(self, name: str = "main") -> SpecElement:
-        """The `<default>` element of a class, to which entries can be added.
+        """Return the `<default>` element of a class, to which entries can be added.
 
         Raises:
           KeyError: there is no such class.
@@ -119,7 +120,7 @@ class Spec(Tree):
         raise KeyError(_unknown("default class", name, known))
 
     def __getitem__(self, key: tuple[str, str]) -> SpecElement:
-        """The element of a kind and name: `spec["joint", "elbow"]`.
+        """Return the element of a kind and name: `spec["joint", "elbow"]`.
 
         Raises:
           KeyError: there is none; the message proposes the nearest name.
@@ -133,7 +134,8 @@ class Spec(Tree):
         return found
 
     def elements(self, kind: str) -> list[SpecElement]:
-        """All elements that make an object of a kind such as `geom` or `actuator`, as written.
+        """Return all elements that make an object of a kind such as `geom` or `actuator`, as
+        written.
 
         Raises:
           ValueError: there is no such kind.
@@ -143,7 +145,7 @@ class Spec(Tree):
         return [e for e in self.walk() if e.defined_kind == kind]
 
     def to_xml(self) -> str:
-        """The model as MJCF text, which reads back equal.
+        """Return the model as MJCF text, which reads back equal.
 
         Raises:
           ValueError: what was attached or deleted can be said in MJCF only when the model has been
@@ -158,7 +160,7 @@ class Spec(Tree):
         return to_xml(self.root)
 
     def to_zip(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """Writes the model and all files that it names to one archive, `.mjz` by custom.
+        """Write the model and all files that it names to one archive, `.mjz` by custom.
 
         MuJoCo reads it, as `from_file` and `load_model` do. The model is `model.xml`; its files
         keep their paths where these stay in the folder of the model.
@@ -176,7 +178,7 @@ class Spec(Tree):
         write_archive(self, file)
 
     def rename(self, kind: str, old: str, new: str) -> None:
-        """Gives an object another name, where it is defined and wherever it is referred to.
+        """Give an object another name, where it is defined and wherever it is referred to.
 
         Raises:
           KeyError: there is no such object.
@@ -193,11 +195,11 @@ class Spec(Tree):
         rename(self.root, {(kind, old): new})
 
     def delete(self, element: SpecElement) -> list[SpecElement]:
-        """Takes an element out, with all inside it and all outside the tree that refers to that.
+        """Take an element out, with all inside it and all outside the tree that refers to that.
 
         Actuators, sensors, tendons, equalities, pairs and the like go with what they refer to, and
-        the numbers of keyframes with their joints. What stays and still refers to something
-        that went, such as a geom to its material, is named when the model is compiled.
+        the numbers of keyframes with their joints. What stays and still refers to something that
+        went, such as a geom to its material, is named when the model is compiled.
 
         Returns:
           The elements that went along.
@@ -213,7 +215,7 @@ class Spec(Tree):
         prefix: str = "",
         suffix: str = "",
     ) -> SpecElement:
-        """Puts a copy of another model, or of a part of it, into a body, a frame or a site.
+        """Put a copy of another model, or of a part of it, into a body, a frame or a site.
 
         With it come its classes, assets and what refers to it alone: actuators, sensors, tendons.
         They are compiled under the compiler settings of their own model.

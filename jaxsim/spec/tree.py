@@ -48,16 +48,16 @@ class Tree:
 
     @property
     def modelname(self) -> str:
-        """The model's name; MuJoCo calls a nameless one `MuJoCo Model`."""
+        """Return the model's name; MuJoCo calls a nameless one `MuJoCo Model`."""
         return self.root.attrs.get("model", "MuJoCo Model")
 
     @property
     def bodies(self) -> list[Body]:
-        """All bodies in MuJoCo's order: depth first, the world first."""
+        """Return all bodies in MuJoCo's order: depth first, the world first."""
         return bodies_of(self.root)
 
     def copy(self) -> Self:
-        """An independent copy."""
+        """Return an independent copy."""
         copy = type(self)(self.root.copy(), path=self.path, files=self.files)
         copy_layouts(self.root, copy.root)
         if self.compiled is not None:
@@ -71,24 +71,24 @@ class Tree:
         return copy
 
     def walk(self) -> Iterator[SpecElement]:
-        """Every element, in document order."""
+        """Return every element, in document order."""
         return self.root.walk()
 
     def sections(self, tag: str) -> list[SpecElement]:
-        """The top-level elements with this tag, in document order."""
+        """Return the top-level elements with this tag, in document order."""
         return self.root.find_all(tag)
 
     def section(self, tag: str) -> list[SpecElement]:
-        """The contents of all top-level sections with this tag, in document order."""
+        """Return the contents of all top-level sections with this tag, in document order."""
         return [child for section in self.sections(tag) for child in section.children]
 
     def last_section(self, tag: str) -> SpecElement:
-        """The last top-level element with this tag; made when there is none."""
+        """Return the last top-level element with this tag; made when there is none."""
         found, root = self.sections(tag), self.root
         return found[-1] if found else root.adopt(SpecElement(tag, row=root.row.children[tag]))
 
     def find(self, kind: str, name: str) -> SpecElement | None:
-        """The element that defines an object of this kind and name, or None.
+        """Return the element that defines an object of this kind and name, or None.
 
         An asset without a name is called as its file, without folder and extension.
         """
@@ -97,7 +97,8 @@ class Tree:
         )
 
     def settings(self, tag: str, child: str | None = None) -> dict[str, Value]:
-        """Attributes of a repeated section such as `option`, or of its child such as `flag`.
+        """Return the attributes of a repeated section such as `option`, or of its child such as
+        `flag`.
 
         Where repeated sections differ, the last one counts; what nobody wrote is absent.
         """
@@ -111,21 +112,22 @@ class Tree:
         return merged
 
     def setting(self, tag: str, attr: str, child: str | None = None) -> Any:
-        """One attribute of a repeated section: the last one written, else the schema's default."""
+        """Return one attribute of a repeated section: the last one written, else the schema's
+        default."""
         given = self.settings(tag, child).get(attr)
         return self.schema_default(tag, attr, child) if given is None else given
 
     def schema_default(self, tag: str, attr: str, child: str | None = None) -> Any:
-        """The schema's default of an attribute of a section, or of the section's child."""
+        """Return the schema's default of an attribute of a section, or of the section's child."""
         row = self.root.row.children[tag]
         return (row.children[child] if child else row).attrs[attr].default
 
     def author(self, tag: str, attr: str) -> SpecElement | None:
-        """The section that has the last word on an attribute, for messages."""
+        """Return the section that has the last word on an attribute, for messages."""
         return next((e for e in reversed(self.sections(tag)) if attr in e.attrs), None)
 
     def freeze(self) -> Self:
-        """Promises that the tree will not change any more, so that look-ups may be remembered."""
+        """Promise that the tree will not change any more, so that look-ups may be remembered."""
         self._inherited, self._of_class = {}, {}
         return self
 
@@ -145,6 +147,6 @@ class Tree:
         return Inherited(row, () if key is None else self.default_entries(*key))
 
     def default_entries(self, name: str, tags: Iterable[str]) -> list[SpecElement]:
-        """Entries of a default class with one of these tags, outermost class first."""
+        """Return the entries of a default class with one of these tags, outermost class first."""
         parts = class_elements(self.root, name)
         return [e for part in parts for e in part.children if e.tag in tags]

@@ -23,7 +23,7 @@ _WORLD: Name = ("body", "world")
 
 
 def referred(element: SpecElement) -> set[Name]:
-    """All that an element and its parts refer to."""
+    """Return all that an element and its parts refer to."""
     return {name for part in element.walk() for _, name in references(part)}
 
 
@@ -41,7 +41,7 @@ def known_before(tree: Tree, place: SpecElement) -> set[Name]:
 
 
 def is_torn(section: str, element: SpecElement, inside: set[Name], *, moved: bool) -> bool:
-    """Whether an element that refers to both sides can only be on one of them.
+    """Return whether an element that refers to both sides can only be on one of them.
 
     Args:
       section: where it stands.

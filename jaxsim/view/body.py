@@ -39,7 +39,7 @@ class MovingBody(NamedTuple):
 
 
 def in_body(m: Model, d: Data, body: Array, point: Array) -> jax.Array:
-    """A point in the frame of a body, (3,) [m].
+    """Return a point in the frame of a body, (3,) [m].
 
     Args:
       m: the model.
@@ -57,7 +57,7 @@ def _local(m: Model, d: Data, body: Array, point: Array) -> Array:
 
 
 def moving_body(m: Model, d: Data, body: Array) -> MovingBody:
-    """Pose and velocity of a body.
+    """Return the pose and velocity of a body.
 
     Args:
       m: the model.
@@ -88,5 +88,5 @@ _found = Programs(worlds(_moving), inline=True)
 
 
 def _one(value: Components) -> Array:
-    """Components of one item, as an array `[k, *W]`."""
+    """Return the components of one item, as an array `[k, *W]`."""
     return jnp.stack([x[0] for x in value.parts])

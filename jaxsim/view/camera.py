@@ -58,7 +58,7 @@ class Camera:
 
     @classmethod
     def tracking(cls, m: Model, body: int | str, **free) -> "Camera":
-        """A camera that looks at the center of mass of a body's subtree.
+        """Return a camera that looks at the center of mass of a body's subtree.
 
         Args:
           m: the model.
@@ -76,7 +76,7 @@ class Camera:
 
     @classmethod
     def fixed(cls, m: Model, camera: int | str) -> "Camera":
-        """A camera of the model, by number or name.
+        """Return a camera of the model, by number or name.
 
         Raises:
           ValueError: there is no such camera.
@@ -85,7 +85,7 @@ class Camera:
         return _with(default_free_camera(m), type=CameraType.FIXED, fixedcamid=found)
 
     def replace(self, **changes) -> "Camera":
-        """A changed copy."""
+        """Return a changed copy."""
         return _with(self, **changes)
 
 
@@ -97,7 +97,7 @@ def default_free_camera(
     fovy: float = FOVY,
     orthographic: bool = False,
 ) -> Camera:
-    """A free camera that sees the whole model: at its center, one and a half extents away.
+    """Return a free camera that sees the whole model: at its center, one and a half extents away.
 
     What MuJoCo reads from visual/global of a model, which a Model does not have, are arguments with
     MuJoCo's default values.
@@ -120,7 +120,7 @@ def default_free_camera(
 
 
 def _given(m: Model, kind: str, which: int | str, number: int) -> int:
-    """The id of an object by number or name."""
+    """Return the id of an object by number or name."""
     if isinstance(which, str):
         return name2id(m, kind, which)
     which = operator.index(which)

@@ -62,7 +62,7 @@ JOINT_UNITS = {
 
 
 def column_names(m: Model | None, name: str, number: int) -> list[str]:
-    """Names of the numbers of a field, such as those of joints, sensors or actuators.
+    """Return the names of the numbers of a field, such as those of joints, sensors or actuators.
 
     Args:
       m: the model; None: they are counted.
@@ -76,7 +76,8 @@ def column_names(m: Model | None, name: str, number: int) -> list[str]:
 
 
 def column_units(m: Model | None, name: str, number: int) -> list[str]:
-    """Units of the numbers of a field, as those of `column_names`; "" for one without or unknown.
+    """Return the units of the numbers of a field, as those of `column_names`; "" for one without or
+    unknown.
 
     A field of lengths and angles, "m or rad", has one of them for each number.
     """
@@ -92,7 +93,7 @@ def column_units(m: Model | None, name: str, number: int) -> list[str]:
 
 
 def unit_of(name: str) -> str:
-    """The unit of a field of a Data, from its table; "" for another name."""
+    """Return the unit of a field of a Data, from its table; "" for another name."""
     return Data.fields[name].unit if name in Data.fields else ""
 
 
@@ -114,7 +115,7 @@ def _coordinates(m: Model, name: str) -> list[tuple[int, JointType, str]]:
 
 
 def _named(m: Model, name: str) -> list[str] | None:
-    """The names of all numbers of a field, if they are those of objects."""
+    """Return the names of all numbers of a field, if they are those of objects."""
     names = dict(m.structure.names)
     if parts := _coordinates(m, name):
         joints = _called("joint", names["joint"])
@@ -146,7 +147,7 @@ def _spread(values: Sequence[str], dims: np.ndarray) -> list[str]:
 
 
 def _numbered(names: Sequence[str], dims: np.ndarray) -> list[str]:
-    """The name of an object for each of its numbers."""
+    """Return the name of an object for each of its numbers."""
     return [
         name + (f"[{k}]" if dim > 1 else "")
         for name, dim in zip(names, dims, strict=True)

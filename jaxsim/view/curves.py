@@ -36,7 +36,7 @@ def draw_motion(
     m: Model | None = None,
     world: int = 0,
 ) -> None:
-    """Draws fields of a motion against time, a panel each.
+    """Draw fields of a motion against time, a panel each.
 
     Curves are those of one world; where there are several, a shade behind each shows between which
     values nine tenths of them are (of up to twelve curves).
@@ -90,7 +90,7 @@ def _time(motion: Trajectory, world: int) -> np.ndarray:
 
 
 def _chosen(motion: Trajectory, field: str, m: Model | None) -> _Curves:
-    """The numbers of a field that were chosen."""
+    """Return the numbers of a field that were chosen."""
     name, _, part = field.partition(":")
     values = np.asarray(motion[name], float)
     values = values.reshape(*values.shape[:2], -1)

@@ -51,7 +51,7 @@ class Frustum(NamedTuple):
 
     @property
     def height(self) -> jax.Array:
-        """Its height: MuJoCo's `mjv_frustumHeight`."""
+        """Return its height: MuJoCo's `mjv_frustumHeight`."""
         return self.top - self.bottom
 
 
@@ -80,7 +80,7 @@ def camera_frame(m: Model, d: Data, camera: Camera) -> CameraFrame:
 
 
 def camera_frustum(m: Model, camera: Camera) -> Frustum:
-    """The picture of a camera.
+    """Return the picture of a camera.
 
     That of a camera of the model follows from its lens where the sensor has a size (MuJoCo's
     documentation, body/camera/sensorsize), else from its field of view.
@@ -104,7 +104,7 @@ def camera_frustum(m: Model, camera: Camera) -> Frustum:
 def pixel_ray(
     m: Model, d: Data, camera: Camera, aspect: Array | float, x: Array | float, y: Array | float
 ) -> tuple[jax.Array, jax.Array]:
-    """The ray of a pixel.
+    """Return the ray of a pixel.
 
     Args:
       m, d: as for `camera_frame`.
@@ -125,7 +125,7 @@ def pixel_ray(
 
 
 def is_orthographic(m: Model, camera: Camera) -> bool:
-    """Whether a camera looks along parallel rays."""
+    """Return whether a camera looks along parallel rays."""
     if camera.type == CameraType.FIXED:
         return m.cam_projection[camera.fixedcamid] == Projection.ORTHOGRAPHIC
     return camera.orthographic
@@ -133,7 +133,7 @@ def is_orthographic(m: Model, camera: Camera) -> bool:
 
 @bounded(64)
 def _fixed(camera: int) -> Callable[[Model, Data], tuple[Array, Array]]:
-    """Position (3,) and orientation (3, 3) of a camera of the model."""
+    """Return the position (3,) and orientation (3, 3) of a camera of the model."""
 
     def pose(m: Model, d: Data) -> tuple[Array, Array]:
         d = camlight(m, com_pos(m, kinematics(m, d)))
@@ -146,7 +146,7 @@ def _fixed(camera: int) -> Callable[[Model, Data], tuple[Array, Array]]:
 
 @bounded(64)
 def _tracked(body: int) -> Callable[[Model, Data], Array]:
-    """Center of mass (3,) of a body's subtree."""
+    """Return the center of mass (3,) of a body's subtree."""
 
     def center(m: Model, d: Data) -> Array:
         found = take(com_pos(m, kinematics(m, d)).subtree_com, np.array([body]))

@@ -37,15 +37,13 @@ class Mouse(IntEnum):
 def move_camera(
     m: Model, camera: Camera, action: Mouse | int, reldx: Array | float, reldy: Array | float
 ) -> Camera:
-    """A camera after a movement of the mouse.
+    """Return a camera after a movement of the mouse.
 
-    ROTATE_V, ROTATE_H    around what it looks at
-    MOVE_V                with the picture: to the side and along the vertical
-    MOVE_H                with the picture: to the side and along the horizon
-    ZOOM                  towards what it looks at and away
-    MOVE_V_REL            to the side and along its up direction
-    MOVE_H_REL            to the side and forward
-    TURN_V, TURN_H        around itself, up and down or to the sides
+    ROTATE_V, ROTATE_H    around what it looks at MOVE_V                with the picture: to the
+    side and along the vertical MOVE_H                with the picture: to the side and along the
+    horizon ZOOM                  towards what it looks at and away MOVE_V_REL            to the
+    side and along its up direction MOVE_H_REL            to the side and forward TURN_V, TURN_H
+    around itself, up and down or to the sides
 
     A tracking camera can be rotated and zoomed, a fixed one does not move.
 
@@ -95,7 +93,8 @@ def seen_per_meter(fovy: Array, orthographic: bool) -> jax.Array:
 
 
 def align_to_camera(vec: Array, forward: Array) -> jax.Array:
-    """A vector, turned about the vertical as (0, 1) is to the horizontal part of a direction.
+    """Return a vector, turned about the vertical as (0, 1) is to the horizontal part of a
+    direction.
 
     MuJoCo's `mjv_alignToCamera`.
 
@@ -111,7 +110,7 @@ def align_to_camera(vec: Array, forward: Array) -> jax.Array:
 
 
 def known_action(function: str, action: Mouse | int) -> Mouse:
-    """An action of the mouse; ValueError if it is none."""
+    """Return an action of the mouse; ValueError if it is none."""
     if action not in tuple(Mouse):
         names = ", ".join(a.name for a in Mouse)
         raise ValueError(f"{function}: action: expected one of {names}, got {action!r}")

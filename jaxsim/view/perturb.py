@@ -69,7 +69,7 @@ class Perturb(NamedTuple):
 def init_perturb(
     m: Model, d: Data, camera: Camera, body: Array | int | str, localpos: Array, active: int = 0
 ) -> Perturb:
-    """Takes hold of a body: the reference is where it is.
+    """Take hold of a body: the reference is where it is.
 
     The mass that is felt at the point p is that of a free point with the mean mobility,
 
@@ -114,13 +114,12 @@ def move_perturb(
     reldx: Array | float,
     reldy: Array | float,
 ) -> Perturb:
-    """Moves the reference with the mouse.
+    """Move the reference with the mouse.
 
     MOVE_V, MOVE_H          with the picture: to the side, and along the vertical or the horizon
-    MOVE_V_REL, MOVE_H_REL  along the body's axes: y, and z or x
-    ROTATE_V                about the vertical, and about the side of the picture
-    ROTATE_H                about the direction of the view in the horizontal, and about the side
-    others                  do nothing
+    MOVE_V_REL, MOVE_H_REL  along the body's axes: y, and z or x ROTATE_V                about the
+    vertical, and about the side of the picture ROTATE_H                about the direction of the
+    view in the horizontal, and about the side others                  do nothing
 
     The reference is turned no further than a quarter turn away from the body.
 
@@ -159,7 +158,7 @@ BODY_AXES = (Mouse.MOVE_V_REL, Mouse.MOVE_H_REL)
 
 
 def apply_perturb_pose(m: Model, d: Data, perturb: Perturb, flg_paused: bool = False) -> Data:
-    """Puts the body where it is wanted, if it is a mocap body or the world stands still.
+    """Put the body where it is wanted, if it is a mocap body or the world stands still.
 
     In a world that stands still the free joint at the root of the body's tree moves, so that the
     body comes to the reference; without one nothing moves.
@@ -198,7 +197,7 @@ def apply_perturb_force(
     stiffness: float = STIFFNESS,
     stiffnessrot: float = STIFFNESSROT,
 ) -> Data:
-    """Pulls the body towards where it is wanted, by a spring and damper.
+    """Pull the body towards where it is wanted, by a spring and damper.
 
     With the mass m that is felt at the point p, which moves at v, its reference r, the rotational
     inertia I = 1 / `body_invweight0`, the turn e from the body to the reference and the unit vector
@@ -251,7 +250,7 @@ def apply_perturb_force(
 
 
 def _mass_at(m: Model, d: Data, point: Array, body: Array) -> Array:
-    """Mass that is felt at a point of a body [kg]."""
+    """Return the mass that is felt at a point of a body [kg]."""
     if not m.nv:
         return jnp.ones((), m.qpos0.dtype)
     jacp, _ = jac(m, d, point, body)
@@ -262,13 +261,14 @@ def _mass_at(m: Model, d: Data, point: Array, body: Array) -> Array:
 
 
 def _shifted(perturb: Perturb, way: Array) -> Perturb:
-    """The reference, moved by a vector in heights of the window."""
+    """Return the reference, moved by a vector in heights of the window."""
     shift = perturb.scale * way
     return perturb._replace(refpos=perturb.refpos + shift, refselpos=perturb.refselpos + shift)
 
 
 def _turned(quat: Array, way: Array, at: MovingBody) -> Array:
-    """A reference, turned about an axis by as many turns as it is long, near enough to the body."""
+    """Return a reference, turned about an axis by as many turns as it is long, near enough to the
+    body."""
     one = jnp.ones((), way.dtype)
     quat = quat_integrate(quat, rot_vec_quat(2 * np.pi * way, neg_quat(quat)), one)
     r = sub_quat(quat, at.xiquat)
@@ -279,7 +279,7 @@ def _turned(quat: Array, way: Array, at: MovingBody) -> Array:
 
 
 def _moved(m: Model, d: Data, perturb: Perturb, body: Array, free: Array) -> Array:
-    """Coordinates with the root of a body's tree where the body comes to the reference.
+    """Return the coordinates with the root of a body's tree where the body comes to the reference.
 
     Args:
       m, d, perturb: as given.

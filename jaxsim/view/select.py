@@ -57,7 +57,7 @@ def select(
     geomgroup: Sequence[bool] = SHOWN,
     flg_static: bool = True,
 ) -> Selection:
-    """The geom, flex or skin under a pixel, its body, and the point there.
+    """Return the geom, flex or skin under a pixel, its body, and the point there.
 
     Flexes are met as MuJoCo's viewers draw them at first, edges and faces, whatever their group; of
     a flex or skin the body is that of the nearest vertex (of an interpolated flex that of its node,

@@ -32,7 +32,7 @@ _LATTICE = (*_PLANE, "grid", "box", "cylinder", "ellipsoid")
 
 
 def builtin_surface(kind: str, params: np.ndarray) -> Surface:
-    """The surface of a built-in mesh.
+    """Return the surface of a built-in mesh.
 
     A wedge and a plate, which are made for tactile sensors, have three normals for each point: the
     frame in which the sensor reports there. Corner k of a face has normals 3 k, 3 k + 1, 3 k + 2.
@@ -65,7 +65,8 @@ def builtin_surface(kind: str, params: np.ndarray) -> Surface:
 
 
 def has_no_volume(kind: str, params: np.ndarray) -> bool:
-    """Whether a built-in mesh is a sheet or an open shell, whose legacy inertia is a shell's."""
+    """Return whether a built-in mesh is a sheet or an open shell, whose legacy inertia is a
+    shell's."""
     dim = 2 if kind in _PLANE else int(params[6]) if len(params) > 6 else 3
     return kind == "plate" or (kind in _LATTICE and dim < 3)
 
@@ -74,7 +75,8 @@ def has_no_volume(kind: str, params: np.ndarray) -> bool:
 
 
 def _lattice(kind: str, params: np.ndarray) -> Surface:
-    """A sheet or an open shell of triangles; where the elements are solid, only their points."""
+    """Return a sheet or an open shell of triangles; where the elements are solid, only their
+    points."""
     dims = [6] if kind in _PLANE else [6, 7]
     if len(params) not in dims:
         extra = "" if kind in _PLANE else ", [dim]"
@@ -112,7 +114,7 @@ class _Param(NamedTuple):
     open: bool = False  # whether `low` is outside
 
     def check(self, kind: str, name: str, value: float) -> None:
-        """Refuses a value outside the range."""
+        """Refuse a value outside the range."""
         value = int(value) if isinstance(self.low, int) else value
         if value > self.high or value < self.low or (self.open and value == self.low):
             above = f"above {self.low}" if self.open else f"at least {self.low}"

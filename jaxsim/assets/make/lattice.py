@@ -37,7 +37,7 @@ class Points(NamedTuple):
 
 
 def grid(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A line along x, a sheet of triangles in the xy plane, or a block of tetrahedra."""
+    """Return a line along x, a sheet of triangles in the xy plane, or a block of tetrahedra."""
     if dim == 1:
         return Points(1, _lattice(count[:1], spacing), _chain(count[0]))
     if dim == 2:
@@ -46,12 +46,12 @@ def grid(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
 
 
 def square(_: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A sheet of triangles."""
+    """Return a sheet of triangles."""
     return _sheet(count, spacing, flipped=False)
 
 
 def disc(_: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A sheet whose points are drawn in to an ellipse, its diagonals along the rays.
+    """Return a sheet whose points are drawn in to an ellipse, its diagonals along the rays.
 
     The oracle scales the points by the half lengths of the sheet [m] as well.
     """
@@ -62,7 +62,7 @@ def disc(_: int, count: np.ndarray, spacing: np.ndarray) -> Points:
 
 
 def circle(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A closed line; the last point of the count is the first again."""
+    """Return a closed line; the last point of the count is the first again."""
     if dim != 1:
         return grid(dim, count, spacing)
     n = int(count[0]) - 1
@@ -76,14 +76,14 @@ def circle(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
 
 
 def box(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """The surface of a box: a shell without lid, or tetrahedra that meet in the center."""
+    """Return the surface of a box: a shell without lid, or tetrahedra that meet in the center."""
     shell = _Shell(count, spacing, lid=dim != 2, center=dim == 3)
     element = _chain(len(shell.point)) if dim == 1 else shell.elements(dim)
     return Points(dim, shell.point, element, shell.texcoord)
 
 
 def cylinder(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A box whose horizontal sections are drawn in to ellipses."""
+    """Return a box whose horizontal sections are drawn in to ellipses."""
     points = box(dim, count, spacing)
     half = np.maximum(0.5 * spacing * (count - 1), _TINY)
     inward = _inward((points.point / half)[:, :2])[:, None]
@@ -91,7 +91,7 @@ def cylinder(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
 
 
 def ellipsoid(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A box whose surface is drawn in to an ellipsoid."""
+    """Return a box whose surface is drawn in to an ellipsoid."""
     points = box(dim, count, spacing)
     half = np.maximum(0.5 * spacing * (count - 1), _TINY)
     return points._replace(point=points.point * _inward(points.point / half)[:, None])
@@ -101,13 +101,13 @@ _TINY = MINVAL
 
 
 def _inward(p: np.ndarray) -> np.ndarray:
-    """Factors that bring points of cubes around the origin onto spheres inside them."""
+    """Return the factors that bring points of cubes around the origin onto spheres inside them."""
     length = np.linalg.norm(p, axis=1)
     return np.where(length > 0, np.abs(p).max(axis=1), 1.0) / np.where(length > 0, length, 1.0)
 
 
 def _lattice(count: np.ndarray, spacing: np.ndarray) -> np.ndarray:
-    """Points of a centered lattice along the first axes, (n, 3)."""
+    """Return the points of a centered lattice along the first axes, (n, 3)."""
     cells = np.indices(tuple(count)).reshape(len(count), -1).T
     point = np.zeros((len(cells), 3))
     point[:, : len(count)] = (cells - 0.5 * (count - 1)) * spacing[: len(count)]
@@ -120,7 +120,8 @@ def _chain(n: int) -> np.ndarray:
 
 
 def _sheet(count: np.ndarray, spacing: np.ndarray, flipped: bool) -> Points:
-    """Two triangles for each square; `flipped`: the diagonals of two quadrants turn inward."""
+    """Return two triangles for each square; `flipped`: the diagonals of two quadrants turn
+    inward."""
     nx, ny, nz = count
     ix, iy = np.indices((max(0, nx - 1), max(0, ny - 1))).reshape(2, -1)
     # The oracle numbers squares with the vertical count too, which must be 1 for it to be right.
@@ -146,7 +147,7 @@ _CUBE = (
 
 
 def _block(count: np.ndarray, spacing: np.ndarray) -> Points:
-    """Six tetrahedra for each cube of a lattice."""
+    """Return six tetrahedra for each cube of a lattice."""
     stride = np.array([count[1] * count[2], count[2], 1])
     cell = np.indices(tuple(np.maximum(count - 1, 0))).reshape(3, -1).T @ stride
     corner = np.array([[[int(digit) for digit in c] for c in tetra] for tetra in _CUBE]) @ stride
@@ -194,7 +195,8 @@ class _Shell:
         self.texcoord = np.concatenate([np.zeros((self.center, 2)), texcoord])
 
     def elements(self, dim: int) -> np.ndarray:
-        """Triangles that look outward, or tetrahedra with the center as the first point."""
+        """Return the triangles that look outward, or tetrahedra with the center as the first
+        point."""
         if np.any(self.count < 2):
             return np.zeros((0, dim + 1), int)
         found = []

@@ -21,7 +21,7 @@ _PART = 2**18  # pixels whose colors are worked out together
 def pattern(
     kind: str, sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray
 ) -> np.ndarray:
-    """Draws a built-in pattern.
+    """Draw a built-in pattern.
 
     Args:
       kind: "gradient", "checker" or "flat".
@@ -38,7 +38,7 @@ def pattern(
 
 
 def mark(image: np.ndarray, kind: str, rgb: np.ndarray, probability: float) -> None:
-    """Puts marks on a pattern of any number of sides, in place.
+    """Put marks on a pattern of any number of sides, in place.
 
     Args:
       image: pixels, (sides, height, width, 3), uint8.
@@ -68,7 +68,8 @@ def _chosen(n: int, probability: float) -> np.ndarray:
 
 
 def color_bytes(rgb: np.ndarray) -> np.ndarray:
-    """Colors as bytes: cut off, not rounded; outside [0, 1] they wrap around, as in MuJoCo."""
+    """Return the colors as bytes: cut off, not rounded; outside [0, 1] they wrap around, as in
+    MuJoCo."""
     return (255 * np.asarray(rgb, np.float64)).astype(np.int64).astype(np.uint8)
 
 
@@ -81,7 +82,7 @@ def _flat(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarra
 
 
 def _checker(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
-    """Two by two fields; on front and back of a cube they are the other way around."""
+    """Return two by two fields; on front and back of a cube they are the other way around."""
     upper = np.arange(height)[:, None] < height // 2
     second = upper != (np.arange(width) < width // 2)
     colors = np.stack([color_bytes(rgb1), color_bytes(rgb2)])
@@ -127,12 +128,12 @@ def _blend(share: np.ndarray, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
 
 
 def _ticks(n: int, start: int, count: int) -> np.ndarray:
-    """Places of some of n pixels, the first of all at -1 and the last at 1."""
+    """Return the places of some of n pixels, the first of all at -1 and the last at 1."""
     return 2 * np.arange(start, min(n, start + count)) / (n - 1) - 1
 
 
 def _sigmoid(place: np.ndarray) -> np.ndarray:
-    """A smooth rise from 0 to 1, steepest in the middle."""
+    """Return a smooth rise from 0 to 1, steepest in the middle."""
     u = 2 * place - 1
     return 0.5 + u / np.sqrt(2 * (1 + u**2))
 

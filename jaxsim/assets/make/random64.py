@@ -25,7 +25,7 @@ _BLOCK = 52 * _SHIFT  # words that are made together, so that they stay in the c
 
 
 def uniform(n: int) -> Iterator[np.ndarray]:
-    """The first n numbers of the sequence, in [0, 1), float64; a block at a time."""
+    """Yield the first n numbers of the sequence, in [0, 1), float64; a block at a time."""
     words = np.empty(_SIZE + _BLOCK, np.uint64)
     words[_BLOCK:] = _seeded()
     for start in range(0, n, _BLOCK):

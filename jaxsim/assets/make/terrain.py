@@ -395,7 +395,7 @@ def curriculum(
 
 
 def _grid(size: Size, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates x and y of all points, (nrow, ncol) each, around the origin.
+    """Return the coordinates x and y of all points, (nrow, ncol) each, around the origin.
 
     Raises:
       ValueError: the size is not a multiple of the spacing, or not positive.

@@ -52,7 +52,7 @@ class Boxes:
         self._touch = (_TOUCH * float(np.max(high - low))) ** 2
 
     def closest(self, point: np.ndarray) -> Iterator[tuple[slice, Closest]]:
-        """The closest triangles of points (k, 3), some of the points at a time."""
+        """Yield the closest triangles of points (k, 3), some of the points at a time."""
         for start in range(0, len(point), _AT_ONCE):
             part = slice(start, min(start + _AT_ONCE, len(point)))
             yield part, self._search(np.ascontiguousarray(point[part].T))
@@ -80,7 +80,7 @@ class Boxes:
 
 
 def _spots(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points all over triangles, (k, 3), and the triangle of each, (k,).
+    """Return the points all over triangles, (k, 3), and the triangle of each, (k,).
 
     They are the middles of parts: a side is cut into as many as are a share of the whole.
     """
@@ -103,7 +103,7 @@ def _spots(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _nested(
     low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """The boxes of all levels.
+    """Return the boxes of all levels.
 
     Args:
       low: lower corners of the bounds of the triangles, (n, 3).

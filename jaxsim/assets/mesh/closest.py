@@ -82,7 +82,7 @@ def _locate(
 
 
 def _nonzero(x: np.ndarray) -> np.ndarray:
-    """A divisor: only triangles without area have a zero, and those need no exact answer."""
+    """Return a divisor: only triangles without area have a zero, and those need no exact answer."""
     return np.where(x == 0, 1.0, x)
 
 

@@ -41,27 +41,28 @@ class Cells(NamedTuple):
 
 
 def cells(number: np.ndarray, r: int) -> Cells:
-    """The cells of these numbers on a cube with r x r cells a face."""
+    """Return the cells of these numbers on a cube with r x r cells a face."""
     row_of_cells, column = np.divmod(number, r)
     face, row = np.divmod(row_of_cells, r)
     return Cells(face, (2 * row + 1) / r - 1, (2 * column + 1) / r - 1, (1 + WIDER) / r)
 
 
 def quartered(number: np.ndarray, r: int) -> np.ndarray:
-    """The four cells on the grid of 2r x 2r into which each cell falls, (4 n,)."""
+    """Return the four cells on the grid of 2r x 2r into which each cell falls, (4 n,)."""
     row_of_cells, column = np.divmod(number, r)
     first = 4 * r * row_of_cells + 2 * column
     return (first[:, None] + np.array([0, 1, 2 * r, 2 * r + 1])).ravel()
 
 
 def on_faces(vector: np.ndarray) -> np.ndarray:
-    """Vectors (n, 3) as seen from each face, (6, n, 3): the part outwards, along u, along v."""
+    """Return the vectors (n, 3) as seen from each face, (6, n, 3): the part outwards, along u,
+    along v."""
     seen = [vector[:, [k, (k + 1) % 3, (k + 2) % 3]] for k in range(3)]
     return np.stack([s * [sign, 1, 1] for s in seen for sign in (1, -1)])
 
 
 def at_corners(seen: np.ndarray, c: Cells) -> np.ndarray:
-    """Products of vectors with the corners of cells.
+    """Return the products of vectors with the corners of cells.
 
     Args:
       seen: vectors as seen from the faces of the cells, (n, k, 3).
@@ -95,13 +96,14 @@ class Vectors(NamedTuple):
 def largest(
     vectors: Vectors, which: np.ndarray, u: np.ndarray, v: np.ndarray, half: float
 ) -> np.ndarray:
-    """Largest product of some vectors with a corner of a cell each, about (u, v); (n,)."""
+    """Return the largest product of some vectors with a corner of a cell each, about (u, v);
+    (n,)."""
     middle = vectors.out[which] + vectors.u[which] * u + vectors.v[which] * v
     return middle + half * vectors.beside[which]
 
 
 def slices(pole: np.ndarray, c: Cells) -> np.ndarray:
-    """Corners (1, u, v) of the slices of a fan, each out to the border of its cell.
+    """Return the corners (1, u, v) of the slices of a fan, each out to the border of its cell.
 
     Args:
       pole: (u, v).

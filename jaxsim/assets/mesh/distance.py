@@ -38,7 +38,7 @@ class SurfaceDistance:
 
 
 def feature_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Unit normals at the features of every face, (nface, 7, 3)."""
+    """Return the unit normals at the features of every face, (nface, 7, 3)."""
     normal = units(area_vectors(vertex, face))
     out = np.empty((len(face), NFEATURE, 3))
     out[:, CORNERS] = _at_vertices(vertex, face, normal)[face]
@@ -48,7 +48,8 @@ def feature_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
 
 
 def _at_vertices(vertex: np.ndarray, face: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Normals of the faces around each vertex, weighted by their angles there, (nvert, 3)."""
+    """Return the normals of the faces around each vertex, weighted by their angles there, (nvert,
+    3)."""
     corner = np.stack(corners(vertex, face), axis=1)
     ahead = units((np.roll(corner, -1, axis=1) - corner).reshape(-1, 3))
     behind = units((np.roll(corner, 1, axis=1) - corner).reshape(-1, 3))
@@ -58,7 +59,8 @@ def _at_vertices(vertex: np.ndarray, face: np.ndarray, normal: np.ndarray) -> np
 
 
 def _at_edges(face: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Sums of the normals of the faces on both sides of each face's edges, (nface, 3, 3)."""
+    """Return the sums of the normals of the faces on both sides of each face's edges, (nface, 3,
+    3)."""
     ends = np.sort(np.stack([face, np.roll(face, -1, axis=1)], axis=-1).reshape(-1, 2), axis=1)
     code = ends[:, 0].astype(np.int64) * (int(face.max()) + 1) + ends[:, 1]
     _, edge = np.unique(code, return_inverse=True)

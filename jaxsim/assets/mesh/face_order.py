@@ -15,7 +15,7 @@ _EQUAL = 1e-10  # [m] and less are no difference, among numbers that are known i
 
 
 def face_order(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Faces in the order of the walk.
+    """Return the faces in the order of the walk.
 
     Args:
       vertex: positions [m], (nvert, 3).
@@ -29,7 +29,8 @@ def face_order(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
 
 
 def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """The same of any boxes, by their lower and upper ends and the points that count, (n, 3)."""
+    """Return the same of any boxes, by their lower and upper ends and the points that count, (n,
+    3)."""
     order: list[int] = []
     waiting = [np.arange(len(low))]
     while waiting:
@@ -45,7 +46,7 @@ def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray) -> np.ndar
 
 
 def _longest(side: np.ndarray) -> int:
-    """The longest of three sides; of equal ones the first."""
+    """Return the longest of three sides; of equal ones the first."""
     longest = 0
     for axis in (1, 2):
         if side[axis] >= side[longest] + _EQUAL:
@@ -54,7 +55,8 @@ def _longest(side: np.ndarray) -> int:
 
 
 def _circumcenters(corner: np.ndarray) -> np.ndarray:
-    """Centers of the circles through three points, (n, 3, 3) -> (n, 3); on a line, their mean."""
+    """Return the centers of the circles through three points, (n, 3, 3) -> (n, 3); on a line, their
+    mean."""
     a, b = corner[:, 0] - corner[:, 2], corner[:, 1] - corner[:, 2]
     normal = cross(a, b)
     square = (normal * normal).sum(axis=1, keepdims=True)

@@ -30,5 +30,5 @@ AROUND_BOX: dict[GeomType, Fit] = {
 
 
 def inertia_box(moments: np.ndarray) -> np.ndarray:
-    """Half sides of the box that has these principal moments per mass [m^2], (3,)."""
+    """Return half sides of the box that has these principal moments per mass [m^2], (3,)."""
     return np.sqrt(np.maximum(0.0, 1.5 * (moments.sum() - 2 * moments)))

@@ -47,7 +47,7 @@ class Hull:
     face: np.ndarray
 
     def graph(self, face: np.ndarray) -> np.ndarray:
-        """The record of `mesh_graph`, (2 + 3 nhull + 6 nface,).
+        """Return the record of `mesh_graph`, (2 + 3 nhull + 6 nface,).
 
         Args:
           face: the faces, with their corners in the order in which they are kept, (nface, 3).
@@ -66,7 +66,7 @@ class Hull:
         return np.concatenate(parts).astype(np.int32)
 
     def extrema(self, vertex: np.ndarray) -> np.ndarray:
-        """The hull vertex, counted in the hull, that lies farthest in each direction, (27,).
+        """Return the hull vertex, counted in the hull, that lies farthest in each direction, (27,).
 
         In the direction (0, 0, 0) all vertices are equal, and the first one stands.
         """
@@ -74,7 +74,7 @@ class Hull:
 
 
 def convex_hull(vertex: np.ndarray, maxhullvert: int = -1) -> Hull:
-    """The hull of points (n, 3), with at most `maxhullvert` vertices if that is positive.
+    """Return the hull of points (n, 3), with at most `maxhullvert` vertices if that is positive.
 
     Raises:
       AssetError: the points lie in a plane, on a line, or in one point.
@@ -103,7 +103,7 @@ def _reason(vertex: np.ndarray, message: str) -> str:
 
 
 def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
-    """The faces of a hull, counter-clockwise from outside, (nface, 3).
+    """Return the faces of a hull, counter-clockwise from outside, (nface, 3).
 
     Of a face that is almost a line the normal says nothing: it runs against its neighbors.
     """
@@ -128,6 +128,6 @@ def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
 
 
 def _edges(face: np.ndarray) -> set[tuple[int, int]]:
-    """The directed edges of one face."""
+    """Return the directed edges of one face."""
     a, b, c = (int(i) for i in face)
     return {(a, b), (b, c), (c, a)}

@@ -44,7 +44,7 @@ class Mass:
 
 
 def solid(vertex: np.ndarray, face: np.ndarray, *, signed: bool) -> Mass:
-    """The body inside the faces; with `signed` these must all be seen from outside.
+    """Return the body inside the faces; with `signed` these must all be seen from outside.
 
     Raises:
       AssetError: the area or the volume is too small or negative.
@@ -66,7 +66,7 @@ def solid(vertex: np.ndarray, face: np.ndarray, *, signed: bool) -> Mass:
 
 
 def shell(vertex: np.ndarray, face: np.ndarray) -> Mass:
-    """The faces themselves, of even thickness.
+    """Return the faces themselves, of even thickness.
 
     Raises:
       AssetError: the area is too small.
@@ -96,7 +96,7 @@ def check_orientation(face: np.ndarray) -> None:
 
 
 def _centroid(middle: np.ndarray, area: np.ndarray) -> np.ndarray:
-    """Center of the surface, (3,)."""
+    """Return the center of the surface, (3,)."""
     total = added(area)
     if not total >= MINVAL:
         raise AssetError(f"its area {total:g} is too small; check its vertices, faces and scale")
@@ -104,12 +104,13 @@ def _centroid(middle: np.ndarray, area: np.ndarray) -> np.ndarray:
 
 
 def _center(middle: np.ndarray, apex: np.ndarray, content: np.ndarray) -> np.ndarray:
-    """Center of the simplices of faces and an apex; of the faces, with their centroid as apex."""
+    """Return the center of the simplices of faces and an apex; of the faces, with their centroid as
+    apex."""
     return added(content[:, None] * (0.75 * middle + 0.25 * apex)) / added(content)
 
 
 def _volumes(middle: np.ndarray, normals: np.ndarray, area: np.ndarray, signed: bool) -> np.ndarray:
-    """Volumes of the tetrahedra of all faces with the origin."""
+    """Return the volumes of the tetrahedra of all faces with the origin."""
     height = middle * units(normals, area)
     volume = (height[:, 0] + height[:, 1] + height[:, 2]) * area / 3
     return volume if signed else np.abs(volume)
@@ -126,7 +127,7 @@ def _check_volume(volume: float) -> None:
 
 
 def _tensor(vertex: np.ndarray, face: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Inertia tensor about the origin of weighted simplices, (3, 3)."""
+    """Return the inertia tensor about the origin of weighted simplices, (3, 3)."""
     x = corners(vertex, face)
     products = 2 * sum(a[:, _I] * a[:, _J] for a in x)
     for a, b in ((x[0], x[1]), (x[0], x[2]), (x[1], x[2])):

@@ -13,10 +13,10 @@ _SHORTEST = MINVAL  # length from which on a normal has a direction
 
 
 def vertex_normals(vertex: np.ndarray, face: np.ndarray, smooth: bool) -> np.ndarray:
-    """Means of the normals of the faces at a vertex, weighted by area, (nvert, 3).
+    """Return the means of the normals of the faces at a vertex, weighted by area, (nvert, 3).
 
-    Unless `smooth`, faces that turn away from the mean of all by more than the sharp angle are
-    left out, so that an edge stays an edge.
+    Unless `smooth`, faces that turn away from the mean of all by more than the sharp angle are left
+    out, so that an edge stays an edge.
     """
     weighted = area_vectors(vertex, face)
     at_corner = np.repeat(weighted[:, None], 3, axis=1)
@@ -29,6 +29,6 @@ def vertex_normals(vertex: np.ndarray, face: np.ndarray, smooth: bool) -> np.nda
 
 
 def decided(normal: np.ndarray, shortest: float = _SHORTEST) -> np.ndarray:
-    """Normals (n, 3) scaled to norm 1; the z axis stands for those without direction."""
+    """Return the normals (n, 3) scaled to norm 1; the z axis stands for those without direction."""
     length = lengths(normal)
     return np.where(length[:, None] >= shortest, units(normal, length), _UNDECIDED)

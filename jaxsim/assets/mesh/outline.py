@@ -34,7 +34,8 @@ def places_in_outlines(
 
 
 def quads(vertex: np.ndarray, polyvert: np.ndarray, polynum: np.ndarray) -> np.ndarray:
-    """Three more corners for each corner of a polygon, so that the four span much of its area.
+    """Return three more corners for each corner of a polygon, so that the four span much of its
+    area.
 
     MuJoCo's choice, found by experiment. From four corners in a row (a, b, c, d), d moves on along
     the outline while the area grows; after each of its steps c does, and then b.
@@ -61,7 +62,7 @@ def quads(vertex: np.ndarray, polyvert: np.ndarray, polynum: np.ndarray) -> np.n
 def _grown(
     point: np.ndarray, start: np.ndarray, first: np.ndarray, num: np.ndarray, many: np.ndarray
 ) -> np.ndarray:
-    """Steps from a to b, c, d where these have moved as far as the area grows, (len(many), 3)."""
+    """Step from a to b, c, d where these have moved as far as the area grows, (len(many), 3)."""
     step = np.tile([1, 2, 3], (len(many), 1))
 
     def area(lane: np.ndarray, step: np.ndarray) -> np.ndarray:

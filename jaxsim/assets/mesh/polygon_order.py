@@ -15,7 +15,7 @@ _LEFT, _RIGHT = np.uint64(6), np.uint64(2)
 
 
 def table_order(cell: np.ndarray) -> np.ndarray:
-    """The order in which the table lists its entries.
+    """Return the order in which the table lists its entries.
 
     Args:
       cell: two whole numbers for each entry, no two alike, in the order of insertion, (n, 2).
@@ -42,7 +42,7 @@ class _Table:
         self._buckets = 0
 
     def insert(self, entry: int) -> None:
-        """Puts an entry before all others of its bucket, or, if there are none, of the list."""
+        """Put an entry before all others of its bucket, or, if there are none, of the list."""
         if entry == self._buckets:  # as many entries as buckets
             self._grow()
         bucket = self._bucket(entry)
@@ -55,7 +55,7 @@ class _Table:
             self._before[self._bucket(behind)] = entry
 
     def entries(self) -> list[int]:
-        """All entries in their order."""
+        """Return all entries in their order."""
         listed, entry = [], self._after[self._head]
         while entry >= 0:
             listed.append(entry)
@@ -84,7 +84,7 @@ class _Table:
 
 
 def _prime(least: int) -> int:
-    """The first prime number from `least` on."""
+    """Return the first prime number from `least` on."""
     while any(least % k == 0 for k in range(2, int(least**0.5) + 1)):
         least += 1
     return least

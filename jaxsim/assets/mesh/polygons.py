@@ -37,7 +37,8 @@ class Polygons:
     map: np.ndarray
 
     def outlines(self, mirrored: bool) -> np.ndarray:
-        """`vertex`, or each polygon the other way around from its first, as a mirror shows it."""
+        """Return `vertex`, or each polygon the other way around from its first, as a mirror shows
+        it."""
         if not mirrored:
             return self.vertex
         first, num = (np.repeat(x, self.num) for x in (np.cumsum(self.num) - self.num, self.num))
@@ -45,7 +46,7 @@ class Polygons:
 
 
 def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
-    """Polygons of a hull, in MuJoCo's order.
+    """Return the polygons of a hull, in MuJoCo's order.
 
     Args:
       vertex: positions, (nvert, 3).
@@ -110,7 +111,7 @@ def _planes(cell: np.ndarray) -> np.ndarray:
 
 
 def _listed(plane: np.ndarray, label: np.ndarray, npoly: int) -> np.ndarray:
-    """The polygon of each face, counted by planes, and in a plane by their first faces."""
+    """Return the polygon of each face, counted by planes, and in a plane by their first faces."""
     _, first = np.unique(label, return_index=True)
     place = np.empty(npoly, label.dtype)
     place[np.lexsort((first, plane[first]))] = np.arange(npoly)
@@ -120,7 +121,7 @@ def _listed(plane: np.ndarray, label: np.ndarray, npoly: int) -> np.ndarray:
 def _around(
     start: np.ndarray, end: np.ndarray, label: np.ndarray, npoly: int, nvert: int
 ) -> np.ndarray:
-    """The order in which the edges of the outlines follow each other, polygon by polygon."""
+    """Return the order in which the edges of the outlines follow each other, polygon by polygon."""
     key = label.astype(np.int64) * nvert + start
     order = np.argsort(key, kind="stable")
     follower = order[np.searchsorted(key, label.astype(np.int64) * nvert + end, sorter=order)]
@@ -138,7 +139,7 @@ def _around(
 
 
 def _newell(point: np.ndarray, label: np.ndarray, num: np.ndarray) -> np.ndarray:
-    """Unit normals of polygons from all their vertices (Newell's method), (npoly, 3)."""
+    """Return the unit normals of polygons from all their vertices (Newell's method), (npoly, 3)."""
     after = np.arange(1, len(point) + 1)
     after[np.cumsum(num) - 1] = np.cumsum(num) - num
     arm = point - point[(np.cumsum(num) - num)[label]]

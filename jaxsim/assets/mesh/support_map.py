@@ -108,7 +108,7 @@ class _Leaf(NamedTuple):
 
 
 def support_map(vertex: np.ndarray, graph: np.ndarray) -> SupportMap:
-    """The tables of a hull.
+    """Return the tables of a hull.
 
     Args:
       vertex: vertices of the mesh, (nvert, 3).
@@ -139,7 +139,7 @@ def support_map(vertex: np.ndarray, graph: np.ndarray) -> SupportMap:
 
 
 def _divide(p: _Points, aim: int) -> list[_Leaf]:
-    """Divides the cube until no list is longer than is aimed at, or the parts are the finest."""
+    """Divide the cube until no list is longer than is aimed at, or the parts are the finest."""
     leaves: list[_Leaf] = []
     every = np.arange(len(p.degree))
     vertex, number, r = np.tile(every, FACES), np.repeat(np.arange(FACES), len(every)), 1
@@ -159,7 +159,7 @@ def _divide(p: _Points, aim: int) -> list[_Leaf]:
 
 
 def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
-    """Whether no neighbor of a vertex lies farther than it all over a cell, (n,)."""
+    """Return whether no neighbor of a vertex lies farther than it all over a cell, (n,)."""
     edges, degree = p.degree.sum(), p.degree[vertex]
     edge = c.face * edges + p.start[vertex]
     some = np.ones(len(vertex), bool)
@@ -184,7 +184,7 @@ def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
 def _leaves(
     p: _Points, vertex: np.ndarray, number: np.ndarray, r: int, aim: int, most: int
 ) -> tuple[list[_Leaf], list[int]]:
-    """The cells of one grid whose lists are short enough, and the numbers of the others.
+    """Return the cells of one grid whose lists are short enough, and the numbers of the others.
 
     Args:
       p: the hull.
@@ -224,7 +224,8 @@ def _leaves(
 def _fan(
     p: _Points, vertex: np.ndarray, cell: _Leaf, c: Cells, aim: int, most: int
 ) -> _Leaf | None:
-    """A fan in the place of a cell, about the normal of the largest triangle, if that is better."""
+    """Return a fan in the place of a cell, about the normal of the largest triangle, if that is
+    better."""
     here = _facing(p, c)
     if not len(here):
         return None
@@ -247,7 +248,8 @@ def _fan(
 
 
 def _facing(p: _Points, c: Cells) -> np.ndarray:
-    """The triangles whose normals meet the face in or beside one cell, in ascending order."""
+    """Return the triangles whose normals meet the face in or beside one cell, in ascending
+    order."""
     face, reach = c.face[0], BESIDE * c.half
     wide = (1 + WIDER) * reach  # rounded, it is not too little
     first, end = np.searchsorted(p.sorted_u[face], [c.u[0] - wide, c.u[0] + wide])
@@ -257,7 +259,8 @@ def _facing(p: _Points, c: Cells) -> np.ndarray:
 
 
 def _thinned(value: np.ndarray, rounding: float, most: int) -> np.ndarray:
-    """Candidates without which none of the others is farther anywhere by more than `rounding`.
+    """Return the candidates without which none of the others is farther anywhere by more than
+    `rounding`.
 
     Args:
       value: how far the candidates lie at the corners of parts, (corners, nparts, n); -inf: none.
@@ -285,7 +288,7 @@ def _thinned(value: np.ndarray, rounding: float, most: int) -> np.ndarray:
 
 
 def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
-    """The tables of a division; equal lists stand once."""
+    """Return the tables of a division; equal lists stand once."""
     places: dict[bytes, int] = {}
     candidate: list[np.ndarray] = []
     length = most = 0

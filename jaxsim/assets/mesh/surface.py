@@ -35,17 +35,17 @@ class MeshSurface:
 
     @property
     def vertex(self) -> np.ndarray:
-        """Positions, (nvert, 3)."""
+        """Return the positions, (nvert, 3)."""
         return self.source.vertex
 
     @cached_property
     def face(self) -> np.ndarray:
-        """Vertices of the faces, (nface, 3)."""
+        """Return the vertices of the faces, (nface, 3)."""
         return self.source.face if len(self.source.face) else self.hull.face
 
     @cached_property
     def hull(self) -> Hull:
-        """The convex hull; found when it is first asked for.
+        """Return the convex hull; found when it is first asked for.
 
         Raises:
           AssetError: the points have no hull.
@@ -54,19 +54,20 @@ class MeshSurface:
 
     @cached_property
     def polygons(self) -> Polygons:
-        """The flat sides of the hull."""
+        """Return the flat sides of the hull."""
         return polygons(self.vertex, self.hull.face)
 
     @cached_property
     def normal(self) -> np.ndarray:
-        """Normals, (nnormal, 3); those that the surface brings have the length that they have."""
+        """Return the normals, (nnormal, 3); those that the surface brings have the length that they
+        have."""
         if self.source.normal is not None:
             return self.source.normal
         return vertex_normals(self.vertex, self.face, self.smooth)
 
     @cached_property
     def face_normal(self) -> np.ndarray:
-        """Normals of the faces' corners, (nface, 3).
+        """Return the normals of the faces' corners, (nface, 3).
 
         Where nothing else is said they go with the vertices. Of several normals for each vertex, as
         a tactile sensor has them, it is the first.
@@ -75,12 +76,13 @@ class MeshSurface:
 
     @cached_property
     def face_texcoord(self) -> np.ndarray:
-        """Texture coordinates of the faces' corners, (nface, 3); zeros where there are none."""
+        """Return the texture coordinates of the faces' corners, (nface, 3); zeros where there are
+        none."""
         return self._face_index(self.source.face_texcoord, len(self.texcoord))
 
     @property
     def texcoord(self) -> np.ndarray:
-        """Texture coordinates, (ntexcoord, 2)."""
+        """Return the texture coordinates, (ntexcoord, 2)."""
         return np.zeros((0, 2)) if self.source.texcoord is None else self.source.texcoord
 
     def _face_index(self, given: np.ndarray | None, count: int) -> np.ndarray:

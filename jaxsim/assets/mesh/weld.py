@@ -13,7 +13,7 @@ _SPREAD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 
 def welded(surface: Surface) -> Surface:
-    """The same faces over distinct vertices, in the order in which they first appear."""
+    """Return the same faces over distinct vertices, in the order in which they first appear."""
     vertex = surface.vertex + 0.0  # no negative zeros: they equal the positive ones
     first, label = _groups(vertex)
     order = np.argsort(first, kind="stable")
@@ -27,7 +27,7 @@ def welded(surface: Surface) -> Surface:
 
 
 def _groups(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First member of each group of equal rows, and the group of each row.
+    """Return the first member of each group of equal rows, and the group of each row.
 
     Sorting one number a row is much faster than sorting rows; the rows decide if two that differ
     should have the same number.

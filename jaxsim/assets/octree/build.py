@@ -35,7 +35,7 @@ def octree(
     distance: Distance,
     depth: int = DEPTH,
 ) -> Octree:
-    """Makes the octree of a surface.
+    """Make the octree of a surface.
 
     Args:
       triangle: corners of the faces, (n, 3, 3).

@@ -18,7 +18,7 @@ Distance = Callable[[np.ndarray], np.ndarray]
 
 
 def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
-    """Distances at the corners of every cell, (n, 8).
+    """Return the distances at the corners of every cell, (n, 8).
 
     Args:
       tree: a balanced tree.
@@ -45,14 +45,15 @@ def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
 
 
 def _distinct_planes(tree: Cells) -> np.ndarray:
-    """A number for each plane, (3, nplane), the same one where planes of a flat box coincide."""
+    """Return a number for each plane, (3, nplane), the same one where planes of a flat box
+    coincide."""
     return np.stack([np.unique(axis, return_inverse=True)[1] for axis in tree.planes])
 
 
 def _hanging(
     tree: Cells, place: np.ndarray, number: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The corners that hang.
+    """Return the corners that hang.
 
     Args:
       tree: the cells.

@@ -11,7 +11,7 @@ _AT_ONCE = 65536  # pairs of a cell and a triangle that are tested together; the
 
 
 def grown(triangle: np.ndarray, low: np.ndarray, high: np.ndarray, depth: int) -> Cells:
-    """The tree over a box whose cells are split wherever they meet a triangle.
+    """Return the tree over a box whose cells are split wherever they meet a triangle.
 
     Args:
       triangle: corners, (n, 3, 3).
@@ -46,7 +46,7 @@ def _meeting(tree: Cells, cell: np.ndarray, triangle: np.ndarray, which: np.ndar
 def _in_children(
     tree: Cells, first: np.ndarray, triangle: np.ndarray, which: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of a child and a triangle whose bounds meet.
+    """Return the pairs of a child and a triangle whose bounds meet.
 
     Args:
       tree: the cells.

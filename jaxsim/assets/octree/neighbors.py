@@ -10,7 +10,7 @@ OUTSIDE = -1  # the neighbor of a cell at the border of the root
 
 
 def neighbors(tree: Cells, leaves: np.ndarray) -> np.ndarray:
-    """The leaf beyond each side of the leaves, (n, 6): low x, high x, low y, ...
+    """Return the leaf beyond each side of the leaves, (n, 6): low x, high x, low y, ...
 
     Where several smaller leaves lie beyond a side, it is the one just below the side's middle.
     """
@@ -30,7 +30,7 @@ def neighbors(tree: Cells, leaves: np.ndarray) -> np.ndarray:
 
 
 def balanced(tree: Cells) -> Cells:
-    """Splits leaves until those that share a side differ by one level at most."""
+    """Split leaves until those that share a side differ by one level at most."""
     while True:
         leaves = tree.leaves
         beyond = neighbors(tree, leaves)
@@ -46,7 +46,7 @@ def balanced(tree: Cells) -> Cells:
 
 
 def _leaf_at(tree: Cells) -> np.ndarray:
-    """The leaf of every finest cell, (8**depth,), in the order of Morton's curve.
+    """Return the leaf of every finest cell, (8**depth,), in the order of Morton's curve.
 
     The curve goes through the children of a cell one after the other, at all levels: the number of
     a place on it has the bits of x, y and z in turns (G. M. Morton, 1966).
@@ -58,7 +58,7 @@ def _leaf_at(tree: Cells) -> np.ndarray:
 
 
 def _spread_bits(depth: int) -> np.ndarray:
-    """The numbers below 2**depth with two zeros between their bits."""
+    """Return the numbers below 2**depth with two zeros between their bits."""
     spread = np.zeros(1, np.int64)
     for bit in range(depth):
         spread = np.concatenate([spread, spread | 1 << (3 * bit)])

@@ -14,7 +14,7 @@ from jaxsim.assets.mesh.triangles import cross
 
 
 def meets(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Whether each triangle meets the box beside it, (n,).
+    """Return whether each triangle meets the box beside it, (n,).
 
     Args:
       triangle: corners, (n, 3, 3).
@@ -36,7 +36,7 @@ def meets(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray
 def _at_plane(
     triangle: np.ndarray, edge: np.ndarray, normal: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Whether the plane of the triangle has corners of the box on both sides.
+    """Return whether the plane of the triangle has corners of the box on both sides.
 
     Those farthest along the normal and against it decide.
     """
@@ -51,7 +51,7 @@ def _at_plane(
 def _inside_edges(
     triangle: np.ndarray, edge: np.ndarray, normal: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Whether, seen along each axis, no edge of the triangle has the whole box outside."""
+    """Return whether, seen along each axis, no edge of the triangle has the whole box outside."""
     side = high - low
     out = np.ones(len(triangle), bool)
     for axis in range(3):

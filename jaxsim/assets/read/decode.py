@@ -32,7 +32,7 @@ _TYPES = {
 
 
 def read_surface(name: str, data: bytes, content_type: str | None = None) -> Surface:
-    """Reads a mesh file.
+    """Read a mesh file.
 
     Args:
       name: its name. As in MuJoCo, its extension decides how it is read where that is known.
@@ -50,7 +50,8 @@ def read_surface(name: str, data: bytes, content_type: str | None = None) -> Sur
 
 
 def extension(name: str) -> str:
-    """The extension of a file in lower case, with its dot; a name that is all dot has it too."""
+    """Return the extension of a file in lower case, with its dot; a name that is all dot has it
+    too."""
     base = posixpath.basename(name.replace("\\", "/"))
     return base[base.rfind(".") :].lower() if "." in base else ""
 

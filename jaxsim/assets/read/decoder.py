@@ -37,7 +37,7 @@ class Decoder:
     content_type: str = ""
 
     def surface(self, data: bytes) -> Surface:
-        """The surface in a file.
+        """Return the surface in a file.
 
         Raises:
           AssetError: the decoder fails, or what it returns is no surface.
@@ -93,7 +93,7 @@ def unregister_decoder(extension: str) -> None:
 
 
 def decoder_of(extension: str, content_type: str | None = None) -> Decoder | None:
-    """The decoder of an extension, else of a content type; None where there is none."""
+    """Return the decoder of an extension, else of a content type; None where there is none."""
     if extension in _decoders:
         return _decoders[extension]
     wanted = (content_type or "").strip().lower()
@@ -101,7 +101,7 @@ def decoder_of(extension: str, content_type: str | None = None) -> Decoder | Non
 
 
 def extensions() -> tuple[str, ...]:
-    """The extensions that have a decoder."""
+    """Return the extensions that have a decoder."""
     return tuple(_decoders)
 
 

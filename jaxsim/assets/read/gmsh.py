@@ -34,7 +34,7 @@ class Simplices:
 
 
 def read_gmsh(data: bytes) -> Simplices:
-    """Reads the contents of a GMSH file; raises AssetError where it is not understood."""
+    """Read the contents of a GMSH file; raise AssetError where it is not understood."""
     try:
         return _read(data)
     except (ValueError, IndexError, OverflowError, MemoryError) as error:
@@ -68,7 +68,8 @@ def _section(data: bytes, name: str) -> bytes:
 
 
 def _counted(npoint: int, element: np.ndarray) -> np.ndarray:
-    """Elements by nodes counted from 0, in the order of the file; MuJoCo passes over their tags."""
+    """Return the elements by nodes counted from 0, in the order of the file; MuJoCo passes over
+    their tags."""
     unknown = (element < 1) | (element > npoint)
     if unknown.any():
         raise AssetError(f"an element has node {element[unknown][0]}, which is not in the file")
@@ -159,13 +160,13 @@ def _elements_binary_4(section: bytes) -> Elements:
 
 
 def _header_4(section: bytes) -> list[int]:
-    """The eight numbers at the head of a section and of its first block."""
+    """Return the eight numbers at the head of a section and of its first block."""
     parts = (("<u8", 4, 0), ("<i4", 3, 32), ("<u8", 1, 44))
     return [int(n) for dtype, count, at in parts for n in np.frombuffer(section, dtype, count, at)]
 
 
 def _check_nodes(header: list[int]) -> int:
-    """The number of nodes, from the head of their section."""
+    """Return the number of nodes, from the head of their section."""
     blocks, total, first, last, dim, _, _, number = header
     if blocks != 1 or total != number:
         raise AssetError(f"the {total} nodes are in {blocks} blocks; only one is supported")
@@ -177,7 +178,7 @@ def _check_nodes(header: list[int]) -> int:
 
 
 def _check_elements(header: list[int]) -> tuple[int, int]:
-    """Type and number of the elements, from the head of their section."""
+    """Return the type and number of the elements, from the head of their section."""
     blocks, total, _, _, dim, _, kind, number = header
     if blocks != 1 or total != number:
         raise AssetError(f"the {total} elements are in {blocks} blocks; only one is supported")

@@ -19,7 +19,7 @@ _HEADER = 8
 
 
 def read_heightfield(name: str, data: bytes, content_type: str | None = None) -> np.ndarray:
-    """Heights in a file, in its own unit; the first row is at the lowest Y.
+    """Return the heights in a file, in its own unit; the first row is at the lowest Y.
 
     Args:
       name: name of the file; `.png` is an image, all else the binary form.
@@ -48,7 +48,7 @@ def read_heightfield(name: str, data: bytes, content_type: str | None = None) ->
 
 
 def normalized(heights: np.ndarray) -> np.ndarray:
-    """Heights moved and scaled to between 0 and 1; equal heights all become 0."""
+    """Return the heights moved and scaled to between 0 and 1; equal heights all become 0."""
     heights = heights.astype(np.float32) - np.float32(heights.min())
     top = heights.max()
     return heights / top if top > 0 else heights

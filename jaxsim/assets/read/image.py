@@ -27,7 +27,7 @@ class NoDecoder(AssetError):
 
 
 def read_png(data: bytes, nchannel: int) -> np.ndarray:
-    """Decodes a PNG image.
+    """Decode a PNG image.
 
     Of an image in color, one channel is the red one, as in MuJoCo; a gray image has three equal
     channels. Where an image has no opacity, the fourth channel is 255. Deep images lose their low

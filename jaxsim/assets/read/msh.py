@@ -16,7 +16,7 @@ _LARGEST = 2**31 // 12  # a count whose data could not be addressed with 32 bits
 
 
 def read_msh(data: bytes) -> Surface:
-    """Reads an MSH file; without triangles, its points stand for their convex hull.
+    """Read an MSH file; without triangles, its points stand for their convex hull.
 
     Raises:
       AssetError: the counts do not fit each other or the length, or a triangle has no such point.
@@ -64,7 +64,7 @@ class _Parts:
         self._data, self._offset = data, _HEADER
 
     def take(self, dtype: str, rows: int, columns: int) -> np.ndarray:
-        """The next array, (rows, columns)."""
+        """Return the next array, (rows, columns)."""
         table = np.frombuffer(self._data, dtype, rows * columns, self._offset)
         self._offset += table.nbytes
         return table.reshape(rows, columns)

@@ -32,7 +32,7 @@ _NO_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
 
 def read_npz(path: str | os.PathLike[str], name: str | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file.
+    """Return the arrays of an .npz file.
 
     Args:
       path: the file.

@@ -21,7 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_obj(data: bytes) -> Surface:
-    """Reads an OBJ file.
+    """Read an OBJ file.
 
     Coordinates have single precision, as in MuJoCo. Texture coordinates are turned upside down,
     which makes their second one point down in the image. Where a corner has none, or one that does
@@ -49,7 +49,7 @@ def read_obj(data: bytes) -> Surface:
 
 
 def _clean(data: bytes) -> bytes:
-    """The text with plain line ends, without comments, indents and continued lines."""
+    """Return the text with plain line ends, without comments, indents and continued lines."""
     data = data.removeprefix(_BOM)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -110,7 +110,8 @@ class _Lines:
         return _Rest(text.tobytes(), words, numbers + 1)
 
     def numbers(self, keyword: str, width: int) -> np.ndarray:
-        """The first `width` numbers of each line with a keyword, 0 for missing ones, (n, width)."""
+        """Return the first `width` numbers of each line with a keyword, 0 for missing ones, (n,
+        width)."""
         rest = self.rest(self.of(keyword), len(keyword))
         try:
             values = _numbers(rest.text, np.float64, rest.words.sum())
@@ -140,11 +141,12 @@ class _Rest:
     numbers: np.ndarray
 
     def line(self, word: int) -> int:
-        """Number of the line that has a word."""
+        """Return the number of the line that has a word."""
         return int(self.numbers[np.searchsorted(np.cumsum(self.words), word, side="right")])
 
     def first_unreadable(self, reader: type) -> tuple[int, str]:
-        """Line and text of the first word that is not a number; runs only to name a fault."""
+        """Return the line and text of the first word that is not a number; runs only to name a
+        fault."""
         for i, word in enumerate(_words(self.text)):
             try:
                 reader(word)
@@ -154,7 +156,8 @@ class _Rest:
 
 
 def _numbers(text: bytes, dtype: type, count: int) -> np.ndarray:
-    """The numbers of a text; ValueError if one of its `count` words is none, or more than one."""
+    """Return the numbers of a text; ValueError if one of its `count` words is none, or more than
+    one."""
     if count == 0:
         return np.zeros(0, dtype)
     values: np.ndarray = np.fromstring(text, dtype, sep=" ")
@@ -164,12 +167,12 @@ def _numbers(text: bytes, dtype: type, count: int) -> np.ndarray:
 
 
 def _words(text: bytes) -> list[bytes]:
-    """The words of a text, which all control characters part, as in `_begins`."""
+    """Return the words of a text, which all control characters part, as in `_begins`."""
     return re.findall(rb"[^\x00- ]+", text)
 
 
 def _begins(text: np.ndarray) -> np.ndarray:
-    """Whether a word begins at each byte of a text that begins with a blank."""
+    """Return whether a word begins at each byte of a text that begins with a blank."""
     blank = text <= _BLANK
     return np.concatenate([[False], blank[:-1] & ~blank[1:]])
 
@@ -199,11 +202,11 @@ class _Corners:
 
     @property
     def count(self) -> np.ndarray:
-        """Corners of each face, (nface,)."""
+        """Return the corners of each face, (nface,)."""
         return self.rest.words
 
     def check_vertices(self, number: int) -> None:
-        """Refuses faces over points that the file does not have."""
+        """Refuse faces over points that the file does not have."""
         wrong = np.flatnonzero((self.vertex < 0) | (self.vertex >= number))
         if len(wrong):
             word = _words(self.rest.text)[wrong[0]].decode(errors="replace")
@@ -213,7 +216,7 @@ class _Corners:
             )
 
     def check_normals(self, number: int) -> None:
-        """Refuses faces without normals in a file that has some, as MuJoCo does."""
+        """Refuse faces without normals in a file that has some, as MuJoCo does."""
         wrong = np.flatnonzero((self.normal < 0) | (self.normal >= number))
         if len(wrong):
             raise AssetError(
@@ -222,13 +225,13 @@ class _Corners:
             )
 
     def has_texcoord(self, number: int) -> bool:
-        """Whether there are corners, and each has texture coordinates that exist."""
+        """Return whether there are corners, and each has texture coordinates that exist."""
         inside = (self.texcoord >= 0) & (self.texcoord < number)
         return bool(len(inside)) and bool(inside.all())
 
 
 def _corners(lines: _Lines, nvertex: int, ntexcoord: int, nnormal: int) -> _Corners:
-    """Reads the faces, whose corners are written `v`, `v/t`, `v//n` or `v/t/n`."""
+    """Read the faces, whose corners are written `v`, `v/t`, `v//n` or `v/t/n`."""
     rest = _first_group(lines)
     # With a zero for what is left out, each corner has one number more than slashes.
     spelled = rest.text
@@ -259,7 +262,7 @@ def _corners(lines: _Lines, nvertex: int, ntexcoord: int, nnormal: int) -> _Corn
 
 
 def _table(values: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The numbers of each corner, 0 for those that are not given, (ncorner, 3)."""
+    """Return the numbers of each corner, 0 for those that are not given, (ncorner, 3)."""
     table = np.zeros((len(given), 3), np.int64)
     if np.all(given == given[:1]):  # as a rule all are written alike
         width = int(given.max(initial=1))
@@ -270,7 +273,7 @@ def _table(values: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 
 def _first_group(lines: _Lines) -> _Rest:
-    """The faces of the first group or object that has a face with an area."""
+    """Return the faces of the first group or object that has a face with an area."""
     faces = lines.of("f")
     rest = lines.rest(faces, 1)
     group = np.cumsum(lines.of("g") | lines.of("o"))[faces]
@@ -283,7 +286,7 @@ def _first_group(lines: _Lines) -> _Rest:
 
 
 def _slashes(spelled: bytes) -> np.ndarray:
-    """Slashes in each word, (nword,)."""
+    """Return the slashes in each word, (nword,)."""
     text = np.frombuffer(spelled, np.uint8)
     begin = np.flatnonzero(_begins(text)) if len(text) else np.zeros(0, int)
     if b"/" not in spelled:

@@ -10,7 +10,7 @@ from jaxsim.errors import AssetError
 
 
 def read_obj_lines(data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """The points (n, 3) of a file, and its lines cut into pieces between two points, (m, 2).
+    """Return the points (n, 3) of a file, and its lines cut into pieces between two points, (m, 2).
 
     Coordinates have single precision, as those of surfaces.
 
@@ -39,6 +39,6 @@ def read_obj_lines(data: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _place(word: str, count: int) -> int:
-    """A reference to a point, from 0; negative ones count back from the last so far."""
+    """Return a reference to a point, from 0; negative ones count back from the last so far."""
     index = int(word.split("/", 1)[0])
     return index - 1 if index > 0 else count + index

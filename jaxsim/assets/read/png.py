@@ -58,7 +58,7 @@ class Head(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """Bits of a pixel."""
+        """Return the bits of a pixel."""
         return self.depth * _SAMPLES[self.color]
 
 
@@ -76,7 +76,7 @@ class Png:
 
 
 def check_png(data: bytes, nchannel: int = 1) -> Png:
-    """Checks a PNG file, down to the filters of its rows.
+    """Check a PNG file, down to the filters of its rows.
 
     Args:
       data: contents of the file.
@@ -115,12 +115,12 @@ def check_png(data: bytes, nchannel: int = 1) -> Png:
 
 
 def is_srgb(data: bytes) -> bool:
-    """Whether a PNG file says that its colors are sRGB, in a chunk of its own."""
+    """Return whether a PNG file says that its colors are sRGB, in a chunk of its own."""
     return data.startswith(SIGNATURE) and any(kind == b"sRGB" for kind, _ in _chunks(data))
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
-    """Kind and body of each chunk, up to the last one."""
+    """Yield the kind and body of each chunk, up to the last one."""
     view, start, kind = memoryview(data), len(SIGNATURE), b""
     while kind != b"IEND":
         if start + 12 > len(data):
@@ -158,7 +158,7 @@ def _head(body: memoryview) -> Head:
 
 
 def _palette(body: memoryview) -> int:
-    """The number of colors in a palette."""
+    """Return the number of colors in a palette."""
     count = len(body) // 3
     if not 1 <= count <= 256:
         raise AssetError(f"the palette of the PNG image has {count} colors")
@@ -189,7 +189,7 @@ def _check_rows(head: Head, packed: bytes) -> None:
 
 
 def _row_sizes(head: Head) -> Iterator[tuple[int, int]]:
-    """Rows of each image in the stream, and bytes of a row."""
+    """Yield the rows of each image in the stream, and bytes of a row."""
     passes = _PASSES if head.interlaced else ((0, 0, 1, 1),)
     for x, y, dx, dy in passes:
         columns, rows = -(-(head.width - x) // dx), -(-(head.height - y) // dy)

@@ -16,7 +16,7 @@ _MAX_CORNERS = 100
 
 
 def triangulate(point: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Cuts polygons into triangles.
+    """Cut polygons into triangles.
 
     Args:
       point: positions of the corners of all polygons, one polygon after the other, (n, 3).
@@ -39,7 +39,7 @@ def triangulate(point: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 def _quadrilaterals(point: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Two triangles on either side of the shorter diagonal of each, (2 n, 3)."""
+    """Return two triangles on either side of the shorter diagonal of each, (2 n, 3)."""
 
     def squared(i: int, j: int) -> np.ndarray:
         edge = point[first + j] - point[first + i]
@@ -74,7 +74,7 @@ class _Polygons:
             self.plane[polygon : polygon + size] = point[polygon : polygon + size, axes[i]]
 
     def cut(self) -> np.ndarray:
-        """All triangles; those of one polygon stay in the order in which they were found."""
+        """Return all triangles; those of one polygon stay in the order in which they were found."""
         found = [np.zeros((0, 3), int)]
         for size in range(int(self.count.max(initial=0)), 3, -1):
             waiting = np.flatnonzero(self.count == size)
@@ -89,7 +89,7 @@ class _Polygons:
         return np.concatenate(found)
 
     def _cut_ears(self, waiting: np.ndarray, size: int, found: list[np.ndarray]) -> np.ndarray:
-        """Tries one corner of each polygon of a size; returns those where it was no ear."""
+        """Try one corner of each polygon of a size; return those where it was no ear."""
         self.guess[waiting] %= size
         turn = (self.guess[waiting, None] + np.arange(size)) % size
         corner = self.corner[waiting[:, None], turn]
@@ -105,7 +105,7 @@ class _Polygons:
 
 
 def _axes(point: np.ndarray, corner: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """The two axes in which each polygon is drawn, (npolygon, 2)."""
+    """Return the two axes in which each polygon is drawn, (npolygon, 2)."""
     axes = np.tile([1, 2], (len(corner), 1))
     undecided = np.ones(len(corner), bool)
     for k in range(corner.shape[1]):
@@ -122,7 +122,7 @@ def _axes(point: np.ndarray, corner: np.ndarray, count: np.ndarray) -> np.ndarra
 
 
 def _is_ear(corner: np.ndarray) -> np.ndarray:
-    """Whether the first three of some corners can be cut off, (n, size, 2) -> (n,)."""
+    """Return whether the first three of some corners can be cut off, (n, size, 2) -> (n,)."""
     a, b, c = corner[:, 0], corner[:, 1], corner[:, 2]
     turn = _cross(b - a, c - b)
     reflex = turn * _cross(a, b) * np.float32(0.5) < 0
@@ -131,9 +131,8 @@ def _is_ear(corner: np.ndarray) -> np.ndarray:
 
 
 def _inside(triangle: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Whether points are inside a triangle: a ray from there crosses its sides an odd number
-    of times; (n, 3, 1, 2), (n, 1, k, 2) -> (n, k).
-    """
+    """Return whether points are inside a triangle: a ray from there crosses its sides an odd number
+    of times; (n, 3, 1, 2), (n, 1, k, 2) -> (n, k)."""
     start, end = triangle, np.roll(triangle, 1, axis=1)
     x, y = point[..., 0], point[..., 1]
     straddles = (start[..., 1] > y) != (end[..., 1] > y)

@@ -61,7 +61,7 @@ def read_scene(data: bytes, kind: str) -> Surface:
 
 
 def _posed_meshes(scene: Any) -> list[tuple[Any, np.ndarray]]:
-    """The meshes of a scene with their poses (4, 4), one for each node that shows it."""
+    """Return the meshes of a scene with their poses (4, 4), one for each node that shows it."""
     if not hasattr(scene, "graph"):
         return [(scene, np.eye(4))]
     found = []
@@ -72,7 +72,7 @@ def _posed_meshes(scene: Any) -> list[tuple[Any, np.ndarray]]:
 
 
 def _surface(mesh: Any, pose: np.ndarray) -> Surface | None:
-    """One mesh posed by its node; None for what has no vertices, such as a curve."""
+    """Return one mesh posed by its node; None for what has no vertices, such as a curve."""
     vertex = np.asarray(getattr(mesh, "vertices", ()), float)
     if vertex.ndim != 2 or vertex.shape[1] != 3 or not len(vertex):
         return None
@@ -88,7 +88,7 @@ def _surface(mesh: Any, pose: np.ndarray) -> Surface | None:
 
 
 def _meters(data: bytes) -> float:
-    """The unit of length of a COLLADA file [m]."""
+    """Return the unit of length of a COLLADA file [m]."""
     found = _UNIT.search(data)
     try:
         unit = float(found[1]) if found else 1.0

@@ -54,7 +54,7 @@ class Skin:
 
 
 def read_skin(data: bytes) -> Skin:
-    """Reads an SKN file.
+    """Read an SKN file.
 
     Raises:
       AssetError: the counts do not fit the length of the file.
@@ -93,11 +93,11 @@ class _Parts:
 
     @property
     def left(self) -> int:
-        """Bytes that nobody has taken."""
+        """Return the bytes that nobody has taken."""
         return len(self._data) - self._offset
 
     def take(self, dtype: str, count: int) -> np.ndarray:
-        """The next numbers, (count,)."""
+        """Return the next numbers, (count,)."""
         size = np.dtype(dtype).itemsize * count
         if size > self.left:
             raise AssetError(f"the SKN file ends {size - self.left} bytes early; it is cut off")

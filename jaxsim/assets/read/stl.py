@@ -24,7 +24,7 @@ _VERTEX = re.compile(rb"\bvertex\s+(\S+)\s+(\S+)\s+(\S+)", re.IGNORECASE)
 
 
 def read_stl(data: bytes) -> Surface:
-    """Reads an STL file; corners that triangles share are still apart, as in the file.
+    """Read an STL file; corners that triangles share are still apart, as in the file.
 
     Raises:
       AssetError: the data is no STL file, is cut off, or is beyond MuJoCo's limits.
@@ -40,7 +40,8 @@ def read_stl(data: bytes) -> Surface:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether a file that begins like text is not exactly as long as its binary form would be."""
+    """Return whether a file that begins like text is not exactly as long as its binary form would
+    be."""
     if data.lstrip()[:5].lower() != b"solid":
         return False
     return len(data) < _HEADER or len(data) != _HEADER + _TRIANGLE.itemsize * _count(data)
@@ -51,7 +52,7 @@ def _count(data: bytes) -> int:
 
 
 def _binary(data: bytes) -> np.ndarray:
-    """Corners of the triangles, (nface, 3, 3)."""
+    """Return the corners of the triangles, (nface, 3, 3)."""
     if len(data) < _HEADER:
         raise AssetError(f"the STL file has {len(data)} bytes; its header alone takes {_HEADER}")
     count = _count(data)
@@ -66,7 +67,7 @@ def _binary(data: bytes) -> np.ndarray:
 
 
 def _text(data: bytes) -> np.ndarray:
-    """Corners of the triangles of the text form, (nface, 3, 3)."""
+    """Return the corners of the triangles of the text form, (nface, 3, 3)."""
     if b"endsolid" not in data.lower():
         raise AssetError("the text of the STL file has no 'endsolid'; it is cut off")
     words = _VERTEX.findall(data)

@@ -9,7 +9,7 @@ from jaxsim.assets.surface import Surface
 
 
 def read_gmsh_surface(data: bytes) -> Surface:
-    """The triangles of a Gmsh file, or those around its tetrahedra.
+    """Return the triangles of a Gmsh file, or those around its tetrahedra.
 
     Raises:
       AssetError: as `read_gmsh`.
@@ -20,7 +20,7 @@ def read_gmsh_surface(data: bytes) -> Surface:
 
 
 def boundary(element: np.ndarray) -> np.ndarray:
-    """The triangles that one tetrahedron has alone, seen from outside; (n, 4) -> (m, 3)."""
+    """Return the triangles that one tetrahedron has alone, seen from outside; (n, 4) -> (m, 3)."""
     sides = element[:, [[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]]].reshape(-1, 3)
     _, which, count = np.unique(
         np.sort(sides, axis=1), axis=0, return_inverse=True, return_counts=True

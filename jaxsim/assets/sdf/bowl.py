@@ -22,15 +22,15 @@ def bowl(
 
 
 def constants(height: float, radius: float, thickness: float) -> tuple[float, ...]:
-    """The settings, and the radius of the rim."""
+    """Return the settings, and the radius of the rim."""
     return height, radius, thickness, math.sqrt(radius * radius - height * height)
 
 
 def half_box(height: float, radius: float, thickness: float) -> tuple[float, float, float]:
-    """Half the sides of the box around the whole sphere."""
+    """Return half the sides of the box around the whole sphere."""
     return (radius + thickness,) * 3
 
 
 def fault(height: float, radius: float, thickness: float) -> str:
-    """The plane of the rim must meet the sphere."""
+    """Return the plane of the rim must meet the sphere."""
     return "" if radius >= abs(height) else "radius must not be less than height, up or down"

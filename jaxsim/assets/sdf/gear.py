@@ -61,7 +61,7 @@ class Gear(NamedTuple):
 
 
 def gear(x: Array, y: Array, z: Array, *constants: Number) -> Array:
-    """A signed distance [m] that bounds the one from a gear, which `constants` describe."""
+    """Return a signed distance [m] that bounds the one from a gear, which `constants` describe."""
     g = Gear(*constants)
     return extrusion(_profile(x, y, g), z, g.half)
 
@@ -69,7 +69,7 @@ def gear(x: Array, y: Array, z: Array, *constants: Number) -> Array:
 def constants(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> Gear:
-    """The gear that has these settings.
+    """Return the gear that has these settings.
 
     Args:
       alpha: angle by which it is turned about z, backwards [rad].
@@ -99,7 +99,7 @@ def constants(
 def half_box(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> tuple[float, float, float]:
-    """Half the sides of a box around it, with some room."""
+    """Return half the sides of a box around it, with some room."""
     side = diameter / 2 * max(1.25, 1.05 * (1 + 2 / teeth))
     return side, side, thickness / 2 * 1.1
 
@@ -107,12 +107,12 @@ def half_box(
 def fault(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> str:
-    """A gear without teeth has no pitch."""
+    """Return a gear without teeth has no pitch."""
     return "" if 0 < teeth <= _MOST_TEETH else f"teeth must be positive, at most {_MOST_TEETH}"
 
 
 def _profile(x: Array, y: Array, g: Gear) -> Array:
-    """Distance in the plane: flanks between root and tip circle, around a hole."""
+    """Return the distance in the plane: flanks between root and tip circle, around a hole."""
     xp = library(x)
     rho, phi = length(x, y), azimuth(x, y) + g.alpha
     cog = smooth_intersection(rho - g.tip, _tooth(rho, phi, g), g.rounding)
@@ -147,5 +147,6 @@ def _wrapped(angle: Array, stride: Number) -> Array:
 
 
 def _pressure_angle(teeth: float) -> float:
-    """Angle of the force between two gears, larger for few teeth [rad]; an empirical fit."""
+    """Return the angle of the force between two gears, larger for few teeth [rad]; an empirical
+    fit."""
     return 3.096e-5 * teeth * teeth - 6.557e-3 * teeth + 0.551

@@ -19,7 +19,7 @@ _ORIGIN = np.array([np.insert([i % 2, i // 2], axis, 0) for axis in range(3) for
 
 
 def marching_cubes(field: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The surface between the negative values and the others.
+    """Return the surface between the negative values and the others.
 
     Args:
       field: values on the lattice, (nz, ny, nx), in single precision.
@@ -39,7 +39,8 @@ def marching_cubes(field: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _cut_edges(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges that join inside and outside: their axes (n,), and where they begin (n, 3)."""
+    """Return the edges that join inside and outside: their axes (n,), and where they begin (n,
+    3)."""
     cut = np.zeros((3, *inside.shape), bool)
     cut[0, :, :, :-1] = inside[:, :, :-1] != inside[:, :, 1:]
     cut[1, :, :-1, :] = inside[:, :-1, :] != inside[:, 1:, :]
@@ -70,7 +71,8 @@ def _zeros(field: np.ndarray, axis: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 def _faces(inside: np.ndarray, number: np.ndarray) -> np.ndarray:
-    """The triangles of all cubes, by the numbers of the vertices on their edges, (nface, 3)."""
+    """Return the triangles of all cubes, by the numbers of the vertices on their edges, (nface,
+    3)."""
     nz, ny, nx = inside.shape
     case = np.zeros((nz - 1, ny - 1, nx - 1), np.uint8)
     for corner in range(8):
@@ -93,7 +95,8 @@ def _faces(inside: np.ndarray, number: np.ndarray) -> np.ndarray:
 
 
 def _normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Sums of the faces' normals around each vertex, weighted by area, then scaled to norm 1."""
+    """Return the sums of the faces' normals around each vertex, weighted by area, then scaled to
+    norm 1."""
     a, b, c = (vertex[face[:, corner]] for corner in range(3))
     weighted = cross(c - b, a - b)
     total = np.zeros_like(vertex)

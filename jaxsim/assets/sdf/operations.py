@@ -17,12 +17,12 @@ Number = Any  # the same, or a float
 
 
 def library(array: Array) -> ModuleType:
-    """The functions for an array: numpy or jax.numpy."""
+    """Return the functions for an array: numpy or jax.numpy."""
     return array.__array_namespace__()
 
 
 def length(u: Array, v: Array) -> Array:
-    """Norm of (u, v), with gradient zero where both are zero."""
+    """Return the norm of (u, v), with gradient zero where both are zero."""
     xp = library(u)
     square = u * u + v * v
     somewhere = square > 0
@@ -30,7 +30,8 @@ def length(u: Array, v: Array) -> Array:
 
 
 def azimuth(x: Array, y: Array) -> Array:
-    """Angle of (x, y) from the x axis, from -pi to pi; zero, as is its gradient, at the origin."""
+    """Return the angle of (x, y) from the x axis, from -pi to pi; zero, as is its gradient, at the
+    origin."""
     xp = library(x)
     somewhere = (x != 0) | (y != 0)
     return xp.atan2(xp.where(somewhere, y, 0), xp.where(somewhere, x, 1))
@@ -69,7 +70,7 @@ def smooth_intersection(a: Array, b: Array, width: Number) -> Array:
 
 
 def extrusion(profile: Array, z: Array, half: Number) -> Array:
-    """A flat shape drawn out along z, from its distance in the plane."""
+    """Return a flat shape drawn out along z, from its distance in the plane."""
     xp = library(z)
     over, outside = slab(z, half), intersection(profile, slab(z, half))
     inside = xp.where(outside < 0, outside, 0)

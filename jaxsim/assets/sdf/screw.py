@@ -26,7 +26,8 @@ _SLOPE = math.sqrt(0.5)  # of the flanks of the thread, and of all cones
 
 
 def bolt(x: Array, y: Array, z: Array, radius: Number) -> Array:
-    """A signed distance that bounds the one from a bolt whose thread has this inner radius."""
+    """Return a signed distance that bounds the one from a bolt whose thread has this inner
+    radius."""
     beyond = length(x, y) - radius
     shank = intersection(_thread(x, y, z, beyond), slab(z + 0.5, 0.5))
     tip = -((z - beyond) * _SLOPE + _SLOPE)
@@ -34,7 +35,7 @@ def bolt(x: Array, y: Array, z: Array, radius: Number) -> Array:
 
 
 def nut(x: Array, y: Array, z: Array, radius: Number) -> Array:
-    """A signed distance that bounds the one from a nut whose hole has this inner radius."""
+    """Return a signed distance that bounds the one from a nut whose hole has this inner radius."""
     beyond = length(x, y) - radius
     cone = (z - beyond) * _SLOPE
     hole = intersection(_thread(x, y, z, beyond), -(cone + 0.5 * _SLOPE))
@@ -43,18 +44,19 @@ def nut(x: Array, y: Array, z: Array, radius: Number) -> Array:
 
 
 def bolt_half_box(radius: float) -> tuple[float, float, float]:
-    """Half the sides of a box around a bolt."""
+    """Return half the sides of a box around a bolt."""
     side = max(0.6, 1.2 * radius)
     return side, side, 1.0
 
 
 def nut_half_box(radius: float) -> tuple[float, float, float]:
-    """Half the sides of a box around a nut, which is as large for every hole."""
+    """Return half the sides of a box around a nut, which is as large for every hole."""
     return 0.6, 0.6, 1.0
 
 
 def _thread(x: Array, y: Array, z: Array, beyond: Array) -> Array:
-    """A cylinder with a triangle wave around it, which climbs by one turn in 1 / _PER_LENGTH."""
+    """Return a cylinder with a triangle wave around it, which climbs by one turn in 1 /
+    _PER_LENGTH."""
     xp = library(x)
     turn = z * _PER_LENGTH - azimuth(x, y) / (2 * math.pi)
     wave = xp.abs(turn - xp.floor(turn) - 0.5)
@@ -62,7 +64,7 @@ def _thread(x: Array, y: Array, z: Array, beyond: Array) -> Array:
 
 
 def _head(x: Array, y: Array, z: Array, beyond: Array) -> Array:
-    """A hexagonal prism whose upper corners a cone takes off."""
+    """Return a hexagonal prism whose upper corners a cone takes off."""
     xp = library(x)
     sixth = math.pi / 3
     across = xp.floor(azimuth(x, y) / sixth + 0.5) * sixth  # direction of the nearest side

@@ -61,7 +61,7 @@ SHAPES: dict[str, Shape] = {
 
 
 def settings(shape: Shape, config: Mapping[str, str]) -> tuple[float, ...]:
-    """The settings of an instance, from the texts that a model gives.
+    """Return the settings of an instance, from the texts that a model gives.
 
     Raises:
       AssetError: a text is no number, or the shape has no such settings.
@@ -74,7 +74,7 @@ def settings(shape: Shape, config: Mapping[str, str]) -> tuple[float, ...]:
 
 
 def _number(key: str, text: str, default: float) -> float:
-    """A text as a number, decimal or hexadecimal as in C; blanks leave the default."""
+    """Return a text as a number, decimal or hexadecimal as in C; blanks leave the default."""
     text = text.strip()
     if not text:
         return default

@@ -13,7 +13,7 @@ _POINTS = 300  # of the lattice, along all three axes together
 
 
 def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
-    """Samples the box of a shape and puts triangles where the distance is zero.
+    """Sample the box of a shape and put triangles where the distance is zero.
 
     Args:
       shape: an entry of `SHAPES`.
@@ -45,7 +45,8 @@ def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
 def _sampled(
     shape: Shape, values: tuple[float, ...], half: np.ndarray, count: np.ndarray
 ) -> np.ndarray:
-    """The signed distance on a lattice of `count` points that fills the box, (nz, ny, nx)."""
+    """Return the signed distance on a lattice of `count` points that fills the box, (nz, ny,
+    nx)."""
     x, y, z = (
         -h + 2 * h * np.arange(n, dtype=np.float64) / (n - 1)
         for h, n in zip(half.tolist(), count.tolist(), strict=True)

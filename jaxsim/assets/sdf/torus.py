@@ -11,5 +11,5 @@ def torus(x: Array, y: Array, z: Array, radius1: Number, radius2: Number) -> Arr
 
 
 def half_box(radius1: float, radius2: float) -> tuple[float, float, float]:
-    """Half the sides of the box around it."""
+    """Return half the sides of the box around it."""
     return radius1 + radius2, radius1 + radius2, radius2

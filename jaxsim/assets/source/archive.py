@@ -57,7 +57,7 @@ class Archive:
                 raise AssetError(f"{shown}: '{member.filename}' is encrypted; {remedy}")
 
     def check_size(self, members: list[zipfile.ZipInfo]) -> None:
-        """Refuses members that are together larger unpacked than the limit, and than the archive.
+        """Refuse members that are together larger unpacked than the limit, and than the archive.
 
         What is stored as it is takes no more memory than it took of the disk.
         """
@@ -75,12 +75,13 @@ class Archive:
             yield stream  # type: ignore[misc]
 
     def read(self, member: zipfile.ZipInfo) -> bytes:
-        """All of a member."""
+        """Return all of a member."""
         with self.open(member) as stream:
             return stream.read()
 
     def unpack(self) -> dict[str, bytes]:
-        """The contents of all members by name, with plain slashes, if all names stay inside."""
+        """Return the contents of all members by name, with plain slashes, if all names stay
+        inside."""
         self.check_size(self.members)
         files: dict[str, bytes] = {}
         for member in self.members:

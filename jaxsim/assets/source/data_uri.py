@@ -12,7 +12,7 @@ _EXAMPLE = "data:model/obj;base64,diAwIDAgMA=="
 
 
 def decode(uri: str) -> bytes:
-    """The bytes that a `data:` URI stands for.
+    """Return the bytes that a `data:` URI stands for.
 
     Raises:
       ValueError: it is not one in base64; the message says what it should be.
@@ -33,7 +33,8 @@ def decode(uri: str) -> bytes:
 
 
 def content_type(uri: str) -> str | None:
-    """The media type in a `data:` URI, such as `model/obj`; None for other names, or where none is.
+    """Return the media type in a `data:` URI, such as `model/obj`; None for other names, or where
+    none is.
 
     Parameters such as `;charset=utf-8` are left out.
     """

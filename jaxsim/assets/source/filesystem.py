@@ -19,7 +19,7 @@ from jaxsim.assets.source.provider import register_provider
 
 
 def register_filesystems(*protocols: str, **options: Any) -> None:
-    """Registers providers that read by fsspec.
+    """Register providers that read by fsspec.
 
     Args:
       protocols: names of file systems of fsspec, which are the schemes of their URIs.

@@ -42,7 +42,7 @@ _raised: ContextVar[Mapping[str, int]] = ContextVar("_raised", default=MappingPr
 
 @contextmanager
 def limits(**most: int) -> Iterator[None]:
-    """Sets limits, by name, for the calls inside; those that are not named stay.
+    """Set limits, by name, for the calls inside; those that are not named stay.
 
     Args:
       most: the new bounds. archive_bytes: bytes that an archive unpacks to; image_bytes: bytes of
@@ -65,12 +65,12 @@ def limits(**most: int) -> Iterator[None]:
 
 
 def limit(name: str) -> int:
-    """The bound that holds now."""
+    """Return the bound that holds now."""
     return _raised.get().get(name, LIMITS[name].most)
 
 
 def check_limit(name: str, count: float) -> None:
-    """Refuses what is beyond a limit.
+    """Refuse what is beyond a limit.
 
     Raises:
       AssetError: it is; the message says how the limit is raised.

@@ -55,7 +55,8 @@ class Opened(NamedTuple):
 
 
 def is_archive(path: str, data: bytes) -> bool:
-    """Whether the file of a model is an archive, by its first bytes or, if damaged, its name."""
+    """Return whether the file of a model is an archive, by its first bytes or, if damaged, its
+    name."""
     return data[:4] in _ZIP or (path.lower().endswith(EXTENSIONS) and data.lstrip()[:1] != b"<")
 
 
@@ -81,7 +82,7 @@ def open_archive(path: str, data: bytes, given: Mapping[str, bytes] | None = Non
 
 
 def _root(path: str, files: Mapping[str, bytes]) -> str:
-    """The member that is the model."""
+    """Return the member that is the model."""
     base = posixpath.basename(path.replace("\\", "/").partition("::")[0])
     stem = base.rpartition(".")[0] or base
     for name in (ROOT, f"{stem}.xml", f"{stem}/{stem}.xml", f"{stem}/{ROOT}"):
@@ -107,7 +108,7 @@ def _list(names: list[str]) -> str:
 
 
 def _below(path: str, name: str) -> str:
-    """The path of a member; an archive inside another one stays before the `::`."""
+    """Return the path of a member; an archive inside another one stays before the `::`."""
     inside, mark, outer = path.partition("::") if provider_of(path) else (path, "", "")
     if not provider_of(path):
         inside = os.path.normpath(path)

@@ -48,7 +48,7 @@ class Provider:
     modified: Callable[[str, float], bool] | None = None
 
     def contents(self, name: str) -> bytes:
-        """The bytes of a file.
+        """Return the bytes of a file.
 
         Raises:
           ResourceError: the provider has no such file, or failed.
@@ -67,13 +67,13 @@ class Provider:
         return bytes(data)
 
     def changed(self, name: str, since: float) -> bool:
-        """Whether a file has changed after a time, in seconds since the epoch."""
+        """Return whether a file has changed after a time, in seconds since the epoch."""
         if self.modified is None:
             return False
         return bool(self._call("ask for changes of", self.modified, name, name, since))
 
     def folder(self, name: str) -> str:
-        """The folder that relative names in a file start from."""
+        """Return the folder that relative names in a file start from."""
         if self.getdir is not None:
             return str(self.getdir(name))
         inside, mark, archive = name.partition("::")
@@ -81,7 +81,7 @@ class Provider:
         return f"{folder}{mark}{archive}"
 
     def _call(self, what: str, function: Callable[..., Any], name: str, *args: Any) -> Any:
-        """Calls the provider's code, which is not ours: whatever it raises is its failure."""
+        """Call the provider's code, which is not ours: whatever it raises is its failure."""
         try:
             return function(*args)
         except Exception as error:
@@ -101,7 +101,7 @@ def register_provider(
     getdir: Callable[[str], str] | None = None,
     modified: Callable[[str, float], bool] | None = None,
 ) -> None:
-    """Registers a provider of files, for all models loaded from now on.
+    """Register a provider of files, for all models loaded from now on.
 
     Args:
       prefix: scheme of the URIs, without the colon; capitals do not matter.
@@ -127,7 +127,7 @@ def register_provider(
 
 
 def unregister_provider(prefix: str) -> None:
-    """Removes a provider.
+    """Remove a provider.
 
     Raises:
       KeyError: there is none for this prefix.
@@ -136,20 +136,20 @@ def unregister_provider(prefix: str) -> None:
 
 
 def provider_of(name: str) -> Provider | None:
-    """The provider that reads a name, or None: then it is a path."""
+    """Return the provider that reads a name, or None: then it is a path."""
     scheme, colon, _ = name.partition(":")
     return _providers.get(scheme.lower()) if colon else None
 
 
 def folder_of(name: str) -> str:
-    """The folder that relative names in a file of a provider start from."""
+    """Return the folder that relative names in a file of a provider start from."""
     provider = provider_of(name)
     assert provider is not None
     return provider.folder(name)
 
 
 def _read_handle(handle: Any) -> Any:
-    """The contents of a handle: bytes are their own, others are read."""
+    """Return the contents of a handle: bytes are their own, others are read."""
     if isinstance(handle, bytes | bytearray | memoryview):
         return handle
     if not callable(getattr(handle, "read", None)):
@@ -169,7 +169,7 @@ def _close_handle(handle: Any) -> None:
 
 
 def shown(name: str) -> str:
-    """A name for a message; that of a `data:` URI may be the whole file."""
+    """Return a name for a message; that of a `data:` URI may be the whole file."""
     return name if len(name) <= 120 else f"{name[:100]}... ({len(name)} characters)"
 
 

@@ -41,7 +41,7 @@ class Resources:
         self._bare: dict[str, list[str]] | None = None
 
     def read(self, name: str) -> bytes:
-        """Contents of a file.
+        """Return the contents of a file.
 
         Raises:
           ResourceError: there is no such file, or it cannot be read; the message says where it was
@@ -53,7 +53,8 @@ class Resources:
         return found[1]
 
     def find(self, name: str, folders: Sequence[str]) -> tuple[str, bytes] | None:
-        """Path and contents of the first file of this name, seen from each folder in turn.
+        """Return the path and contents of the first file of this name, seen from each folder in
+        turn.
 
         Returns None where there is no such file.
 
@@ -75,7 +76,7 @@ class Resources:
         return None
 
     def modified(self, name: str, since: float) -> bool:
-        """Whether a file has changed after a time, in seconds since the epoch.
+        """Return whether a file has changed after a time, in seconds since the epoch.
 
         What is in memory, or comes from a provider that cannot tell, has not.
         """
@@ -91,7 +92,7 @@ class Resources:
             raise ResourceError(f"'{path}' cannot be read: {error.strerror}") from None
 
     def _keys(self, paths: Sequence[str], name: str) -> Iterator[str]:
-        """The names under which a file may be in memory, the best first."""
+        """Yield the names under which a file may be in memory, the best first."""
         yield from paths
         yield name
         slashed = posixpath.normpath(name.replace("\\", "/"))
@@ -103,7 +104,8 @@ class Resources:
             yield alike[0]
 
     def _alike(self, bare: str) -> list[str]:
-        """Names in memory that end in this one; whatever their capitals, if none is exact."""
+        """Return the names in memory that end in this one; whatever their capitals, if none is
+        exact."""
         if self._bare is None:
             self._bare = {}
             for key in self.files:
@@ -133,7 +135,7 @@ class Resources:
 
 
 def join(folder: str, name: str) -> str:
-    """A name seen from a folder, either of which may be a URI; `..` and `.` are worked out.
+    """Return a name seen from a folder, either of which may be a URI; `..` and `.` are worked out.
 
     A relative name cannot leave the host of a URI, or an archive: surplus `..` are dropped, as in a
     browser. What follows `::`, as in `zip://arm::/data/robots.zip`, is the archive, and stays.
@@ -152,12 +154,12 @@ def join(folder: str, name: str) -> str:
 
 
 def is_uri(name: str) -> bool:
-    """Whether a name has the form of a URI, whether or not a provider reads it."""
+    """Return whether a name has the form of a URI, whether or not a provider reads it."""
     return _URI.match(name) is not None
 
 
 def folder_name(path: str) -> str:
-    """The folder of a file, which relative names in it start from; of a path or a URI."""
+    """Return the folder of a file, which relative names in it start from; of a path or a URI."""
     return folder_of(path) if provider_of(path) else os.path.dirname(path)
 
 

@@ -47,7 +47,7 @@ class Vfs(MutableMapping[str, bytes]):
         self._mounts: dict[str, str] = {}
 
     def add_file(self, name: str | os.PathLike[str], directory: str = "") -> str:
-        """Adds a file from the disk or a provider, under its name; returns how that is spelled.
+        """Add a file from the disk or a provider, under its name; return how that is spelled.
 
         Args:
           name: the file, seen from the directory.
@@ -62,7 +62,7 @@ class Vfs(MutableMapping[str, bytes]):
         return spelled
 
     def add_buffer(self, name: str, data: bytes) -> str:
-        """Adds a file whose contents are given; returns how its name is spelled."""
+        """Add a file whose contents are given; return how its name is spelled."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise ValueError(f"data of '{name}': expected bytes, got {type(data).__name__}")
         spelled = self._free(name)
@@ -70,7 +70,7 @@ class Vfs(MutableMapping[str, bytes]):
         return spelled
 
     def add_archive(self, archive: str | os.PathLike[str] | bytes, folder: str = "") -> list[str]:
-        """Adds all files of a zip archive, or none; returns their names.
+        """Add all files of a zip archive, or none; return their names.
 
         Args:
           archive: path of the archive, or its contents.
@@ -89,17 +89,17 @@ class Vfs(MutableMapping[str, bytes]):
         return list(spelled)
 
     def delete_file(self, name: str) -> None:
-        """Forgets a file."""
+        """Forget a file."""
         if name not in self._files and spell(name) not in self._files:
             raise FileNotFoundError(errno.ENOENT, "there is no such file in memory", name)
         del self[name]
 
     def contains(self, name: str) -> bool:
-        """Whether there is a file of this name, paths included."""
+        """Return whether there is a file of this name, paths included."""
         return name in self
 
     def mount(self, folder: str, uri: str) -> None:
-        """Lets a provider serve all files below a folder; nothing else is asked for them.
+        """Let a provider serve all files below a folder; nothing else is asked for them.
 
         Args:
           folder: where they appear.
@@ -117,12 +117,12 @@ class Vfs(MutableMapping[str, bytes]):
         self._mounts[spelled] = uri.rstrip("/")
 
     def unmount(self, folder: str) -> None:
-        """Undoes a mount; FileNotFoundError if there is none."""
+        """Undo a mount; FileNotFoundError if there is none."""
         if self._mounts.pop(spell(folder), None) is None:
             raise FileNotFoundError(errno.ENOENT, "nothing is mounted there", folder)
 
     def close(self) -> None:
-        """Forgets all files and mounts."""
+        """Forget all files and mounts."""
         self._files.clear()
         self._mounts.clear()
 
@@ -163,7 +163,7 @@ class Vfs(MutableMapping[str, bytes]):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the files in memory; those below a mount cannot be listed."""
+        """Return the names of the files in memory; those below a mount cannot be listed."""
         return iter(self._files)
 
     def __len__(self) -> int:
@@ -173,7 +173,7 @@ class Vfs(MutableMapping[str, bytes]):
         return f"Vfs({list(self._files)})"
 
     def _free(self, name: str | os.PathLike[str]) -> str:
-        """The spelling of a name, if a file can be added under it."""
+        """Return the spelling of a name, if a file can be added under it."""
         spelled = spell(name)
         if spelled in self._files:
             remedy = "the name is there already; delete that file first"
@@ -187,7 +187,8 @@ class Vfs(MutableMapping[str, bytes]):
 
 
 def spell(name: str | os.PathLike[str]) -> str:
-    """The one spelling of a name; ValueError if it leads out of the file system, or to no file."""
+    """Return the one spelling of a name; ValueError if it leads out of the file system, or to no
+    file."""
     given = os.fspath(name)
     if provider_of(given):
         return given

@@ -27,7 +27,7 @@ class RandomControl:
     worlds: int = field(metadata={"static": True})
 
     def at(self, i: jax.Array) -> jax.Array:
-        """Controls of all worlds at step `i`, (worlds, nu)."""
+        """Return the controls of all worlds at step `i`, (worlds, nu)."""
         key = jax.random.fold_in(self.key, i // self.hold)
         shape = (self.worlds, len(self.low))
         unit = jax.random.uniform(key, shape, self.low.dtype)
@@ -43,12 +43,12 @@ class FileControl:
     worlds: int = field(metadata={"static": True})
 
     def at(self, i: jax.Array) -> jax.Array:
-        """Controls of all worlds at step `i`, (worlds, nu)."""
+        """Return the controls of all worlds at step `i`, (worlds, nu)."""
         return jnp.broadcast_to(self.values[i], (self.worlds, self.values.shape[-1]))
 
 
 def make_control(kind: str, m: Model, worlds: int, steps: int, seed: int) -> Any:
-    """The source of controls that `--ctrl` names; None: the controls stay zero."""
+    """Return the source of controls that `--ctrl` names; None: the controls stay zero."""
     if kind == "zero":
         return None
     if kind == "random":
@@ -68,7 +68,7 @@ def _random(m: Model, worlds: int, seed: int) -> RandomControl:
 
 
 def _read(path: str, m: Model, worlds: int, steps: int) -> np.ndarray:
-    """Reads and checks a file of controls; (steps, worlds or 1, nu)."""
+    """Read and check a file of controls; (steps, worlds or 1, nu)."""
     check_controls_file(path)
     try:
         ctrl = read_npz(path, "ctrl")["ctrl"]

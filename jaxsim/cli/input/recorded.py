@@ -7,7 +7,7 @@ from jaxsim.rollout.trajectory import Trajectory, load_trajectory
 
 
 def read_motion(path: str) -> Trajectory:
-    """Reads a motion; InputProblem says what is wrong with the file."""
+    """Read a motion; InputProblem says what is wrong with the file."""
     try:
         return load_trajectory(path)
     except FileNotFoundError:
@@ -24,7 +24,7 @@ def read_motion(path: str) -> Trajectory:
 
 
 def model_of(path: str, motion: Trajectory, given: str | None) -> str | None:
-    """The file of the model of a motion: as given, beside the motion, here, or where it was.
+    """Return the file of the model of a motion: as given, beside the motion, here, or where it was.
 
     Args:
       path: the file of the motion.

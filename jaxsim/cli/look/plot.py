@@ -11,7 +11,7 @@ from jaxsim.view.curves import draw_motion
 
 
 def plot(args: argparse.Namespace) -> int:
-    """Draws fields of a motion."""
+    """Draw fields of a motion."""
     needed("matplotlib", "view")
     motion = read_motion(args.file)
     fields = [name.strip() for name in args.fields.split(",") if name.strip()]

@@ -14,7 +14,7 @@ from jaxsim.rollout.program import BatchProgram, replicate
 
 
 def profile_model(args: argparse.Namespace) -> int:
-    """Prints the times of the stages, after some steps with random controls."""
+    """Print the times of the stages, after some steps with random controls."""
     m = load_model(args.model, contacts=args.contacts)
     d = make_data(m)
     if args.key is not None:

@@ -37,7 +37,7 @@ SECONDS = 4.0  # of a film of a model that is not told how long
 
 
 def render_file(args: argparse.Namespace) -> int:
-    """Writes a picture or a film."""
+    """Write a picture or a film."""
     moving = Path(args.file).suffix == ".npz"
     if Path(args.file).is_dir():
         raise InputProblem(f"{args.file}: this is a folder; give the file inside it")
@@ -64,7 +64,8 @@ def render_file(args: argparse.Namespace) -> int:
 
 
 def _seen_at_least(m: Model, still: bool) -> Model:
-    """A model whose poses can be drawn; one that cannot be simulated, if that is all there is."""
+    """Return a model whose poses can be drawn; one that cannot be simulated, if that is all there
+    is."""
     if not m.unsupported:
         return m
     try:
@@ -119,13 +120,13 @@ def _id(camera: str) -> int | str:
 
 
 def _resolution(m: Model, camera: Camera | None) -> tuple[int, int]:
-    """Size of pictures of a camera: its resolution, if it was given one."""
+    """Return the size of pictures of a camera: its resolution, if it was given one."""
     own = None if camera is None else resolution(m, camera.fixedcamid)
     return own or SIZE
 
 
 def _whole(args: argparse.Namespace) -> tuple[int, int]:
-    """Size of all worlds together."""
+    """Return the size of all worlds together."""
     columns, rows = _grid(args.worlds)
     return columns * args.size[0], rows * args.size[1]
 
@@ -163,7 +164,8 @@ def _drawing(
 
 
 def _simulated(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator[Data], int]:
-    """Worlds of a model at its start, and for a film as they go on, with random controls."""
+    """Return the worlds of a model at its start, and for a film as they go on, with random
+    controls."""
     if args.key is None:
         d = make_data(m)
     else:
@@ -198,7 +200,8 @@ def _simulated(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator
 def _played(
     m: Model, motion: Motion, args: argparse.Namespace, film: bool
 ) -> tuple[Iterator[Data], int]:
-    """Worlds of a motion: of a film in time, of a picture at `--seconds`, by default the end."""
+    """Return the worlds of a motion: of a film in time, of a picture at `--seconds`, by default the
+    end."""
     if args.key is not None:
         raise InputProblem("--key: a motion has its own start")
     if args.worlds > motion.worlds:
@@ -269,6 +272,6 @@ def _write_mp4(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
 
 
 def _even(picture: np.ndarray) -> np.ndarray:
-    """A picture of even width and height, as films have: its last column and row twice."""
+    """Return a picture of even width and height, as films have: its last column and row twice."""
     height, width = picture.shape[:2]
     return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

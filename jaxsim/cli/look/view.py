@@ -28,7 +28,7 @@ from jaxsim.view.browser.viewer import Viewer
 
 
 def view(args: argparse.Namespace) -> int:
-    """Shows a model or a motion until it is interrupted, or writes a page."""
+    """Show a model or a motion until it is interrupted, or write a page."""
     needed("viser", "view")  # before the work, not after it
     moving = Path(args.file).suffix == ".npz"
     if not moving:

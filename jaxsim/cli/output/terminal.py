@@ -19,7 +19,7 @@ class Visible:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes text; returns its length, as streams do."""
+        """Write text; return its length, as streams do."""
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         shown = block(text).encode(encoding, "backslashreplace").decode(encoding)
         self._stream.write(shown)
@@ -31,7 +31,7 @@ class Visible:
 
 @contextlib.contextmanager
 def visible_output() -> Iterator[None]:
-    """Escapes what is printed, and what is warned of, while a command runs."""
+    """Escape what is printed, and what is warned of, while a command runs."""
     out: Any = Visible(sys.stdout)
     err: Any = Visible(sys.stderr)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -14,7 +14,7 @@ GENERAL, PLUGIN = "general", "plugin"
 
 
 def parameters(*values: float) -> np.ndarray:
-    """A parameter vector that begins with `values`, (10,)."""
+    """Return a parameter vector that begins with `values`, (10,)."""
     out = np.zeros(NPRM)
     out[: len(values)] = values
     return out
@@ -44,6 +44,6 @@ class ActuatorType:
     inherited: np.ndarray | None = None  # the range that inheritrange asks for
 
     def copy(self) -> ActuatorType:
-        """A copy with vectors of its own."""
+        """Return a copy with vectors of its own."""
         vectors = ("dynprm", "gainprm", "biasprm", "velrange", "ffrange")
         return replace(self, **{name: getattr(self, name).copy() for name in vectors})

@@ -130,7 +130,7 @@ _FILTERS = (DynType.INTEGRATOR, DynType.FILTER, DynType.FILTEREXACT)
 
 
 def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
-    """Number of activations."""
+    """Return the number of activations."""
     states = 0 if t.dyntype == DynType.NONE else 1
     given = e.get("actdim") if e.tag in (GENERAL, PLUGIN) else None
     given = None if given is None or given < 0 else int(given)
@@ -160,7 +160,7 @@ def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
 
 
 def _controller_states(t: ActuatorType, kind: int) -> int:
-    """Number of activations that the parameters of a pid or a DC motor ask for."""
+    """Return the number of activations that the parameters of a pid or a DC motor ask for."""
     parameters = {"actuator_dynprm": t.dynprm, "actuator_gainprm": t.gainprm}
     return len(states_of(kind, parameters.__getitem__))
 

@@ -15,7 +15,7 @@ from jaxsim.spec import SpecElement
 
 
 def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """Reads the motor's own attributes into the parameter vectors."""
+    """Read the motor's own attributes into the parameter vectors."""
     _electrical(c, e, t)
     _saturation(c, e, t)
     _thermal(c, e, t)
@@ -69,7 +69,8 @@ def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 def _back_emf(
     resistance: float, voltage: float, stall: float, speed: float, damping: np.ndarray | None
 ) -> float:
-    """K of a motor that turns at the no-load speed w under the voltage V, against a damping B.
+    """Return K of a motor that turns at the no-load speed w under the voltage V, against a damping
+    B.
 
     There the torque balances the damping, K (V - K w) / R = B w. Without R, the stall torque T
     gives R = K V / T. A motor too weak for its damping has the K of one without.
@@ -122,7 +123,7 @@ def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _given(e: SpecElement, attr: str, count: int) -> np.ndarray | None:
-    """The numbers of an attribute, with zeros after them; None if it was not written."""
+    """Return the numbers of an attribute, with zeros after them; None if it was not written."""
     value = e.own(attr)
     if value is None:
         return None

@@ -25,7 +25,7 @@ class Controls(NamedTuple):
 
 
 def ctrlspec(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
-    """The inputs of the actuator: what it says, checked, else what its type of gain has."""
+    """Return the inputs of the actuator: what it says, checked, else what its type of gain has."""
     pid = CtrlInput.POS | CtrlInput.VEL | CtrlInput.FF
     spec = CtrlInput(t.ctrlspec) if t.gaintype != GainType.SO3 else t.ctrlspec
     match t.gaintype:
@@ -68,7 +68,7 @@ def _check_controller(
 
 
 def controls_of(c: Compilation, e: SpecElement, t: ActuatorType, spec: int) -> Controls:
-    """Ranges of the block of controls."""
+    """Return the ranges of the block of controls."""
     first = _range(e, "ctrlrange", "posrange")
     to_act = t.dyntype == DynType.INTEGRATOR
     if t.inherited is not None and not to_act:
@@ -100,7 +100,7 @@ def controls_of(c: Compilation, e: SpecElement, t: ActuatorType, spec: int) -> C
 
 
 def needs_range(e: SpecElement) -> bool:
-    """Whether a shortcut that cannot do without its control range is behind the actuator.
+    """Return whether a shortcut that cannot do without its control range is behind the actuator.
 
     It turns the control limit on, and no flag is asked for.
     """
@@ -108,7 +108,7 @@ def needs_range(e: SpecElement) -> bool:
 
 
 def _range(e: SpecElement, attr: str, *aliases: str) -> np.ndarray:
-    """A range under one of several names, the last one written counts."""
+    """Return a range under one of several names, the last one written counts."""
     value = np.zeros(2)
     for layer in e.layers():
         for name in (attr, *aliases):

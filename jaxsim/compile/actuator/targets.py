@@ -62,7 +62,7 @@ _REFLECTING = (TrnType.JOINT, TrnType.JOINTINPARENT, TrnType.TENDON, TrnType.SO3
 
 
 def _slider(c: Compilation, e: SpecElement) -> int:
-    """The slider's site of a slider-crank."""
+    """Return the slider's site of a slider-crank."""
     if not e.own("slidersite"):
         c.fault(e, "a slider-crank needs slidersite, the site of the slider")
     if not e.get("cranklength") > 0:
@@ -92,7 +92,7 @@ _RANGES = {
 def inherited_range(
     c: Compilation, e: SpecElement, t: ActuatorType, target: Transmission
 ) -> np.ndarray | None:
-    """The range that `inheritrange` asks for, (2,), or None.
+    """Return the range that `inheritrange` asks for, (2,), or None.
 
     It is the target's own range, widened about its middle, and only for position servos.
     """

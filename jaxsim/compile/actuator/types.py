@@ -36,7 +36,7 @@ Classes = dict[str, list[ActuatorType]]
 
 
 def actuator_types(c: Compilation, elements: Sequence[SpecElement]) -> list[ActuatorType]:
-    """The types of actuators, with what their default classes give them.
+    """Return the types of actuators, with what their default classes give them.
 
     The classes that nothing uses are read too: what is wrong with them is reported as well.
     """
@@ -53,7 +53,8 @@ def actuator_types(c: Compilation, elements: Sequence[SpecElement]) -> list[Actu
 
 
 def _class_types(c: Compilation, name: str, known: Classes) -> list[ActuatorType]:
-    """The types of one class; `known` has those that are read already, and gains this one."""
+    """Return the types of one class; `known` has those that are read already, and gains this
+    one."""
     if name in known:
         return known[name]
     types = [ActuatorType()]
@@ -70,7 +71,7 @@ def _class_types(c: Compilation, name: str, known: Classes) -> list[ActuatorType
 def _read(
     c: Compilation, element: SpecElement, own: ActuatorType, around: list[ActuatorType]
 ) -> ActuatorType:
-    """Edits a copy of an actuator as one element says."""
+    """Edit a copy of an actuator as one element says."""
     shortcut = SHORTCUTS[element.tag]
     if element.tag in (GENERAL, PLUGIN):
         result = own.copy()
@@ -105,7 +106,7 @@ class Shortcut:
     biasprm: tuple[float, ...] = ()
 
     def fresh(self) -> ActuatorType:
-        """The actuator that the shortcut starts from where there is none to inherit from."""
+        """Return the actuator that the shortcut starts from where there is none to inherit from."""
         return ActuatorType(
             dynprm=parameters(*self.dynprm),
             gainprm=parameters(*self.gainprm),
@@ -229,7 +230,7 @@ def _dcmotor(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _value(e: SpecElement, attr: str, otherwise: float) -> float:
-    """A number written on the element itself, else the one given."""
+    """Return a number written on the element itself, else the one given."""
     value = e.own(attr)
     return otherwise if value is None else float(np.atleast_1d(value)[0])
 
@@ -240,7 +241,7 @@ def _not_negative(c: Compilation, e: SpecElement, attr: str) -> None:
 
 
 def _damping(c: Compilation, e: SpecElement, t: ActuatorType) -> float:
-    """The number for `biasprm[2]`: minus kv, or the damping ratio."""
+    """Return the number for `biasprm[2]`: minus kv, or the damping ratio."""
     for attr in ("kv", "dampratio"):
         _not_negative(c, e, attr)
     if e.own("kv") is not None and e.own("dampratio") is not None:
@@ -251,7 +252,7 @@ def _damping(c: Compilation, e: SpecElement, t: ActuatorType) -> float:
 
 
 def _inherit(c: Compilation, e: SpecElement, t: ActuatorType, limit: str) -> None:
-    """Reads `inheritrange`; a range that is written out on the element takes its place."""
+    """Read `inheritrange`; a range that is written out on the element takes its place."""
     t.inheritrange = _value(e, "inheritrange", t.inheritrange)
     explicit = e.own(limit) is not None
     if explicit and e.own("inheritrange") is not None and t.inheritrange > 0:
@@ -261,7 +262,7 @@ def _inherit(c: Compilation, e: SpecElement, t: ActuatorType, limit: str) -> Non
 
 
 def _input(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """Reads `input`, a list of inputs in their order or the chart of an orientation."""
+    """Read `input`, a list of inputs in their order or the chart of an orientation."""
     text = e.own("input")
     if text is None:
         return

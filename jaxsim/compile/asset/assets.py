@@ -41,7 +41,7 @@ def assets(c: Compilation) -> None:
 
 
 def material(c: Compilation, element: SpecElement) -> int:
-    """The id of the material that an element names, or its mesh; -1 without one."""
+    """Return the id of the material that an element names, or its mesh; -1 without one."""
     own = element.get("material")
     mesh = c.ids["mesh"].get(element.get("mesh"))
     if own is None and mesh is not None:
@@ -50,7 +50,7 @@ def material(c: Compilation, element: SpecElement) -> int:
 
 
 def geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """The shape of a geom or site that is an asset, or is fitted to one."""
+    """Return the shape of a geom or site that is an asset, or is fitted to one."""
     return _SHAPES.get(kind, fitted)(c, element, kind)
 
 

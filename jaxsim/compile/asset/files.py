@@ -23,7 +23,8 @@ FOLDERS = {
 
 
 def read_asset(c: Compilation, element: SpecElement, file: str, kind: str) -> bytes | None:
-    """Contents of a file that an element names; None, and a fault, where it cannot be had.
+    """Return the contents of a file that an element names; None, and a fault, where it cannot be
+    had.
 
     Args:
       c: the compilation.
@@ -39,7 +40,7 @@ def read_asset(c: Compilation, element: SpecElement, file: str, kind: str) -> by
 
 
 def is_in_memory(c: Compilation, element: SpecElement, file: str, kind: str) -> bool:
-    """Whether a file that an element names is one of the files in memory."""
+    """Return whether a file that an element names is one of the files in memory."""
     resources, name = _resources(c, element), _name(c, element, file, kind)
     if not resources.files:
         return False
@@ -57,14 +58,14 @@ def asset_path(c: Compilation, element: SpecElement, file: str, kind: str) -> st
 
 
 def _name(c: Compilation, element: SpecElement, file: str, kind: str) -> str:
-    """A file seen from the folder of the model."""
+    """Return a file seen from the folder of the model."""
     settings = c.settings_of(element)
     name = file.replace("\\", "/").rsplit("/", 1)[-1] if settings.strippath else file
     return join(getattr(settings, FOLDERS[kind]), name)
 
 
 def _resources(c: Compilation, element: SpecElement) -> Resources:
-    """The files of the model that an element was written in."""
+    """Return the files of the model that an element was written in."""
     source = c.spec if element.origin is None else element.origin
     key = (source.path, id(source.files))
     if key not in c.resources:

@@ -45,7 +45,7 @@ def _check(c: Compilation, element: SpecElement) -> None:
 
 
 def _heights(c: Compilation, element: SpecElement) -> np.ndarray:
-    """Heights between 0 and 1, (nrow, ncol): from a file, from the model, or all 0."""
+    """Return the heights between 0 and 1, (nrow, ncol): from a file, from the model, or all 0."""
     file = element.get("file")
     return _written(c, element) if not file else _from_file(c, element, file)
 
@@ -83,7 +83,7 @@ def _written(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def write_heights(element: SpecElement, heights: np.ndarray) -> None:
-    """Puts heights on the element of a height field, (nrow, ncol) in the order of the model."""
+    """Put heights on the element of a height field, (nrow, ncol) in the order of the model."""
     name = element.asset_name
     for attr in ("file", "content_type"):
         element.unset(attr)
@@ -93,7 +93,8 @@ def write_heights(element: SpecElement, heights: np.ndarray) -> None:
 
 
 def hfield_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """A geom of type hfield: its extent is the asset's, its mass that of a box of a mean height."""
+    """Return a geom of type hfield: its extent is the asset's, its mass that of a box of a mean
+    height."""
     if element.tag == "site":
         c.fault(element, "a site cannot be a height field; give it a primitive shape")
         return unknown(kind)

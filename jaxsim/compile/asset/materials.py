@@ -40,7 +40,7 @@ def materials(c: Compilation) -> None:
 
 
 def _textures(c: Compilation, element: SpecElement) -> list[int]:
-    """The texture in each role, -1 for none; `texture` alone gives the color."""
+    """Return the texture in each role, -1 for none; `texture` alone gives the color."""
     found = [-1] * len(ROLES)
     for role, (source, attr) in roles(element).items():
         found[ROLES.index(role)] = c.find_own("texture", source, attr)

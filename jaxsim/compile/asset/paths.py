@@ -47,7 +47,7 @@ class _Texts:
         self.data = b""
 
     def add(self, text: str) -> int:
-        """Appends a text; returns its address, -1 for an empty one."""
+        """Append a text; return its address, -1 for an empty one."""
         address = len(self.data) if text else -1
         self.data += text.encode() + b"\0" if text else b""
         return address

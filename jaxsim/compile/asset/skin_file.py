@@ -17,7 +17,7 @@ from jaxsim.spec import SpecElement
 
 
 def skin_file(c: Compilation, element: SpecElement) -> Skin | None:
-    """The skin in the file that an element names; None, and a fault, where it cannot be had.
+    """Return the skin in the file that an element names; None, and a fault, where it cannot be had.
 
     Raises:
       AssetError: the file is no skin.
@@ -35,7 +35,7 @@ def skin_file(c: Compilation, element: SpecElement) -> Skin | None:
 
 
 def write_out(c: Compilation, element: SpecElement) -> bool:
-    """Puts the numbers of a skin's file on its element, if the file can be read.
+    """Put the numbers of a skin's file on its element, if the file can be read.
 
     What is wrong with the file is reported when skins are compiled; `c.written_out` has its name.
     """

@@ -68,20 +68,20 @@ def _addresses(counts: Iterable[int]) -> np.ndarray:
 
 
 def _joined(parts: Iterable[np.ndarray], dtype: type, width: int | None = None) -> np.ndarray:
-    """Tables one below the other, or lists one after the other."""
+    """Return the tables one below the other, or lists one after the other."""
     flat = [np.zeros(0), *(np.ravel(part) for part in parts)]
     joined: np.ndarray = np.concatenate(flat).astype(dtype)
     return joined if width is None else joined.reshape(-1, width)
 
 
 def _unit(quat: np.ndarray) -> np.ndarray:
-    """A quaternion of length 1; zero, which says nothing, stays."""
+    """Return a quaternion of length 1; zero, which says nothing, stays."""
     length = np.linalg.norm(quat)
     return quat / length if length > 0 else quat
 
 
 def _weights(skin: Skin) -> np.ndarray:
-    """Weights of all bones, so that those of a point add up to 1."""
+    """Return the weights of all bones, so that those of a point add up to 1."""
     if not skin.bones:
         return np.zeros(0, np.float32)
     vertid = np.concatenate([bone.vertid for bone in skin.bones])
@@ -97,7 +97,7 @@ def _group(c: Compilation, element: SpecElement) -> int:
 
 
 def _skin(c: Compilation, element: SpecElement) -> Skin:
-    """A skin whose parts fit each other; an empty one, and a fault, where they do not."""
+    """Return a skin whose parts fit each other; an empty one, and a fault, where they do not."""
     file, bones = element.get("file"), [e for e in element.children if e.tag == "bone"]
     if file and (bones or any(element.get(attr) is not None for attr in _DATA)):
         c.fault(element, f"both file='{file}' and data are given; remove one of them")

@@ -46,7 +46,7 @@ class _Texture:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Height and width."""
+        """Return the height and width."""
         return (0, 0) if self.pixels is None else self.pixels.shape[:2]
 
 
@@ -76,7 +76,7 @@ def textures(c: Compilation) -> None:
 
 
 def _texture(c: Compilation, element: SpecElement) -> _Texture:
-    """The image of an element; a fault where the element asks for what cannot be."""
+    """Return the image of an element; a fault where the element asks for what cannot be."""
     nothing = _Texture(None, _COLORSPACES[element.get("colorspace")], int(element.get("nchannel")))
     if not element.asset_name and element.get("type") != "skybox":
         c.fault(element, "it needs a name, by which materials can refer to it")
@@ -192,7 +192,7 @@ def _media(element: SpecElement, name: str) -> str:
 
 
 def _ktx(c: Compilation, element: SpecElement, data: bytes) -> _Texture | None:
-    """A KTX file as it is, in one row: graphics hardware reads it."""
+    """Return a KTX file as it is, in one row: graphics hardware reads it."""
     if not data:
         c.fault(element, f"file='{element.get('file')}' is empty")
         return None
@@ -204,7 +204,8 @@ def _ktx(c: Compilation, element: SpecElement, data: bytes) -> _Texture | None:
 
 
 def _decoded(c: Compilation, element: SpecElement, data: dict[str, bytes]) -> _Texture | None:
-    """A texture of PNG images; without pixels, and with a note, where nothing decodes them."""
+    """Return a texture of PNG images; without pixels, and with a note, where nothing decodes
+    them."""
     nchannel = int(element.get("nchannel"))
     colorspace = _COLORSPACES[element.get("colorspace")]
     step = [-1 if element.get(attr) == "true" else 1 for attr in ("vflip", "hflip")]
@@ -227,7 +228,7 @@ def _decoded(c: Compilation, element: SpecElement, data: dict[str, bytes]) -> _T
 def _arranged(
     c: Compilation, element: SpecElement, images: dict[str, np.ndarray]
 ) -> np.ndarray | None:
-    """One image as it is, or the six sides of a cube below each other."""
+    """Return one image as it is, or the six sides of a cube below each other."""
     file = element.get("file")
     if not file:
         return _sides(c, element, images)
@@ -248,7 +249,8 @@ def _arranged(
 
 
 def _cut(element: SpecElement, image: np.ndarray, rows: int, columns: int, side: int) -> np.ndarray:
-    """The sides of a cube in the cells of a grid; those without a cell have the first color."""
+    """Return the sides of a cube in the cells of a grid; those without a cell have the first
+    color."""
     layout = element.own("gridlayout")
     if layout is None:  # that of a class is for the gridsize of the class
         layout = element.get("gridlayout") if element.own("gridsize") is None else ""
@@ -263,7 +265,7 @@ def _cut(element: SpecElement, image: np.ndarray, rows: int, columns: int, side:
 def _sides(
     c: Compilation, element: SpecElement, images: dict[str, np.ndarray]
 ) -> np.ndarray | None:
-    """The sides of a cube from files of their own; missing ones have the first color."""
+    """Return the sides of a cube from files of their own; missing ones have the first color."""
     side = next(iter(images.values())).shape[0]
     for name, image in images.items():
         if image.shape[:2] != (side, side):

@@ -20,7 +20,7 @@ from jaxsim.enums import JointType
     gives="body cam geom light qpos qpos0 site",
 )
 def align_free(c: Compilation) -> None:
-    """Moves the frames of aligned bodies, and keeps what is fixed to them where it was."""
+    """Move the frames of aligned bodies, and keep what is fixed to them where it was."""
     f = c.fields
     for joint in np.flatnonzero(f["jnt_type"] == JointType.FREE):
         body = int(f["jnt_bodyid"][joint])

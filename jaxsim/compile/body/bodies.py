@@ -48,14 +48,15 @@ def bodies(c: Compilation) -> None:
 
 
 def address_table(owners: Iterable[Sized], start: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and first addresses of the lists of each body, laid end to end; -1 if empty."""
+    """Return the counts and first addresses of the lists of each body, laid end to end; -1 if
+    empty."""
     count = np.array([len(items) for items in owners], np.int32)
     first = start + np.cumsum(count) - count
     return count, np.where(count > 0, first, -1).astype(np.int32)
 
 
 def owners(bodies: Sequence[Body], group: str) -> np.ndarray:
-    """The body id of each element of a group such as "geoms", in order of the bodies."""
+    """Return the body id of each element of a group such as "geoms", in order of the bodies."""
     ids = [body.id for body in bodies for _ in getattr(body, group)]
     return np.array(ids, np.int32)
 

@@ -57,12 +57,12 @@ def cameras(c: Compilation) -> None:
 
 
 def _output(element: SpecElement) -> int:
-    """The kinds of images as bits."""
+    """Return the kinds of images as bits."""
     return sum(_OUTPUTS[word] for word in set(str(element.get("output")).split()))
 
 
 def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
-    """Focal lengths and offset of the principal point [m], (4,).
+    """Return the focal lengths and offset of the principal point [m], (4,).
 
     Without a sensor, the focal length is the distance of the near plane, in extents of the model.
     """

@@ -80,7 +80,7 @@ def geoms(c: Compilation) -> None:
 
 
 def _geometry(c: Compilation, element: SpecElement) -> Geometry:
-    """The shape of a geom: drawn from its size, or taken from an asset."""
+    """Return the shape of a geom: drawn from its size, or taken from an asset."""
     kind = TYPES[element.get("type")]
     if element.get("hfield") is not None and kind != GeomType.HFIELD:
         c.fault(element, "hfield is for geoms of type='hfield'; remove it, or change the type")
@@ -90,7 +90,7 @@ def _geometry(c: Compilation, element: SpecElement) -> Geometry:
 
 
 def _mass(element: SpecElement, geometry: Geometry) -> float:
-    """`mass` where it is given, else density times volume, or times area for a shell [kg].
+    """Return `mass` where it is given, else density times volume, or times area for a shell [kg].
 
     A shape without inside, such as a plane, has no mass. NaN stands for no mass given.
     """
@@ -118,7 +118,7 @@ def _move_surface_velocity(c: Compilation, geometries: list[Geometry]) -> None:
 
 
 def _colors(elements: list[SpecElement]) -> np.ndarray:
-    """`rgba`, in float32 as MuJoCo stores colors, (n, 4)."""
+    """Return `rgba`, in float32 as MuJoCo stores colors, (n, 4)."""
     return np.array([e.get("rgba") for e in elements], np.float32).reshape(-1, 4)
 
 

@@ -91,7 +91,7 @@ def joints(c: Compilation) -> None:
 
 
 def _as_joint(c: Compilation, element: SpecElement) -> SpecElement:
-    """A `<freejoint>` as the free `<joint>` it stands for, which takes no defaults."""
+    """Return a `<freejoint>` as the free `<joint>` it stands for, which takes no defaults."""
     if element.tag != "freejoint":
         return element
     attrs: dict[str, Any] = {

@@ -63,7 +63,8 @@ def _aim(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def _type(element: SpecElement) -> int:
-    """The kind of light; `directional` is an older way to say it, and the last layer counts."""
+    """Return the kind of light; `directional` is an older way to say it, and the last layer
+    counts."""
     for layer in reversed(element.layers()):
         if "type" in layer.attrs:
             return _TYPES[layer.attrs["type"]]

@@ -78,7 +78,8 @@ Inertia = tuple[float, np.ndarray, Pose]
 
 
 def bounded(c: Compilation, body: Body, own: Inertia) -> Inertia:
-    """Mass and moments raised to the least that `<compiler>` allows, and balanced if it asks so."""
+    """Return the mass and moments raised to the least that `<compiler>` allows, and balanced if it
+    asks so."""
     mass, moments, pose = own
     settings = c.settings_of(body.element)
     moments = np.maximum(moments, settings.boundinertia)
@@ -86,7 +87,8 @@ def bounded(c: Compilation, body: Body, own: Inertia) -> Inertia:
 
 
 def inertia_of(c: Compilation, body: Body) -> Inertia:
-    """Mass, principal moments and inertial frame of a body, as `inertiafromgeom` rules."""
+    """Return the mass, principal moments and inertial frame of a body, as `inertiafromgeom`
+    rules."""
     rule = c.settings_of(body.element).inertiafromgeom if body.id else "false"
     if rule == "true" or (rule == "auto" and body.inertial is None):
         inferred = _from_geoms(c, body)
@@ -123,7 +125,8 @@ def _from_inertial(c: Compilation, element: SpecElement) -> Inertia:
 
 
 def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
-    """The inertia of a body's geoms together; None if no geom of the groups asked for has mass."""
+    """Return the inertia of a body's geoms together; None if no geom of the groups asked for has
+    mass."""
     f, ids = c.fields, _in_groups(c, body)
     for i in ids[c.geom_mass[ids] < 0]:
         c.fault(c.elements["geom"][i], "mass and density must not be negative")
@@ -159,21 +162,23 @@ def _weighty(c: Compilation, body: Body) -> np.ndarray:
 
 
 def _turned(inertia: np.ndarray, quat: np.ndarray) -> np.ndarray:
-    """xx, yy, zz, xy, xz, yz of tensors whose frames are turned: R diag(inertia) R', (n, 6)."""
+    """Return xx, yy, zz, xy, xz, yz of tensors whose frames are turned: R diag(inertia) R', (n,
+    6)."""
     R = to_matrix(quat)
     terms = R[:, _I] * (R[:, _J] * inertia[:, None])
     return terms[..., 0] + terms[..., 1] + terms[..., 2]
 
 
 def _moved(mass: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    """The same of point masses: mass (arm' arm - arm arm'), (n, 6)."""
+    """Return the same of point masses: mass (arm' arm - arm arm'), (n, 6)."""
     x, y, z = arm.T
     own = mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)
     return np.stack([*own, -mass * x * y, -mass * x * z, -mass * y * z], axis=1)
 
 
 def _balanced(c: Compilation, body: Body, inertia: np.ndarray) -> np.ndarray:
-    """Moments of a real body satisfy A + B >= C; others are averaged if asked for, else refused."""
+    """Return the moments of a real body satisfy A + B >= C; others are averaged if asked for, else
+    refused."""
     with np.errstate(invalid="ignore"):  # of what is infinite, neither side is the larger
         if not np.any(inertia.sum() - 2 * inertia < -MINVAL):
             return inertia

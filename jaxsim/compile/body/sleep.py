@@ -26,7 +26,7 @@ _SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
 
 @step(needs="bodies geoms joints sites tree tendons actuators flexes equalities", gives="tree")
 def sleep(c: Compilation) -> None:
-    """Sets the policy of each tree."""
+    """Set the policy of each tree."""
     f = c.fields
     awake = np.zeros(f["ntree"], bool)
     tied = np.full(f["ntree"], -1)  # the tendon that keeps each tree from sleeping
@@ -62,18 +62,19 @@ def sleep(c: Compilation) -> None:
 
 
 def _held(f: dict, flex: int) -> bool:
-    """Whether a constraint keeps the shape of a flex."""
+    """Return whether a constraint keeps the shape of a flex."""
     kinds = np.isin(f["eq_type"], (EqType.FLEX, EqType.FLEXSTRAIN))
     return bool(np.any(kinds & (f["eq_obj1id"] == flex)))
 
 
 def _pushes(f: dict, flex: int) -> bool:
-    """Whether contacts of a flex are passive, which tie all of it in the inertia of a step."""
+    """Return whether contacts of a flex are passive, which tie all of it in the inertia of a
+    step."""
     return bool(asks_passive(*(f[f"flex_{what}"][flex] for what in ("passive", "dim", "rigid"))))
 
 
 def _tendon_trees(f: dict, tendon: int) -> np.ndarray:
-    """The trees along the path of a tendon."""
+    """Return the trees along the path of a tendon."""
     start = f["tendon_adr"][tendon]
     path = np.arange(start, start + f["tendon_num"][tendon])
     bodies = []
@@ -87,7 +88,7 @@ def _tendon_trees(f: dict, tendon: int) -> np.ndarray:
 
 
 def _actuator_trees(f: dict, actuator: int, tendons: list[np.ndarray]) -> np.ndarray:
-    """The trees that an actuator acts on."""
+    """Return the trees that an actuator acts on."""
     kind, ids = f["actuator_trntype"][actuator], f["actuator_trnid"][actuator]
     if kind == TrnType.TENDON:
         return tendons[ids[0]]

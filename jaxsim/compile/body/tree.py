@@ -108,7 +108,7 @@ def pattern(c: Compilation) -> None:
 
 
 def _body_dof_pairs(c: Compilation, depth: np.ndarray) -> int:
-    """Pairs of a body and a dof above it, in it or below it."""
+    """Return the pairs of a body and a dof above it, in it or below it."""
     f = c.fields
     n = f["nbody"]
     above = np.zeros(n, np.int64)
@@ -180,7 +180,7 @@ def _simple(c: Compilation) -> np.ndarray:
 
 
 def _under_heavy_tendons(f: dict) -> np.ndarray:
-    """Bodies with a joint, site or geom on the path of a tendon that has inertia.
+    """Return the bodies with a joint, site or geom on the path of a tendon that has inertia.
 
     The inertia may be its own, or that of an actuator which acts on it.
     """
@@ -227,5 +227,5 @@ def _identical(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _upright(quat: np.ndarray) -> np.ndarray:
-    """Whether a rotation is none; both of its quaternions count."""
+    """Return whether a rotation is none; both of its quaternions count."""
     return _identical(quat * np.where(quat[:, :1] < 0, -1, 1), IDENTITY)

@@ -33,7 +33,7 @@ MAX_DEPTH = 32  # of models that attach models
 
 @step(needs="settings", gives="spec")
 def attach(c: Compilation) -> None:
-    """Replaces every `<attach>` by the part of a model that it asks for, and every `<flexcomp>`.
+    """Replace every `<attach>` by the part of a model that it asks for, and every `<flexcomp>`.
 
     Both bring flexes and constraints along, whose ids are in the order of the document.
     """
@@ -81,7 +81,7 @@ def _attach_other(c: Compilation, place: SpecElement) -> None:
 
 
 def _part(c: Compilation, spec: Spec, place: SpecElement) -> SpecElement | None:
-    """The body or frame of a model that an `<attach>` names."""
+    """Return the body or frame of a model that an `<attach>` names."""
     for tag in ("body", "frame"):
         name = place.own(tag)
         if name is not None:
@@ -94,7 +94,7 @@ def _part(c: Compilation, spec: Spec, place: SpecElement) -> SpecElement | None:
 
 
 def _model(c: Compilation, place: SpecElement) -> SpecElement | None:
-    """The `<asset><model>` that an `<attach>` names."""
+    """Return the `<asset><model>` that an `<attach>` names."""
     name = place.own("model")
     for element in c.spec.section("asset"):
         if element.tag == "model" and (element.name or _read_name(c, element)) == name:
@@ -111,7 +111,7 @@ def _read_name(c: Compilation, model: SpecElement) -> Value | None:
 
 
 def _written(c: Compilation, model: SpecElement) -> Spec | None:
-    """The model in a file as it is written, read once."""
+    """Return the model in a file as it is written, read once."""
     known = c.growth.models
     path = c.spec.path_of(model.get("file"))
     if path not in known:
@@ -125,7 +125,8 @@ def _written(c: Compilation, model: SpecElement) -> Spec | None:
 
 
 def _read(c: Compilation, model: SpecElement) -> Spec | None:
-    """A fresh Spec of a model that is attached, itself free of `<attach>` and `<replicate>`."""
+    """Return a fresh Spec of a model that is attached, itself free of `<attach>` and
+    `<replicate>`."""
     written = _written(c, model)
     if written is None:
         return None
@@ -152,7 +153,7 @@ class _Vector:
 
 @step(needs="bodies joints align_free actuators", gives="spec")
 def attached_keys(c: Compilation) -> None:
-    """Rewrites the vectors of attached keyframes for the whole model; the rest is as at rest."""
+    """Rewrite the vectors of attached keyframes for the whole model; the rest is as at rest."""
     for key in c.spec.section("keyframe"):
         if key.layout is None:
             continue

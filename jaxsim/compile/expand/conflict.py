@@ -46,7 +46,7 @@ _FLAGS = {bit.name.lower(): "disable" for bit in DisableBit if bit.name} | {
 
 
 def resolve_conflicts(c: Compilation, place: SpecElement, child: Spec) -> None:
-    """Settles the global settings before a model is attached in the place of an element."""
+    """Settle the global settings before a model is attached in the place of an element."""
     policy = c.spec.setting("compiler", "conflict")
     for path, rules in _SECTIONS.items():
         merges = {attr: merge for merge, attrs in rules.items() for attr in attrs.split()}
@@ -65,7 +65,7 @@ def _settle(
     merges: dict[str, Merge],
     policy: str,
 ) -> None:
-    """Settles the attributes of one section."""
+    """Settle the attributes of one section."""
     tag, _, inner = path.partition("/")
     own, other = (spec.settings(tag, inner or None) for spec in (c.spec, child))
     for attr in [attr for attr in other if attr in merges]:
@@ -91,7 +91,8 @@ _OTHER = {"merge": "warning", "error": "merge"}
 
 
 def _either(word: str, own: str, other: str) -> str:
-    """A flag of two models: the word that turns it from its default, if one of them says it."""
+    """Return a flag of two models: the word that turns it from its default, if one of them says
+    it."""
     return word if word in (own, other) else own
 
 

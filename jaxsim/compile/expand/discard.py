@@ -19,7 +19,7 @@ _SHAPES = ("geom", "site")
 
 @step(needs="settings option scale_frames", gives="spec")
 def discard_visual(c: Compilation) -> None:
-    """Takes the visual elements out of the tree, if the model asks for it."""
+    """Take the visual elements out of the tree, if the model asks for it."""
     if not c.settings.discardvisual:
         return
     named = _named(c)
@@ -57,7 +57,7 @@ def _is_visual(geom: SpecElement, named: set[Name]) -> bool:
 
 
 def _keep_inertia(c: Compilation, body: Body) -> bool:
-    """Writes down the inertia of a body; a fault where the model wants it from the geoms only."""
+    """Write down the inertia of a body; a fault where the model wants it from the geoms only."""
     if c.settings_of(body.element).inertiafromgeom == "true":
         c.fault(
             body.element,

@@ -28,7 +28,7 @@ _FORCE_SENSORS = ("force", "torque")
 
 @step(needs="settings option scale_frames", gives="spec")
 def fuse_static(c: Compilation) -> None:
-    """Fuses the static bodies of the tree with their parents, if the model asks for it."""
+    """Fuse the static bodies of the tree with their parents, if the model asks for it."""
     if not c.settings.fusestatic:
         return
     bodies = c.spec.bodies
@@ -90,7 +90,8 @@ def _is_fusible(
 def _same_forces(
     c: Compilation, body: Body, above: Body, known: list[KnownInertia], held: _Held
 ) -> bool:
-    """Whether gravity compensation, medium and inertia act on both in one body as on the two."""
+    """Return whether gravity compensation, medium and inertia act on both in one body as on the
+    two."""
     if held.fluid and any(geom.get("fluidshape") == "ellipsoid" for geom in body.geoms):
         return False
     heavy = known[body.id].mass > 0
@@ -102,7 +103,7 @@ def _same_forces(
 
 
 def _add_inertia(c: Compilation, known: list[KnownInertia], above: Body, body: Body) -> None:
-    """Adds a body to the one that it is fused with; geoms alone can say the sum, or it is written.
+    """Add a body to the one that it is fused with; geoms alone can say the sum, or it is written.
 
     Both inertias are about the center of mass of the two, in the frame of the upper body.
     """
@@ -136,7 +137,8 @@ def _inferable(c: Compilation, above: Body, inferred: bool) -> bool:
 
 
 def _shapes(c: Compilation, body: Body) -> bool:
-    """Whether geoms that an explicit inertia keeps from counting would count in another body."""
+    """Return whether geoms that an explicit inertia keeps from counting would count in another
+    body."""
     inertial, body.inertial = body.inertial, None
     counted = weighing_geoms(c, body)
     body.inertial = inertial
@@ -144,14 +146,14 @@ def _shapes(c: Compilation, body: Body) -> bool:
 
 
 def _about(mass: float, moments: np.ndarray, frame: Pose, point: np.ndarray) -> np.ndarray:
-    """The inertia tensor about a point (parallel axes), (3, 3)."""
+    """Return the inertia tensor about a point (parallel axes), (3, 3)."""
     R = to_matrix(frame.quat)
     arm = frame.pos - point
     return R @ np.diag(moments) @ R.T + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
 
 
 def _dissolve(c: Compilation, body: Body, above: Body, placed: Pose) -> None:
-    """Puts frames in the place of a body."""
+    """Put frames in the place of a body."""
     element = body.element
     if body.inertial is not None:
         body.inertial.remove()
@@ -184,7 +186,7 @@ _OF_FRAMES = ("pos", "quat", "axisangle", "xyaxes", "zaxis", "euler", "childclas
 
 
 def _split(source: SpecElement, target: SpecElement) -> None:
-    """Moves all but bodies, and the frames on the way to them, from one element to another."""
+    """Move all but bodies, and the frames on the way to them, from one element to another."""
     for child in list(source.children):
         if child.tag == "body":
             continue

@@ -31,7 +31,7 @@ class KnownInertia:
     adjusted: bool
 
     def write(self, body: Body) -> None:
-        """Makes this the `<inertial>` of a body."""
+        """Make this the `<inertial>` of a body."""
         if body.inertial is not None:
             body.inertial.remove()
         element, row = body.element, body.element.row.children["inertial"]

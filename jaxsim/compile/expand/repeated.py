@@ -13,7 +13,7 @@ from jaxsim.spec.references import Name
 
 @step(needs="settings")
 def repeated_names(c: Compilation) -> None:
-    """Refuses them, as MuJoCo does."""
+    """Refuse them, as MuJoCo does."""
     everything = c.settings.discardvisual or c.settings.fusestatic
     first: dict[Name, SpecElement] = {}
     for element in c.spec.walk():

@@ -16,7 +16,7 @@ from jaxsim.spec.replicate import expand_replicates
 
 @step(needs="settings", gives="spec")
 def replicate(c: Compilation) -> None:
-    """Expands the replicates of the model."""
+    """Expand the replicates of the model."""
     if _copies(c) > MAX_ELEMENTS:
         place = next(e for e in c.spec.walk() if e.tag == "replicate")
         c.fault(place, f"replicates ask for more than {MAX_ELEMENTS} elements; lower their counts")
@@ -25,7 +25,7 @@ def replicate(c: Compilation) -> None:
 
 
 def _placement(c: Compilation, element: SpecElement) -> list[Pose]:
-    """Poses of the copies; the first stays where it is written.
+    """Return the poses of the copies; the first stays where it is written.
 
     Copy i is turned by i times the angles, and moved against copy i - 1 in its frame.
     """

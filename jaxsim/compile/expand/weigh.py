@@ -21,14 +21,14 @@ _SHAPELESS = ("plane", "hfield")
 
 
 def known_inertia(c: Compilation) -> list[KnownInertia]:
-    """The inertia of every body, by id; empty, and problems, if the model is wrong."""
+    """Return the inertia of every body, by id; empty, and problems, if the model is wrong."""
     if c.known_inertia is None:
         c.known_inertia = _measure(c)
     return c.known_inertia
 
 
 def weighing_geoms(c: Compilation, body: Body) -> list[SpecElement]:
-    """The geoms that the inertia of a body is inferred from."""
+    """Return the geoms that the inertia of a body is inferred from."""
     settings = c.settings_of(body.element)
     inferred = settings.inertiafromgeom
     if body.id == 0 or inferred == "false" or (inferred == "auto" and body.inertial is not None):

@@ -14,7 +14,7 @@ from jaxsim.mjcf.rules import broken_rules
 
 @step()
 def written(c: Compilation) -> None:
-    """Checks every element of the model against its row of the schema."""
+    """Check every element of the model against its row of the schema."""
     for element in c.spec.walk():
         for name in element.row.required:
             if name not in element.attrs:

@@ -13,7 +13,8 @@ from jaxsim.model.derived import NODES, WEIGHTS
 
 
 def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np.ndarray:
-    """Row of `geom_fluid`, (12,): on/off, five coefficients, virtual mass (3,) and inertia (3,).
+    """Return the row of `geom_fluid`, (12,): on/off, five coefficients, virtual mass (3,) and
+    inertia (3,).
 
     Args:
       shape: `fluidshape`; `none` leaves the row zero.
@@ -33,7 +34,8 @@ def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np
 
 
 def _kappa(a: float, b: float, c: float) -> float:
-    """The integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity.
+    """Return the integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to
+    infinity.
 
     u = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the rule above gives the oracle's digits.
     """

@@ -21,7 +21,8 @@ _PARALLEL = 1e-10  # below this sine a z axis counts as vertical, as in MuJoCo's
 
 
 def orientation(c: Compilation, element: SpecElement) -> np.ndarray:
-    """The quaternion that an element's orientation attributes spell, (4,); identity without any."""
+    """Return the quaternion that an element's orientation attributes spell, (4,); identity without
+    any."""
     for layer in reversed(element.layers()):
         given = [attr for attr in SPELLINGS if attr in layer.attrs]
         if len(given) > 1:
@@ -33,12 +34,13 @@ def orientation(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def from_axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
-    """The rotation by `angle` [rad] around the unit vector `axis`, (3,)."""
+    """Return the rotation by `angle` [rad] around the unit vector `axis`, (3,)."""
     return np.array([np.cos(angle / 2), *(np.sin(angle / 2) * np.asarray(axis))])
 
 
 def from_z_axis(z: np.ndarray) -> np.ndarray:
-    """The smallest rotation from (0, 0, 1) to the direction of z; half a turn goes around x."""
+    """Return the smallest rotation from (0, 0, 1) to the direction of z; half a turn goes around
+    x."""
     axis = np.array([-z[1], z[0], 0.0])
     sine = np.linalg.norm(axis)
     axis = axis / sine if sine > _PARALLEL else np.array([1.0, 0.0, 0.0])
@@ -46,7 +48,8 @@ def from_z_axis(z: np.ndarray) -> np.ndarray:
 
 
 def from_euler(angles: np.ndarray, sequence: str) -> np.ndarray:
-    """Three rotations [rad] in a row; axes in lower case turn with the frame, in upper case not."""
+    """Return three rotations [rad] in a row; axes in lower case turn with the frame, in upper case
+    not."""
     quat = IDENTITY
     for angle, letter in zip(angles, sequence, strict=True):
         turn = from_axis_angle(_AXES[letter.lower()], angle)
@@ -55,7 +58,7 @@ def from_euler(angles: np.ndarray, sequence: str) -> np.ndarray:
 
 
 def from_matrix(R: np.ndarray) -> np.ndarray:
-    """The quaternion of a rotation matrix (3, 3).
+    """Return the quaternion of a rotation matrix (3, 3).
 
     w is positive if the trace is, else the component of the axis with the largest entry on the
     diagonal, the last of equal ones: the signs show in `qpos0` and are MuJoCo's.
@@ -116,7 +119,8 @@ SPELLINGS: dict[str, Spelling] = {
 
 
 def unit(c: Compilation, element: SpecElement, what: str, v: np.ndarray) -> np.ndarray | None:
-    """v at length 1; a vector without direction is a fault of the element, and gives None."""
+    """Return v at length 1; a vector without direction is a fault of the element, and gives
+    None."""
     length = float(np.linalg.norm(v))
     if not v @ v >= SHORT:
         c.fault(element, f"{what} has no direction ('{numbers(v)}'); give a longer vector")
@@ -125,5 +129,5 @@ def unit(c: Compilation, element: SpecElement, what: str, v: np.ndarray) -> np.n
 
 
 def numbers(v: np.ndarray) -> str:
-    """An array as MJCF writes it, for messages."""
+    """Return an array as MJCF writes it, for messages."""
     return " ".join(f"{x:g}" for x in np.atleast_1d(v))

@@ -17,19 +17,19 @@ from jaxsim.spec import SpecElement
 
 
 def pose_of(c: Compilation, element: SpecElement) -> Pose:
-    """The pose of an element in its body, or of a body in its parent."""
+    """Return the pose of an element in its body, or of a body in its parent."""
     own = written_pose(c, element)
     return own if element.holder.tag != "frame" else frame_pose(c, element).apply(own)
 
 
 def written_pose(c: Compilation, element: SpecElement) -> Pose:
-    """The pose that the attributes of an element give, without the frames around it."""
+    """Return the pose that the attributes of an element give, without the frames around it."""
     pos = element.get("pos")
     return Pose(np.zeros(3) if pos is None else np.array(pos, float), orientation(c, element))
 
 
 def frame_pose(c: Compilation, element: SpecElement) -> Pose:
-    """The pose, in the body, of the frame that an element is written in."""
+    """Return the pose, in the body, of the frame that an element is written in."""
     if element.parent is None or element.parent.tag != "frame":
         return here()
     unknown = list(takewhile(lambda frame: frame not in c.frames, element.frames()))
@@ -40,7 +40,7 @@ def frame_pose(c: Compilation, element: SpecElement) -> Pose:
 
 
 def fromto(c: Compilation, element: SpecElement) -> tuple[Pose, float]:
-    """The pose whose z axis joins the two points of `fromto`, and half their distance.
+    """Return the pose whose z axis joins the two points of `fromto`, and half their distance.
 
     The z axis points from the second point to the first, as the oracle has it.
     """

@@ -16,19 +16,19 @@ class Pose(NamedTuple):
     quat: np.ndarray
 
     def apply(self, inner: Pose) -> Pose:
-        """A pose that is given in this frame, in the frame around it."""
+        """Return a pose that is given in this frame, in the frame around it."""
         return Pose(self.point(inner.pos), multiply(self.quat, inner.quat))
 
     def point(self, p: np.ndarray) -> np.ndarray:
-        """A point of this frame in the frame around it, (3,)."""
+        """Return a point of this frame in the frame around it, (3,)."""
         return self.pos + rotate(self.quat, p)
 
     def inverse(self) -> Pose:
-        """The outer frame as seen from this one."""
+        """Return the outer frame as seen from this one."""
         back = conjugate(self.quat)
         return Pose(-rotate(back, self.pos), back)
 
 
 def here() -> Pose:
-    """The pose that changes nothing."""
+    """Return the pose that changes nothing."""
     return Pose(np.zeros(3), IDENTITY.copy())

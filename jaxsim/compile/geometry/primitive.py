@@ -39,14 +39,15 @@ class Solid:
 
 
 def primitive(kind: GeomType, size: np.ndarray, shell: bool = False) -> Solid:
-    """A primitive shape of the given size, (3,)."""
+    """Return a primitive shape of the given size, (3,)."""
     content, inertia = (_SHELLS if shell else _SOLIDS)[kind](*size)
     box, rbound = _BOUNDS[kind](*size)
     return Solid(float(content), np.array(inertia, float), np.array(box, float), float(rbound))
 
 
 def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
-    """Semi-axes of the ellipsoid that stands for a primitive in the fluid model, (3,)."""
+    """Return the semi-axes of the ellipsoid that stands for a primitive in the fluid model,
+    (3,)."""
     sums = SEMIAXES.get(kind, OWN_SEMIAXES)
     return np.array([sum(size[place] for place in places) for places in sums])
 
@@ -69,7 +70,8 @@ def _sphere_shell(r: float, *_: float) -> Moments:
 
 
 def _capsule(r: float, half: float, *_: float) -> Moments:
-    """A cylinder and two half balls, whose centers of mass are 3/8 r above the cylinder's ends."""
+    """Return a cylinder and two half balls, whose centers of mass are 3/8 r above the cylinder's
+    ends."""
     barrel, caps = 2 * np.pi * r**2 * half, 4 / 3 * np.pi * r**3
     axial = barrel * r**2 / 2 + caps * 0.4 * r**2
     across = barrel * (r**2 / 4 + half**2 / 3) + caps * (0.4 * r**2 + half**2 + 0.75 * half * r)
@@ -77,7 +79,8 @@ def _capsule(r: float, half: float, *_: float) -> Moments:
 
 
 def _capsule_shell(r: float, half: float, *_: float) -> Moments:
-    """An open tube and two half spheres, whose centers of mass are r/2 above the tube's ends."""
+    """Return an open tube and two half spheres, whose centers of mass are r/2 above the tube's
+    ends."""
     tube, caps = 4 * np.pi * r * half, 4 * np.pi * r**2
     axial = tube * r**2 + caps * 2 / 3 * r**2
     across = tube * (r**2 / 2 + half**2 / 3) + caps * (2 / 3 * r**2 + half**2 + half * r)
@@ -90,7 +93,7 @@ def _cylinder(r: float, half: float, *_: float) -> Moments:
 
 
 def _cylinder_shell(r: float, half: float, *_: float) -> Moments:
-    """A tube closed by two disks."""
+    """Return a tube closed by two disks."""
     tube, disks = 4 * np.pi * r * half, 2 * np.pi * r**2
     axial = tube * r**2 + disks * r**2 / 2
     across = tube * (r**2 / 2 + half**2 / 3) + disks * (r**2 / 4 + half**2)
@@ -103,7 +106,8 @@ def _ellipsoid(x: float, y: float, z: float) -> Moments:
 
 
 def _ellipsoid_shell(x: float, y: float, z: float) -> Moments:
-    """The area by Thomsen's formula, the moments as those of a thin layer of even thickness."""
+    """Return the area by Thomsen's formula, the moments as those of a thin layer of even
+    thickness."""
     p = _SPHEROID_POWER
     mean = ((x * y) ** p + (x * z) ** p + (y * z) ** p) / 3
     inner, inner_moments = _ellipsoid(x, y, z)
@@ -117,7 +121,7 @@ def _box(x: float, y: float, z: float) -> Moments:
 
 
 def _box_shell(x: float, y: float, z: float) -> Moments:
-    """Six rectangles: a pair across each axis."""
+    """Return six rectangles: a pair across each axis."""
     sides = np.array([8 * y * z, 8 * x * z, 8 * x * y])
     squares = np.array([x**2, y**2, z**2])
     # Mean square of a coordinate over a pair of sides: at the wall where the pair is across that

@@ -20,7 +20,7 @@ _MAX_ROTATIONS = 500
 def principal_axes(
     tensor: np.ndarray, converged: float = _CONVERGED
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Principal moments in falling order, (3,), and the quaternion of their frame, (4,).
+    """Return the principal moments in falling order, (3,), and the quaternion of their frame, (4,).
 
     The columns of the rotation matrix R are the axes: tensor = R diag(moments) R^T.
 
@@ -50,7 +50,7 @@ def principal_axes(
 def _sorted(
     moments: np.ndarray, quat: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Exchanges neighbors that rise, each by a quarter turn about the third axis."""
+    """Exchange neighbors that rise, each by a quarter turn about the third axis."""
     for first in (0, 1, 0):
         second = first + 1
         if moments[first] + tolerance < moments[second]:

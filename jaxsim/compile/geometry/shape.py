@@ -71,7 +71,7 @@ def unknown(kind: GeomType) -> Geometry:
 
 
 def drawn(c: Compilation, element: SpecElement, kind: GeomType, shell: bool = False) -> Geometry:
-    """A primitive of the size and pose that its element gives."""
+    """Return a primitive of the size and pose that its element gives."""
     size, pose = size_and_pose(c, element, kind)
     check_size(c, element, kind, size)
     return Geometry(kind, size, pose, primitive(kind, size, shell))
@@ -91,7 +91,7 @@ def check_size(c: Compilation, element: SpecElement, kind: GeomType, size: np.nd
 
 
 def size_and_pose(c: Compilation, element: SpecElement, kind: GeomType) -> tuple[np.ndarray, Pose]:
-    """The three sizes and the pose, from `fromto` where it is given."""
+    """Return the three sizes and the pose, from `fromto` where it is given."""
     size = np.zeros(3)
     given = np.atleast_1d(element.get("size"))
     size[: len(given)] = given

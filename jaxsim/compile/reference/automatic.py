@@ -44,7 +44,7 @@ def derive(c: Compilation) -> None:
 
 
 def spring_lengths(c: Compilation) -> None:
-    """Replaces spring lengths (-1, -1) by the tendons' lengths where their joints' springs rest."""
+    """Replace spring lengths (-1, -1) by the tendons' lengths where their joints' springs rest."""
     spring = c.fields["tendon_lengthspring"]
     automatic = (spring == AUTOMATIC).all(axis=1)
     if automatic.any():
@@ -54,7 +54,7 @@ def spring_lengths(c: Compilation) -> None:
 
 
 def damping_ratios(c: Compilation, constants: Constants) -> None:
-    """Replaces damping ratios, the positive `biasprm[2]` of servos, by minus the damping.
+    """Replace damping ratios, the positive `biasprm[2]` of servos, by minus the damping.
 
     kv = ratio 2 sqrt(kp m),   1/m the mean of J M^-1 J^T over the force outputs
     """

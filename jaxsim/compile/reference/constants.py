@@ -39,27 +39,27 @@ class Constants:
 
     @cached_property
     def reference(self) -> Reference:
-        """The model at `qpos0`."""
+        """Return the model at `qpos0`."""
         return reference_pose(self.fields)
 
     @cached_property
     def tendons(self) -> list[Stretch]:
-        """Length and Jacobian of each tendon."""
+        """Return the length and Jacobian of each tendon."""
         return tendon_stretches(self.reference)
 
     @cached_property
     def actuators(self) -> list[Stretch]:
-        """Length and moment of each force output."""
+        """Return the length and moment of each force output."""
         return actuator_stretches(self.reference, self.tendons)
 
     @cached_property
     def joint_inertia(self) -> MassMatrix:
-        """M without the armature of tendons."""
+        """Return M without the armature of tendons."""
         return MassMatrix(self.reference, _dof_armature(self.fields))
 
     @cached_property
     def inertia(self) -> MassMatrix:
-        """M."""
+        """Return M."""
         armature = _tendon_armature(self.fields)
         if not armature.any():
             return self.joint_inertia
@@ -70,7 +70,7 @@ class Constants:
         return matrix
 
     def all(self) -> dict[str, np.ndarray]:
-        """The derived fields by name."""
+        """Return the derived fields by name."""
         return {
             "body_subtreemass": subtree_sum(self.fields["body_parentid"], self.fields["body_mass"]),
             "tendon_length0": np.array([tendon.length for tendon in self.tendons], np.float64),
@@ -90,7 +90,8 @@ class Constants:
         return self.fields["body_simple"][bodies] == SLIDERS_ONLY
 
     def dof_invweight0(self) -> np.ndarray:
-        """Diagonal of M^-1, averaged over each three dofs of ball and free joints, (nv,)."""
+        """Return the diagonal of M^-1, averaged over each three dofs of ball and free joints,
+        (nv,)."""
         f = self.fields
         weight = self.inertia.inverse_diagonal()
         free, ball = f["jnt_type"] == JointType.FREE, f["jnt_type"] == JointType.BALL
@@ -103,7 +104,8 @@ class Constants:
         return weight
 
     def body_invweight0(self) -> np.ndarray:
-        """Inverse weight of each body's center of mass: translation, rotation, (nbody, 2)."""
+        """Return the inverse weight of each body's center of mass: translation, rotation, (nbody,
+        2)."""
         f, weight = self.fields, np.zeros((self.fields["nbody"], 2))
         slides = self._sliding(np.arange(f["nbody"]))
         for body in range(1, f["nbody"]):
@@ -118,24 +120,26 @@ class Constants:
         return weight
 
     def tendon_invweight0(self) -> np.ndarray:
-        """J M^-1 J^T of each tendon, (ntendon,)."""
+        """Return J M^-1 J^T of each tendon, (ntendon,)."""
         return np.array([self._mobility(tendon) for tendon in self.tendons], np.float64)
 
     def _mobility(self, stretch: Stretch) -> float:
         return self.inertia.sandwich(stretch.dofs, stretch.values[None])[0, 0]
 
     def actuator_mobility(self) -> np.ndarray:
-        """J M^-1 J^T of each force output, the inverse of the inertia it drives, (nout,)."""
+        """Return J M^-1 J^T of each force output, the inverse of the inertia it drives, (nout,)."""
         return np.array([self._mobility(output) for output in self.actuators], np.float64)
 
     def actuator_acc0(self) -> np.ndarray:
-        """Norm of the joint acceleration from a unit force at each force output, (nout,)."""
+        """Return the norm of the joint acceleration from a unit force at each force output,
+        (nout,)."""
         outputs = self.actuators
         rows = [self.inertia.solve(output.dofs, output.values[None])[0] for output in outputs]
         return np.array([np.linalg.norm(row) for row in rows], np.float64)
 
     def eq_data(self) -> np.ndarray:
-        """`eq_data` with what connects and welds of bodies take from the reference pose, (neq, 12).
+        """Return `eq_data` with what connects and welds of bodies take from the reference pose,
+        (neq, 12).
 
         A connect has the anchor of body 1 given and that of body 2 measured; a weld the other way
         around, with the orientation of body 2 in body 1, unless its pose was given.
@@ -157,7 +161,8 @@ class Constants:
 
     @cached_property
     def body_length(self) -> np.ndarray:
-        """Size of each body [m]: from its com to the farthest bound of a geom, or joint, on it.
+        """Return the size of each body [m]: from its com to the farthest bound of a geom, or joint,
+        on it.
 
         The joints are its own and those of its children. Edges of flexes count with their length.
         """
@@ -178,7 +183,8 @@ class Constants:
         return length
 
     def dof_length(self) -> np.ndarray:
-        """Length scale of each dof: 1 for translations, the body's size for rotations, (nv,)."""
+        """Return the length scale of each dof: 1 for translations, the body's size for rotations,
+        (nv,)."""
         f = self.fields
         joint = f["dof_jntid"]
         kind, place = f["jnt_type"][joint], np.arange(f["nv"]) - f["jnt_dofadr"][joint]
@@ -187,7 +193,7 @@ class Constants:
 
 
 def _dof_armature(f: Fields) -> np.ndarray:
-    """Armature of each dof with what actuators reflect onto it, (nv,)."""
+    """Return the armature of each dof with what actuators reflect onto it, (nv,)."""
     armature = np.array(f["dof_armature"], np.float64)
     for actuator, own in enumerate(f["actuator_armature"]):
         if own and f["actuator_trntype"][actuator] in _ON_JOINT:
@@ -199,7 +205,7 @@ def _dof_armature(f: Fields) -> np.ndarray:
 
 
 def _tendon_armature(f: Fields) -> np.ndarray:
-    """Armature of each tendon with what actuators reflect onto it, (ntendon,)."""
+    """Return the armature of each tendon with what actuators reflect onto it, (ntendon,)."""
     armature = np.array(f["tendon_armature"], np.float64)
     for actuator, own in enumerate(f["actuator_armature"]):
         if own and f["actuator_trntype"][actuator] == TrnType.TENDON:

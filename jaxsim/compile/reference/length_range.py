@@ -26,7 +26,8 @@ _LIMITS = {
 
 
 def length_ranges(c: Compilation) -> None:
-    """`actuator_lengthrange` from limits; `c.length_ranges` is what is left to be simulated."""
+    """Return `actuator_lengthrange` from limits; `c.length_ranges` is what is left to be
+    simulated."""
     f = c.fields
 
     def setting(attr: str):

@@ -30,7 +30,7 @@ class MassMatrix:
     """M at the reference pose, with its inverse; `blocks` are the trees' dofs."""
 
     def __init__(self, reference: Reference, armature: np.ndarray):
-        """Builds M.
+        """Build M.
 
         Args:
           reference: the model at `qpos0`.
@@ -57,7 +57,7 @@ class MassMatrix:
         return above | above.T
 
     def _composite(self, armature: np.ndarray) -> list[np.ndarray]:
-        """The blocks of M."""
+        """Return the blocks of M."""
         fields, cdof = self.reference.fields, self.reference.cdof
         inertia = subtree_sum(fields["body_parentid"], _spatial_inertia(self.reference))
         force = np.einsum("nij,nj->ni", inertia[fields["dof_bodyid"]], cdof)
@@ -69,11 +69,11 @@ class MassMatrix:
         return blocks
 
     def diagonal(self) -> np.ndarray:
-        """Diagonal of M, (nv,)."""
+        """Return the diagonal of M, (nv,)."""
         return self._spread([np.diagonal(block) for block in self.M])
 
     def add_outer(self, dofs: np.ndarray, values: np.ndarray, scale: float) -> None:
-        """Adds scale * J J^T for a Jacobian J with `values` at `dofs`, inside the pattern of M.
+        """Add scale * J J^T for a Jacobian J with `values` at `dofs`, inside the pattern of M.
 
         As in MuJoCo, what a tendon's armature would couple across branches or trees is left out.
         """
@@ -87,7 +87,7 @@ class MassMatrix:
 
     @cached_property
     def inverse(self) -> list[np.ndarray]:
-        """The blocks of the inverse of M."""
+        """Return the blocks of the inverse of M."""
         inverse: list[np.ndarray] = [np.zeros((0, 0))] * len(self.M)
         self.roots.clear()
         for alike in _by_size(self.M):
@@ -98,11 +98,11 @@ class MassMatrix:
         return inverse
 
     def inverse_diagonal(self) -> np.ndarray:
-        """Diagonal of the inverse of M, (nv,)."""
+        """Return the diagonal of the inverse of M, (nv,)."""
         return self._spread([np.diagonal(block) for block in self.inverse])
 
     def solve(self, dofs: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The product of the inverse of M with sparse rows.
+        """Return the product of the inverse of M with sparse rows.
 
         Args:
           dofs: the dofs at which the rows are not zero, (n,).
@@ -119,7 +119,7 @@ class MassMatrix:
         return out
 
     def sandwich(self, dofs: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """J M^-1 J^T for sparse rows `values` (k, n) at `dofs` (n,); (k, k)."""
+        """Return J M^-1 J^T for sparse rows `values` (k, n) at `dofs` (n,); (k, k)."""
         out = np.zeros((len(values), len(values)))
         for home, here in self._split(dofs):
             place, row = self._home[dofs[here], 1], values[:, here]
@@ -132,7 +132,7 @@ class MassMatrix:
         return out
 
     def _split(self, dofs: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """The blocks that some dofs belong to, with the positions of those dofs."""
+        """Yield the blocks that some dofs belong to, with the positions of those dofs."""
         home = self._home[dofs, 0]
         for number in sorted(set(home.tolist())):
             yield number, np.flatnonzero(home == number)
@@ -145,7 +145,7 @@ class MassMatrix:
 
 
 def _tree_dofs(reference: Reference) -> list[np.ndarray]:
-    """The dofs of each kinematic tree, ascending."""
+    """Return the dofs of each kinematic tree, ascending."""
     parents = reference.fields["dof_parentid"]
     root = np.arange(len(parents))
     for dof, parent in enumerate(parents):
@@ -157,7 +157,7 @@ def _tree_dofs(reference: Reference) -> list[np.ndarray]:
 
 
 def _by_size(blocks: list[np.ndarray]) -> list[list[int]]:
-    """Numbers of the blocks, grouped by size."""
+    """Return the numbers of the blocks, grouped by size."""
     groups: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
         groups.setdefault(len(block), []).append(number)
@@ -165,7 +165,8 @@ def _by_size(blocks: list[np.ndarray]) -> list[list[int]]:
 
 
 def _invert(blocks: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """Inverses of symmetric positive definite blocks (k, n, n), and roots of the singular ones."""
+    """Return the inverses of symmetric positive definite blocks (k, n, n), and roots of the
+    singular ones."""
     diagonal = np.diagonal(blocks, axis1=1, axis2=2)
     # a dof without inertia gets the least that MuJoCo allows
     floor = np.maximum(diagonal, MINVAL)
@@ -185,7 +186,8 @@ def _invert(blocks: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
 
 
 def _singular_root(block: np.ndarray) -> np.ndarray:
-    """R with M^-1 = R^T R for a block (n, n) whose dofs are not independent, as MuJoCo has it.
+    """Return R with M^-1 = R^T R for a block (n, n) whose dofs are not independent, as MuJoCo has
+    it.
 
     Dofs are eliminated from the last to the first, M = L^T D L, and what is left of the inertia of
     one counts as the least that is allowed. R = D^-1/2 L^-T keeps directions that move nothing from
@@ -219,7 +221,7 @@ def _spatial_inertia(reference: Reference) -> np.ndarray:
 
 
 def _skew(v: np.ndarray) -> np.ndarray:
-    """Matrices of the cross product with v, (n, 3) -> (n, 3, 3)."""
+    """Return the matrices of the cross product with v, (n, 3) -> (n, 3, 3)."""
     out = np.zeros((len(v), 3, 3))
     out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -v[:, 2], v[:, 1], -v[:, 0]
     return out - np.swapaxes(out, 1, 2)

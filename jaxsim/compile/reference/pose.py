@@ -46,22 +46,22 @@ class Reference:
 
     @cached_property
     def geom_xpos(self) -> np.ndarray:
-        """Centers of the geoms, (ngeom, 3)."""
+        """Return the centers of the geoms, (ngeom, 3)."""
         return self.place(self.fields["geom_bodyid"], self.fields["geom_pos"])
 
     @cached_property
     def geom_xquat(self) -> np.ndarray:
-        """Orientations of the geoms, (ngeom, 4)."""
+        """Return the orientations of the geoms, (ngeom, 4)."""
         return self.turn(self.fields["geom_bodyid"], self.fields["geom_quat"])
 
     @cached_property
     def site_xpos(self) -> np.ndarray:
-        """Positions of the sites, (nsite, 3)."""
+        """Return the positions of the sites, (nsite, 3)."""
         return self.place(self.fields["site_bodyid"], self.fields["site_pos"])
 
     @cached_property
     def site_xquat(self) -> np.ndarray:
-        """Orientations of the sites, (nsite, 4)."""
+        """Return the orientations of the sites, (nsite, 4)."""
         return self.turn(self.fields["site_bodyid"], self.fields["site_quat"])
 
     def place(self, body: np.ndarray, pos: np.ndarray) -> np.ndarray:
@@ -74,7 +74,8 @@ class Reference:
 
     @cached_property
     def cdof(self) -> np.ndarray:
-        """Motion axes of the dofs about their tree's center of mass, rotation first, (nv, 6)."""
+        """Return the motion axes of the dofs about their tree's center of mass, rotation first,
+        (nv, 6)."""
         f = self.fields
         cdof = np.zeros((f["nv"], 6))
         kind, first, body = f["jnt_type"], f["jnt_dofadr"], f["jnt_bodyid"]
@@ -101,7 +102,7 @@ class Reference:
         return lineage(self.fields)
 
     def jacobian(self, body: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Jacobian of a world point fixed to a body.
+        """Return the jacobian of a world point fixed to a body.
 
         Returns:
           Its dofs, (n,), and the derivative (n, 6): rotation, then translation of the point.
@@ -147,7 +148,8 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
 
 
 def _body_offsets(f: Fields, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of each body in its parent before joints move it; a free joint's numbers are it."""
+    """Return the pose of each body in its parent before joints move it; a free joint's numbers are
+    it."""
     pos, quat = f["body_pos"].copy(), f["body_quat"].copy()
     free = f["jnt_type"] == JointType.FREE
     body, adr = f["jnt_bodyid"][free], f["jnt_qposadr"][free, None]
@@ -175,7 +177,7 @@ def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
 
 
 def _displace(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
-    """Moves one body by its joints in order, and notes each joint's anchor and axis on the way."""
+    """Move one body by its joints in order, and note each joint's anchor and axis on the way."""
     for joint, value in zip(joints, values, strict=True):
         anchor[joint] = xpos[body] + quaternion.rotate(xquat[body], f["jnt_pos"][joint])
         axis[joint] = quaternion.rotate(xquat[body], f["jnt_axis"][joint])
@@ -191,7 +193,7 @@ def _displace(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
 
 
 def levels(parents: np.ndarray) -> list[np.ndarray]:
-    """Bodies grouped by their depth in the tree, the world alone first."""
+    """Return the bodies grouped by their depth in the tree, the world alone first."""
     depth = np.zeros(len(parents), dtype=np.int32)
     for body in range(1, len(parents)):
         depth[body] = depth[parents[body]] + 1
@@ -200,7 +202,7 @@ def levels(parents: np.ndarray) -> list[np.ndarray]:
 
 
 def subtree_sum(parents: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sums over each body and all its descendants, (nbody, ...)."""
+    """Return the sums over each body and all its descendants, (nbody, ...)."""
     total = np.array(values, dtype=np.float64)
     for body in range(len(parents) - 1, 0, -1):
         total[parents[body]] += total[body]

@@ -19,7 +19,7 @@ NOTHING = Stretch(0.0, np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 def actuator_stretches(reference: Reference, tendons: list[Stretch]) -> list[Stretch]:
-    """Length and moment of every force output."""
+    """Return the length and moment of every force output."""
     f = reference.fields
     found = []
     for actuator, kind in enumerate(f["actuator_trntype"]):
@@ -46,7 +46,7 @@ def _joint(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Str
 
 
 def _slider_crank(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stretch]:
-    """Position of a slider that a rod joins to the crank's pin.
+    """Return the position of a slider that a rod joins to the crank's pin.
 
     With a the slider's axis and v the way from slider to pin, the rod of length r gives the
     position x along a:   |v - x a| = r,   x = a.v - sqrt((a.v)^2 + r^2 - |v|^2),   and 0 under the
@@ -106,7 +106,8 @@ def _body(*_) -> list[Stretch]:
 
 
 def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
-    """Rotation vector of a ball joint or of a site seen from its refsite, in the child's frame.
+    """Return the rotation vector of a ball joint or of a site seen from its refsite, in the child's
+    frame.
 
     An orientation has no gear.
     """
@@ -131,7 +132,7 @@ def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
 
 
 def _turn(reference: Reference, site: int, refsite: int) -> np.ndarray:
-    """Rotation vector of a site's frame as seen from another's, (3,) [rad]."""
+    """Return the rotation vector of a site's frame as seen from another's, (3,) [rad]."""
     quats = reference.site_xquat
     relative = quaternion.multiply(quaternion.conjugate(quats[refsite]), quats[site])
     return quaternion.to_velocity(quaternion.normalize(relative))

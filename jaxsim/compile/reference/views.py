@@ -16,7 +16,7 @@ from jaxsim.compile.reference.pose import Reference
 
 
 def views(reference: Reference) -> dict[str, np.ndarray]:
-    """The derived fields of cameras and lights by name."""
+    """Return the derived fields of cameras and lights by name."""
     f = reference.fields
     found: dict[str, np.ndarray] = {}
     for kind in ("cam", "light"):

@@ -26,7 +26,7 @@ class Arc(NamedTuple):
 
 
 def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) -> Arc | None:
-    """The part of a path that lies on a geom.
+    """Return the part of a path that lies on a geom.
 
     Args:
       kind: WrapType.SPHERE or WrapType.CYLINDER (along z).
@@ -62,7 +62,7 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
 
 
 def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
-    """An orthonormal basis (2, 3) of the plane through the center and both ends."""
+    """Return an orthonormal basis (2, 3) of the plane through the center and both ends."""
     x = ends[0] / max(np.linalg.norm(ends[0]), MINVAL)
     normal = np.cross(ends[0], ends[1])
     norm = np.linalg.norm(normal)
@@ -78,7 +78,8 @@ def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
 def _around(
     ends: np.ndarray, radius: float, side: np.ndarray | None
 ) -> tuple[np.ndarray, float] | None:
-    """Tangent points (2, 2) and the angle between them, for the path outside of a circle."""
+    """Return the tangent points (2, 2) and the angle between them, for the path outside of a
+    circle."""
     distance = np.linalg.norm(ends, axis=1)
     if (distance < radius).any():
         return None
@@ -97,7 +98,8 @@ def _around(
 
 
 def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] | None:
-    """The point of a circle, twice, at which the shortest path through the circle is reflected.
+    """Return the point of a circle, twice, at which the shortest path through the circle is
+    reflected.
 
     The path meets the circle under equal angles. As the point moves from the direction of one end
     to that of the other, one angle grows and the other shrinks: halving finds where they agree.
@@ -109,7 +111,8 @@ def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] |
     sign, total = np.sign(total), abs(total)
 
     def tilt(angle: float, length: float) -> float:
-        """Angle between the normal at a point of the circle and the direction to an end."""
+        """Return the angle between the normal at a point of the circle and the direction to an
+        end."""
         return np.arctan2(length * np.sin(angle), length * np.cos(angle) - radius)
 
     low, high = 0.0, total
@@ -125,7 +128,7 @@ def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] |
 
 
 def _segment_distance(ends: np.ndarray) -> float:
-    """Distance from the origin to the segment between two points."""
+    """Return the distance from the origin to the segment between two points."""
     along = ends[1] - ends[0]
     square = along @ along
     if square < MINVAL:
@@ -135,5 +138,5 @@ def _segment_distance(ends: np.ndarray) -> float:
 
 
 def _angle(a: np.ndarray, b: np.ndarray) -> float:
-    """The angle from a to b, counterclockwise, in [-pi, pi]."""
+    """Return the angle from a to b, counterclockwise, in [-pi, pi]."""
     return float(np.arctan2(a[0] * b[1] - a[1] * b[0], a @ b))

@@ -51,7 +51,7 @@ _FIELDS = {
 
 @step(needs="scale_frames tendons actuators", gives="actuator key_scales tendon")
 def scale_actuators(c: Compilation) -> None:
-    """Multiplies the fields of actuators as the units of what they drive were multiplied."""
+    """Multiply the fields of actuators as the units of what they drive were multiplied."""
     c.key_scales, scales, f = None, c.scales, c.fields
     if scales is None:
         return
@@ -67,7 +67,7 @@ def scale_actuators(c: Compilation) -> None:
 
 @step(needs="scale_actuators keyframes", gives="key")
 def scale_controls(c: Compilation) -> None:
-    """Multiplies the controls and activations that keyframes give."""
+    """Multiply the controls and activations that keyframes give."""
     scales, f = c.key_scales, c.fields
     if scales is None:
         return
@@ -83,7 +83,7 @@ def scale_controls(c: Compilation) -> None:
 def _scale(
     c: Compilation, i: int, element: SpecElement, scale: Scale, angular: bool, of_keys: KeyScales
 ) -> None:
-    """Scales one actuator, and says what its numbers in keyframes are to be multiplied by."""
+    """Scale one actuator, and says what its numbers in keyframes are to be multiplied by."""
     f = c.fields
     gain, bias = GainType(f["actuator_gaintype"][i]), BiasType(f["actuator_biastype"][i])
     gains = f["actuator_gainprm"][i], _CONTROLS.get(element.tag, ("", _GAINS.get(gain, "")))[1]
@@ -130,7 +130,7 @@ def _scale_controls(
 def _pure(
     gainprm: np.ndarray, biasprm: np.ndarray, gain: GainType, bias: BiasType
 ) -> list[tuple[np.ndarray, int, float]]:
-    """Parameters that are pure numbers by their sign: row, column, number.
+    """Return the parameters that are pure numbers by their sign: row, column, number.
 
     A positive third bias is a damping ratio; a negative peak force of a muscle is none.
     """
@@ -145,6 +145,6 @@ def _pure(
 
 
 def _multiply(row: np.ndarray, units: str, scale: Scale, angular: bool) -> None:
-    """Multiplies the first numbers of a row, or all if there is one unit for them."""
+    """Multiply the first numbers of a row, or all if there is one unit for them."""
     count = len(units.split(",")) if "," in units else (1 if len(row) > 2 else len(row))
     row[:count] *= scale.factors(units, count, angular=angular)

@@ -25,11 +25,11 @@ class _Instance:
 
 
 def scale_assets(c: Compilation, scales: Scales) -> None:
-    """Makes an instance of each asset for each scale at which geoms and sites use it.
+    """Make an instance of each asset for each scale at which geoms and sites use it.
 
     The first keeps the name `a`; the others are called `a@1`, `a@2` and so on. A mesh that is
-    stretched along other axes than its own has no `scale` for that; `c.stretched` has the map
-    of its element.
+    stretched along other axes than its own has no `scale` for that; `c.stretched` has the map of
+    its element.
     """
     stretched: dict[SpecElement, np.ndarray] = {}
     bodies = c.spec.bodies
@@ -56,7 +56,7 @@ def scale_assets(c: Compilation, scales: Scales) -> None:
 
 
 def _map(c: Compilation, user: SpecElement, scale: Scale) -> np.ndarray:
-    """The map of positions in the axes of a geom or site, (3, 3)."""
+    """Return the map of positions in the axes of a geom or site, (3, 3)."""
     if not scale.map:
         return scale.linear
     R = axes_of(c, user)
@@ -65,7 +65,7 @@ def _map(c: Compilation, user: SpecElement, scale: Scale) -> np.ndarray:
 
 
 def _make(instances: list[_Instance]) -> dict[SpecElement, np.ndarray]:
-    """Gives assets their factors, in order of use; the second of an asset and more are copies.
+    """Give assets their factors, in order of use; the second of an asset and more are copies.
 
     Returns:
       The maps of those whose factors no attribute can say.
@@ -97,7 +97,7 @@ _SOURCE = (
 
 
 def write_stretched(c: Compilation) -> None:
-    """Gives meshes that are stretched along any axes their points as a list.
+    """Give meshes that are stretched along any axes their points as a list.
 
     Those are in single precision, as all points of a mesh that are written. Normals are found again
     from the faces, and texture coordinates are kept if each point has its own.

@@ -19,7 +19,8 @@ _PARTS = ("contact", "edge", "elasticity")
 
 
 def flex_scale(c: Compilation, flex: SpecElement, scales: Scales) -> Scale:
-    """The scale of a flex as a whole: of the innermost body or frame that all its bodies share."""
+    """Return the scale of a flex as a whole: of the innermost body or frame that all its bodies
+    share."""
     names = str(flex.get("node") or flex.get("body") or "").split()
     found = [scales.named.get(("body", name)) for name in names]
     chains = []
@@ -36,7 +37,7 @@ def flex_scale(c: Compilation, flex: SpecElement, scales: Scales) -> Scale:
 
 
 def _chain(body: SpecElement) -> list[SpecElement]:
-    """The bodies and frames that a body is in, the outermost first, and the body itself."""
+    """Return the bodies and frames that a body is in, the outermost first, and the body itself."""
     chain, skips = [body], body.unframed
     for element in body.ancestors():
         if element.tag == "frame" and skips:

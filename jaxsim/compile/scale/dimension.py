@@ -42,7 +42,7 @@ class Scale:
     map: tuple[float, ...] = ()
 
     def times(self, lengths: np.ndarray, mass: float, *, forces: bool) -> Scale:
-        """This scale and another inside it.
+        """Return this scale and another inside it.
 
         Args:
           lengths: factors along the three axes, (3,).
@@ -60,14 +60,14 @@ class Scale:
         )
 
     def within(self, R: np.ndarray) -> Scale:
-        """The same in other axes, the columns of R (3, 3)."""
+        """Return the same in other axes, the columns of R (3, 3)."""
         if not self.map:
             return self
         return replace(self, map=tuple((R.T @ self.linear @ R).ravel().tolist()))
 
     @property
     def overall(self) -> Scale:
-        """The same without directions."""
+        """Return the same without directions."""
         if not self.map:
             return self
         return replace(self, length=float(np.cbrt(np.linalg.det(self.linear))), map=())
@@ -78,20 +78,20 @@ class Scale:
         return np.reshape(self.map, (3, 3)) if self.map else self.length * np.eye(3)
 
     def factor(self, unit: str, *, angular: bool = False) -> float:
-        """The factor of a quantity in a unit such as `F s/Q`."""
+        """Return the factor of a quantity in a unit such as `F s/Q`."""
         (a, b), force = _exponents(unit, angular)
         if force:
             return self.force_length**a * self.force_mass**b
         return self.length**a * self.mass**b
 
     def factors(self, units: str, n: int, *, angular: bool = False) -> np.ndarray:
-        """The factors of n numbers in units such as `1, m, m`, or in one unit, (n,)."""
+        """Return the factors of n numbers in units such as `1, m, m`, or in one unit, (n,)."""
         each = [self.factor(unit, angular=angular) for unit in units.split(",")]
         return np.array((each * n)[:n] if len(each) == 1 else each[:n])
 
 
 def mean(one: Scale, other: Scale) -> Scale:
-    """The geometric mean, for what stands between two elements; it has no direction."""
+    """Return the geometric mean, for what stands between two elements; it has no direction."""
     return Scale(
         float(np.sqrt(one.length * other.length)),
         float(np.sqrt(one.mass * other.mass)),
@@ -102,7 +102,7 @@ def mean(one: Scale, other: Scale) -> Scale:
 
 @bounded(1024)
 def _exponents(unit: str, angular: bool) -> tuple[Exponents, bool]:
-    """Exponents of length and mass, and whether it is a force or made of one."""
+    """Return the exponents of length and mass, and whether it is a force or made of one."""
     symbols = _BASE | (_ANGULAR if angular else _LINEAR)
     above, _, below = unit.strip().partition("/")
     length = mass = 0

@@ -27,7 +27,7 @@ _SIZES = {"sphere": "m, 1, 1", "capsule": "m, m, 1", "cylinder": "m, m, 1"}
 
 @step(needs="settings", gives="scales spec stretched")
 def scale_frames(c: Compilation) -> None:
-    """Carries out the scales of the frames, and keeps those of the elements."""
+    """Carry out the scales of the frames, and keep those of the elements."""
     c.scales, c.stretched = None, {}
     frames = [e for e in c.spec.walk() if e.tag == "frame"]
     if not any({"scale", "massscale"} & e.attrs.keys() for e in frames):

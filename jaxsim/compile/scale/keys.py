@@ -17,7 +17,7 @@ from jaxsim.spec import SpecElement
 
 
 def scale_keys(c: Compilation, scales: Scales) -> None:
-    """Maps the positions and velocities in keyframes, before anything else is scaled."""
+    """Map the positions and velocities in keyframes, before anything else is scaled."""
     joints = [joint for body in c.spec.bodies for joint in body.joints]
     mocaps = [body.element for body in c.spec.bodies if body.element.get("mocap") == "true"]
     for key in c.spec.section("keyframe"):
@@ -44,7 +44,7 @@ def scale_keys(c: Compilation, scales: Scales) -> None:
 
 
 def _parts(numbers: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
-    """Copies of the numbers of each, and of what is too many, which is refused later."""
+    """Return the copies of the numbers of each, and of what is too many, which is refused later."""
     return np.split(np.array(np.atleast_1d(numbers), float), np.cumsum(sizes))
 
 

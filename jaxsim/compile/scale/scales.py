@@ -31,7 +31,7 @@ class Scales:
     named: Mapping[tuple[str, str], SpecElement]
 
     def of(self, kind: str, name: str | None) -> Scale:
-        """The scale of a named element; one for what is not scaled or not there.
+        """Return the scale of a named element; one for what is not scaled or not there.
 
         That of a body is the scale of what is in it.
         """
@@ -41,13 +41,14 @@ class Scales:
         return ONE if element is None else scales.get(element, ONE)
 
     def joint(self, name: str | None) -> tuple[Scale, bool]:
-        """The scale of a joint, and whether its coordinate is an angle."""
+        """Return the scale of a joint, and whether its coordinate is an angle."""
         element = self.named.get(("joint", name or ""))
         angular = element is None or element.tag == "freejoint" or element.get("type") in _ANGULAR
         return self.of("joint", name), angular
 
     def tendon(self, element: SpecElement) -> tuple[Scale, bool]:
-        """The scale of a tendon if all on its path have the same, and whether it is an angle."""
+        """Return the scale of a tendon if all on its path have the same, and whether it is an
+        angle."""
         if element.tag == "fixed":
             found = [self.joint(e.get("joint")) for e in element.children]
         else:

@@ -25,7 +25,7 @@ STRETCHED = ("pos", "fromto", "size", "diaginertia", "fullinertia")
 
 
 def stretch(c: Compilation, element: SpecElement, scale: Scale) -> None:
-    """Maps the place and the shape of an element of the tree."""
+    """Map the place and the shape of an element of the tree."""
     if element.tag in ("geom", "site"):
         # before the ends of `fromto` move: the shape is stretched in the axes that it had
         _shape(c, element, scale)
@@ -44,7 +44,7 @@ def stretch(c: Compilation, element: SpecElement, scale: Scale) -> None:
 
 
 def axes_of(c: Compilation, element: SpecElement) -> np.ndarray:
-    """The axes of a geom or site in those of its parent, the columns of a matrix (3, 3)."""
+    """Return the axes of a geom or site in those of its parent, the columns of a matrix (3, 3)."""
     ends = element.get("fromto")
     if ends is not None and np.any(ends[:3] != ends[3:]):
         return to_matrix(from_z_axis(ends[:3] - ends[3:]))
@@ -52,13 +52,13 @@ def axes_of(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def along_axes(linear: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """Factors of lengths along the columns of R, (3,)."""
+    """Return the factors of lengths along the columns of R, (3,)."""
     factors: np.ndarray = np.linalg.norm(linear @ R, axis=0)
     return factors
 
 
 def is_aligned(linear: np.ndarray, R: np.ndarray) -> bool:
-    """Whether the map keeps the directions of all columns of R."""
+    """Return whether the map keeps the directions of all columns of R."""
     return all(_keeps(linear, axis) for axis in R.T)
 
 
@@ -101,7 +101,7 @@ def _straight(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
 
 
 def _plane(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
-    """Its half-sizes, and the spacing of the lines drawn on it."""
+    """Return its half-sizes, and the spacing of the lines drawn on it."""
     found = _straight(factors, mean, aligned)
     return found if isinstance(found, str) else (*found[:2], mean)
 
@@ -140,7 +140,8 @@ def _shape(c: Compilation, element: SpecElement, scale: Scale) -> None:
 
 
 def _site_factors(kind: str, factors: np.ndarray) -> np.ndarray:
-    """Factors that every site may have: means, where a shape has one size for several axes."""
+    """Return the factors that every site may have: means, where a shape has one size for several
+    axes."""
     alike = {"sphere": 3, "capsule": 2, "cylinder": 2}.get(kind, 0)
     factors = factors.copy()
     factors[:alike] = np.prod(factors[:alike]) ** (1 / max(alike, 1))
@@ -153,7 +154,7 @@ _MATRIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # order of `fulliner
 
 
 def _inertia(c: Compilation, element: SpecElement, scale: Scale) -> None:
-    """Maps the second moments of mass about the center, from which the inertia follows."""
+    """Map the second moments of mass about the center, from which the inertia follows."""
     full, diagonal = element.own("fullinertia"), element.own("diaginertia")
     if full is not None:
         inertia = np.zeros((3, 3))

@@ -32,7 +32,7 @@ def _pair(c: Compilation, element: SpecElement, scales: Scales) -> None:
 
 
 def _ends(element: SpecElement, scales: Scales) -> tuple[Scale, Scale]:
-    """The scales of the two bodies or sites of a constraint."""
+    """Return the scales of the two bodies or sites of a constraint."""
     kind = "site" if element.get("site1") else "body"
     first, second = (scales.of(kind, element.get(f"{kind}{i}")) for i in (1, 2))
     return first, second

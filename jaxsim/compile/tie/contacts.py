@@ -74,6 +74,6 @@ def _excludes(c: Compilation, elements: list[SpecElement]) -> None:
 
 
 def _signature(body1: int, body2: int) -> tuple[int, bool]:
-    """The signature of two bodies, and whether they had to be swapped for it."""
+    """Return the signature of two bodies, and whether they had to be swapped for it."""
     first, second = sorted((int(body1), int(body2)))
     return (first << 16) + second, body1 > body2

@@ -81,7 +81,7 @@ def equalities(c: Compilation) -> None:
 
 
 def _bodies(c: Compilation, e: SpecElement) -> tuple[ObjType, int, int]:
-    """The bodies or the sites of a connect or weld; without body2 the world."""
+    """Return the bodies or the sites of a connect or weld; without body2 the world."""
     if e.own("site1"):
         return ObjType.SITE, c.find_own("site", e, "site1"), c.find_own("site", e, "site2")
     second = c.find_own("body", e, "body2") if e.own("body2") else 0
@@ -137,7 +137,7 @@ def _flex(c: Compilation, e: SpecElement) -> Constraint:
 
 
 def _soft(c: Compilation, e: SpecElement) -> int:
-    """The flex that a constraint names, which must not be rigid."""
+    """Return the flex that a constraint names, which must not be rigid."""
     flex = c.find_own("flex", e, "flex")
     if flex >= 0 and c.fields["flex_rigid"][flex]:
         c.fault(e, f"flex='{e.get('flex')}' is rigid, so nothing is to be held; remove this")
@@ -157,7 +157,7 @@ def _flexstrain(c: Compilation, e: SpecElement) -> Constraint:
 
 
 def _has_cell(count: np.ndarray, cell: np.ndarray) -> bool:
-    """Whether a flex has a cell, or a shell a face, written as (face, -1, -1)."""
+    """Return whether a flex has a cell, or a shell a face, written as (face, -1, -1)."""
     if cell[1] == cell[2] == -1:
         nx, ny, nz = count
         return bool(0 <= cell[0] < 2 * (ny * nz + nx * nz + nx * ny))

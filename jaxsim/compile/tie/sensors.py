@@ -92,7 +92,8 @@ def sensors(c: Compilation) -> None:
 
 
 def _dims(c: Compilation, elements: Sequence[SpecElement], readings: list[Reading]) -> np.ndarray:
-    """Numbers that each sensor reports; none, and a fault, when they are too many together."""
+    """Return the numbers that each sensor reports; none, and a fault, when they are too many
+    together."""
     total = 0
     for e, reading in zip(elements, readings, strict=True):
         total += reading.dim
@@ -126,13 +127,13 @@ class Kind(NamedTuple):
     target: str = ""
 
     def reading(self, obj: Target, ref: Target = NO_OBJECT, **changes) -> Reading:
-        """The readings of this kind, of an object and relative to another."""
+        """Return the readings of this kind, of an object and relative to another."""
         values = {"datatype": self.datatype, "stage": self.stage, "dim": self.dim, **changes}
         return Reading(type=self.type, obj=obj, ref=ref, **values)
 
 
 def _one(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """A sensor of the one object that an attribute names."""
+    """Return a sensor of the one object that an attribute names."""
     return kind.reading(
         Target(ObjType[kind.target.upper()], c.find_own(kind.target, e, kind.target))
     )
@@ -154,7 +155,7 @@ def _joint_of(c: Compilation, e: SpecElement, kind: Kind, types: tuple, what: st
 
 
 def _limit(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """A sensor of the limit of a joint or tendon, which must have one."""
+    """Return a sensor of the limit of a joint or tendon, which must have one."""
     target = c.find_own(kind.target, e, kind.target)
     limited = c.fields[{"joint": "jnt_limited", "tendon": "tendon_limited"}[kind.target]]
     if target >= 0 and not limited[target]:
@@ -163,14 +164,14 @@ def _limit(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _actuator(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """One value for each force output."""
+    """Return one value for each force output."""
     actuator = c.find_own("actuator", e, "actuator")
     dim = int(c.fields["actuator_outnum"][actuator]) if actuator >= 0 else 1
     return kind.reading(Target(ObjType.ACTUATOR, actuator), dim=dim)
 
 
 def _named(c: Compilation, e: SpecElement, typeattr: str, nameattr: str) -> Target:
-    """The object whose kind and name two attributes give."""
+    """Return the object whose kind and name two attributes give."""
     keyword, name = e.get(typeattr), e.get(nameattr)
     if not keyword or not name:
         return NO_OBJECT
@@ -199,7 +200,8 @@ _SIDES = {
 
 
 def _side(c: Compilation, e: SpecElement, number: str) -> Target:
-    """One side of a sensor between two things: a geom, body, subtree or the inside of a site."""
+    """Return one side of a sensor between two things: a geom, body, subtree or the inside of a
+    site."""
     for what, objtype in _SIDES.items():
         attr = "site" if what == "site" else what + number
         if e.own(attr) and (what != "site" or number == "1"):
@@ -220,7 +222,7 @@ def _projection(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _camera(c: Compilation, e: SpecElement) -> Target:
-    """The camera that a sensor counts the pixels of."""
+    """Return the camera that a sensor counts the pixels of."""
     camera = c.find_own("camera", e, "camera")
     if camera >= 0 and np.any(c.fields["cam_resolution"][camera] <= 0):
         c.fault(e, f"camera='{e.get('camera')}' needs a resolution, in pixels")
@@ -228,7 +230,7 @@ def _camera(c: Compilation, e: SpecElement) -> Target:
 
 
 def _data_bits(c: Compilation, e: SpecElement, fields: type[IntEnum], default: str) -> int:
-    """`data`, a list of fields in their order, as bits."""
+    """Return `data`, a list of fields in their order, as bits."""
     words = (e.get("data") or default).split()
     known = [field.name.lower() for field in fields]
     bits = [known.index(word) for word in words if word in known]
@@ -242,7 +244,7 @@ def _width(bits: int, fields: type[RayDataField] | type[ConDataField]) -> int:
 
 
 def _rangefinder(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """One ray from a site, or one from each pixel of a camera."""
+    """Return one ray from a site, or one from each pixel of a camera."""
     bits = _data_bits(c, e, RayDataField, "dist")
     if e.own("camera"):
         obj = _camera(c, e)
@@ -257,7 +259,8 @@ _BY_FORCE = (Reduce.MAXFORCE, Reduce.NETFORCE)
 
 
 def _contact(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """Contacts between two sides; the stage is that of the latest quantity it asks for."""
+    """Return the contacts between two sides; the stage is that of the latest quantity it asks
+    for."""
     bits = _data_bits(c, e, ConDataField, "found")
     num, reduce = int(e.get("num") or 1), Reduce[(e.get("reduce") or "none").upper()]
     if e.get("num") is not None and e.get("num") <= 0:
@@ -285,7 +288,8 @@ def _global(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _tactile(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """Three values for each vertex of a mesh; the sensor feels by the contacts of its body."""
+    """Return three values for each vertex of a mesh; the sensor feels by the contacts of its
+    body."""
     f, mesh = c.fields, c.find_own("mesh", e, "mesh")
     vertices = int(f["mesh_vertnum"][mesh]) if mesh >= 0 else 0
     geom = c.find_own("geom", e, "geom")

@@ -164,7 +164,7 @@ def _check_joints(c: Compilation, path: list[Wrap]) -> None:
 
 
 def _springlength(c: Compilation, e: SpecElement) -> tuple[float, float]:
-    """The dead band of the spring; one number is both its ends."""
+    """Return the dead band of the spring; one number is both its ends."""
     given = next(
         (
             layer.own("springlength")
@@ -219,7 +219,7 @@ def _check_armature(c: Compilation, elements: list[SpecElement]) -> None:
 
 
 def wraps_geom(f: Mapping[str, Any], tendon: int) -> bool:
-    """Whether there is a geom on the path of a tendon."""
+    """Return whether there is a geom on the path of a tendon."""
     first = f["tendon_adr"][tendon]
     return bool(np.isin(f["wrap_type"][first : first + f["tendon_num"][tendon]], _GEOMS).any())
 

@@ -17,7 +17,7 @@ MAX_NUMBERS = 100_000_000
 
 
 def fits(c: Compilation, element: SpecElement | None, what: str, count: int) -> bool:
-    """Whether a table of so many numbers is within bounds; a fault of the element if not."""
+    """Return whether a table of so many numbers is within bounds; a fault of the element if not."""
     if count <= MAX_NUMBERS:
         return True
     c.fault(element, f"{what} asks for {count} numbers; the most is {MAX_NUMBERS}")

@@ -43,7 +43,7 @@ def _table(c: Compilation, kind: str, rows: list[np.ndarray], dtype: type) -> No
 
 
 def _numbers(c: Compilation, e: SpecElement) -> np.ndarray:
-    """The data, padded with zeros to `size`."""
+    """Return the data, padded with zeros to `size`."""
     data = np.zeros(0) if e.own("data") is None else np.atleast_1d(e.own("data"))
     size = int(e.own("size")) if e.own("size") is not None else len(data)
     if size <= 0:
@@ -56,7 +56,7 @@ def _numbers(c: Compilation, e: SpecElement) -> np.ndarray:
 
 
 def _text(c: Compilation, e: SpecElement) -> bytes:
-    """The text with a zero at its end."""
+    """Return the text with a zero at its end."""
     if not e.own("data"):
         c.fault(e, "its data is empty; give a text, or remove the element")
     return (e.own("data") or "").encode() + b"\0"

@@ -13,7 +13,8 @@ from jaxsim.spec import SpecElement
 def history(
     c: Compilation, kind: str, elements: list[SpecElement], width: np.ndarray, start: int
 ) -> int:
-    """`<kind>_history` and addresses; a buffer has two numbers, and a time and values per sample.
+    """Return `<kind>_history` and addresses; a buffer has two numbers, and a time and values per
+    sample.
 
     Returns:
       The end of the last buffer in `history`.

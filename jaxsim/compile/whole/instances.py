@@ -20,7 +20,7 @@ class Instance:
 
     @property
     def config(self) -> Config:
-        """All settings, with defaults for those that are not given."""
+        """Return all settings, with defaults for those that are not given."""
         return {key: self.given.get(key) or text for key, text in self.plugin.settings.items()}
 
     @cached_property
@@ -50,6 +50,6 @@ class Instances:
     ids: Mapping[SpecElement | None, int]
 
     def of(self, element: SpecElement | None) -> Instance | None:
-        """The instance of an element that names a plugin; None for one that names none."""
+        """Return the instance of an element that names a plugin; None for one that names none."""
         number = self.ids.get(element)
         return None if number is None else self.made[number]

@@ -38,7 +38,7 @@ def keyframes(c: Compilation) -> None:
 
 
 def _initial(c: Compilation) -> dict[str, np.ndarray]:
-    """The state that a simulation starts from, by the attribute that overrides it."""
+    """Return the state that a simulation starts from, by the attribute that overrides it."""
     f = c.fields
     mocap = np.flatnonzero(f["body_mocapid"] >= 0)
     return {
@@ -53,7 +53,8 @@ def _initial(c: Compilation) -> dict[str, np.ndarray]:
 
 
 def _plastic(f) -> np.ndarray:
-    """The rest of each spring that may yield: positions of joints, length ranges of tendons."""
+    """Return the rest of each spring that may yield: positions of joints, length ranges of
+    tendons."""
     plastic = np.zeros(f["nplastic"])
     for joint, adr in enumerate(f["jnt_plasticadr"]):
         if adr >= 0:
@@ -80,7 +81,7 @@ def _overlay(c: Compilation, e: SpecElement, attr: str, row: np.ndarray) -> None
 
 
 def _normalize(c: Compilation) -> None:
-    """Scales the quaternions in positions, and in the plastic rest of springs, to norm 1."""
+    """Scale the quaternions in positions, and in the plastic rest of springs, to norm 1."""
     f = c.fields
     qpos, plastic = f["jnt_qposadr"], f["jnt_plasticadr"]
     free, ball = f["jnt_type"] == JointType.FREE, f["jnt_type"] == JointType.BALL
@@ -90,6 +91,6 @@ def _normalize(c: Compilation) -> None:
 
 
 def _unit(table: np.ndarray, first: np.ndarray) -> None:
-    """Normalizes the quaternions in a table, each in four columns from one of `first`."""
+    """Normalize the quaternions in a table, each in four columns from one of `first`."""
     at = first[:, None] + np.arange(4)
     table[:, at] = quaternion.normalize(table[:, at])

@@ -33,7 +33,7 @@ _LAST_GROUP = 30  # largest actuator group that can be disabled
 
 @step(gives="opt")
 def option(c: Compilation) -> None:
-    """Reads the `<option>`, `<option/flag>` and `<size nuserdata>` settings."""
+    """Read the `<option>`, `<option/flag>` and `<size nuserdata>` settings."""
     spec, opt = c.spec, c.opt
     for name in _REALS:
         opt[name] = float(spec.setting("option", name))
@@ -68,14 +68,14 @@ def _check_sizes(c: Compilation) -> None:
 
 
 def _flags(c: Compilation, bits: type[IntFlag], keyword: str) -> int:
-    """The bits whose flag is set to the keyword, "disable" or "enable"."""
+    """Return the bits whose flag is set to the keyword, "disable" or "enable"."""
     names = {str(bit.name).lower(): int(bit) for bit in bits}
     given = c.spec.settings("option", "flag")
     return sum(bit for name, bit in names.items() if given.get(name) == keyword)
 
 
 def _groups(c: Compilation) -> int:
-    """`actuatorgroupdisable` as bits."""
+    """Return `actuatorgroupdisable` as bits."""
     groups = c.spec.settings("option").get("actuatorgroupdisable")
     bits = 0
     for group in np.zeros(0, int) if groups is None else np.atleast_1d(groups):

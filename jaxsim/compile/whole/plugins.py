@@ -66,18 +66,20 @@ def plugins(c: Compilation) -> None:
 
 
 def plugin_id(c: Compilation, element: SpecElement | None) -> int:
-    """The instance that serves an element through its `<plugin>` child, or -1."""
+    """Return the instance that serves an element through its `<plugin>` child, or -1."""
     return c.instances.ids.get(plugin_child(element), -1)
 
 
 def plugin_child(element: SpecElement | None) -> SpecElement | None:
-    """The `<plugin>` inside an element, or None; of several the first counts, as in MuJoCo."""
+    """Return the `<plugin>` inside an element, or None; of several the first counts, as in
+    MuJoCo."""
     children = element.children if element is not None else []
     return next((child for child in children if _is_plugin(child)), None)
 
 
 def plugin_ids(c: Compilation, elements: list[SpecElement]) -> np.ndarray:
-    """The instances that are elements themselves, as actuators and sensors are; -1 for others."""
+    """Return the instances that are elements themselves, as actuators and sensors are; -1 for
+    others."""
     return np.array([c.instances.ids.get(e, -1) for e in elements], np.int32)
 
 
@@ -91,7 +93,7 @@ def check_activations(c: Compilation, element: SpecElement, extra: int, states: 
 
 
 def _declared(c: Compilation) -> list[SpecElement]:
-    """The plugins that `<extension>` declares; unknown ones are faults."""
+    """Return the plugins that `<extension>` declares; unknown ones are faults."""
     elements = c.spec.section("extension")
     for e in elements:
         name, known = str(e.own("plugin")), known_plugins()
@@ -111,7 +113,7 @@ def _declared(c: Compilation) -> list[SpecElement]:
 
 
 def _attached(c: Compilation) -> Iterator[tuple[SpecElement, str]]:
-    """Every element that refers to a plugin, and what the plugin is to serve."""
+    """Yield every element that refers to a plugin, and what the plugin is to serve."""
     for e in c.spec.section("asset"):
         child = plugin_child(e)
         if child is not None:
@@ -137,7 +139,8 @@ def _number(
     named: dict[str, int],
     found: list[tuple[str, Instance]],
 ) -> int:
-    """The instance an element refers to, made if it names a plugin alone; -1 after a fault."""
+    """Return the instance an element refers to, made if it names a plugin alone; -1 after a
+    fault."""
     name, plugin = e.own("instance"), e.own("plugin")
     if name is not None:
         if name not in named:
@@ -166,7 +169,7 @@ def _number(
 
 
 def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
-    """An instance with the settings that its element gives."""
+    """Return an instance with the settings that its element gives."""
     kind = known_plugins()[plugin]
     config: dict[str, str] = {}
     for child in e.children:

@@ -31,7 +31,7 @@ class Changes:
                 self.names.add(name)
 
     def rows(self, *names: str) -> list[int]:
-        """Rows in which one of these fields is different."""
+        """Return the rows in which one of these fields is different."""
         found: set[int] = set()
         for name in self.names.intersection(names):
             old, new = self.base[name], self.new[name]
@@ -40,7 +40,7 @@ class Changes:
         return sorted(found)
 
     def changed(self) -> dict[str, np.ndarray]:
-        """The fields that are different, as they were given."""
+        """Return the fields that are different, as they were given."""
         return {name: self.given[name] for name in self.names}
 
     def __bool__(self) -> bool:

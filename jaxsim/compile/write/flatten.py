@@ -38,7 +38,8 @@ _WHOLE = ("settotalmass", "fusestatic", "discardvisual")
 
 
 def flattened(c: Compilation) -> Spec:
-    """The spec of a finished compilation, with nothing left to expand; it is from now on `c.spec`.
+    """Return the spec of a finished compilation, with nothing left to expand; it is from now on
+    `c.spec`.
 
     Raises:
       ModelError: a part of the model was attached from a model whose compiler settings cannot be
@@ -56,7 +57,7 @@ def flattened(c: Compilation) -> Spec:
 
 
 def _unify(c: Compilation, spec: Spec) -> None:
-    """Rewrites the elements of attached models for the settings of this one."""
+    """Rewrite the elements of attached models for the settings of this one."""
     own = c.settings
     foreign = [(e, c.settings_of(e)) for e in spec.walk() if e.origin is not None]
     for element, settings in foreign:
@@ -110,7 +111,7 @@ def _refuse(c: Compilation, element: SpecElement, settings: Settings) -> None:
 
 
 def _write_out(element: SpecElement) -> None:
-    """Writes on an element what its classes give it."""
+    """Write on an element what its classes give it."""
     layers = element.layers()[:-1]
     if not layers or element.tag == "default":
         return

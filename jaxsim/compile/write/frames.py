@@ -15,7 +15,7 @@ _POSED = ("body", "geom", "site", "camera", "inertial")
 
 
 def write_frames(c: Compilation) -> None:
-    """Replaces every frame of the spec of a finished compilation by its contents."""
+    """Replace every frame of the spec of a finished compilation by its contents."""
     frames = [element for element in c.spec.walk() if element.tag == "frame"]
     framed = [child for frame in frames for child in frame.children if child.tag != "frame"]
     poses = {e: pose_of(c, e) for e in framed if e.tag in _POSED and e.get("fromto") is None}
@@ -40,7 +40,7 @@ def write_frames(c: Compilation) -> None:
 
 
 def write_fromto(spec: Spec) -> None:
-    """Moves every `fromto` from the default classes to the elements that take it from there.
+    """Move every `fromto` from the default classes to the elements that take it from there.
 
     An element cannot take back what its class says, and a pose excludes `fromto`.
     """
@@ -54,7 +54,7 @@ def write_fromto(spec: Spec) -> None:
 
 
 def write_pose(element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> None:
-    """Gives an element a pose in its parent, in place of all that it had."""
+    """Give an element a pose in its parent, in place of all that it had."""
     for attr in (*SPELLINGS, "fromto"):
         element.unset(attr)
     element.set("pos", pos)
@@ -72,7 +72,7 @@ def _is_full(inertial: SpecElement | None) -> bool:
 
 
 def _dissolve(frame: SpecElement) -> None:
-    """Puts the contents of a frame in its place; they keep the class it gave them."""
+    """Put the contents of a frame in its place; they keep the class it gave them."""
     parent = frame.holder
     index = parent.children.index(frame)
     childclass = frame.attrs.get("childclass")

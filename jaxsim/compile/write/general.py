@@ -30,7 +30,7 @@ _RANGES = (("forcerange", "forcelimited"), ("actrange", "actlimited"))
 
 
 def as_general(c: Compilation, i: int, fields: Mapping[str, Any] | None = None) -> None:
-    """Rewrites actuator `i` with the numbers of the compiled model, or of other fields."""
+    """Rewrite actuator `i` with the numbers of the compiled model, or of other fields."""
     element = c.elements["actuator"][i]
     f = c.fields if fields is None else fields
     row = GENERAL
@@ -86,7 +86,7 @@ def _controls(c: Compilation, i: int, f: Mapping[str, Any]) -> None:
 
 
 def _limit(element: SpecElement, flag: str, bounds: np.ndarray, on: bool) -> None:
-    """Writes whether a limit is on, unless its range says the same."""
+    """Write whether a limit is on, unless its range says the same."""
     if flag in element.attrs or on != bool(bounds[0] < bounds[1]) or bounds.any():
         element.set(flag, on)
 

@@ -14,7 +14,7 @@ from jaxsim.spec import Body, SpecElement
 def write_inertials(
     c: Compilation, bodies: Iterable[Body], fields: Mapping[str, Any] | None = None
 ) -> None:
-    """Gives bodies an `<inertial>` with the numbers of the compiled model, or of other fields.
+    """Give bodies an `<inertial>` with the numbers of the compiled model, or of other fields.
 
     A body without mass and inertia gets none, unless it has one, or the fields are others.
     """

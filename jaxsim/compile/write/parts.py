@@ -49,7 +49,7 @@ def write_poses(c: Compilation, changes: Changes) -> None:
 
 
 def _shift(c: Compilation, element: SpecElement, i: int) -> Pose:
-    """Pose of the frame of a mesh geom in the frame that its element gives."""
+    """Return the pose of the frame of a mesh geom in the frame that its element gives."""
     compiled = Pose(c.fields["geom_pos"][i], c.fields["geom_quat"][i])
     return pose_of(c, element).inverse().apply(compiled)
 
@@ -109,7 +109,7 @@ def write_copies(c: Compilation, changes: Changes) -> None:
 
 
 def set_if_there(element: SpecElement, attr: str, value: np.ndarray) -> None:
-    """Gives an attribute its value, unless elements such as this cannot say it."""
+    """Give an attribute its value, unless elements such as this cannot say it."""
     if element.row is not None and element.row.attribute(attr) is not None:
         element.set(attr, value)
 

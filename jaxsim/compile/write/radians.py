@@ -22,7 +22,7 @@ _JOINT = ("range", "ref", "springref", "springyield")
 
 
 def write_radians(c: Compilation) -> None:
-    """Puts all angles of the spec of a finished compilation into radians."""
+    """Put all angles of the spec of a finished compilation into radians."""
     _joints(c)
     for element in c.spec.walk():
         settings = c.settings_of(element)
@@ -38,7 +38,7 @@ def write_radians(c: Compilation) -> None:
 
 
 def _joints(c: Compilation) -> None:
-    """Writes the angles of joints in degrees on the joints themselves."""
+    """Write the angles of joints in degrees on the joints themselves."""
     f = c.fields
     for i, joint in enumerate(c.elements["joint"]):
         kind = JointType(f["jnt_type"][i])

@@ -81,7 +81,8 @@ _PLACES += ("jnt_pos", "jnt_axis", "light_pos", "light_dir", "geom_size", "site_
 
 
 def flatten(spec: Spec) -> Spec:
-    """The model as it was compiled: all that was expanded in it is written out, nothing else.
+    """Return the model as it was compiled: all that was expanded in it is written out, nothing
+    else.
 
     Args:
       spec: the model, which stays as it is.
@@ -96,7 +97,7 @@ def flatten(spec: Spec) -> Spec:
 def write_back(
     spec: Spec, fields: Tables, opt: Tables | None = None, stat: Tables | None = None
 ) -> Spec:
-    """A Spec that compiles to these numbers.
+    """Return a Spec that compiles to these numbers.
 
     Args:
       spec: the model that the numbers belong to; it stays as it is.
@@ -139,7 +140,7 @@ def write_back(
 
 
 def _write(c: Compilation, changes: Changes) -> None:
-    """Writes all changes on the elements of a compilation whose spec is flat."""
+    """Write all changes on the elements of a compilation whose spec is flat."""
     if changes.names.intersection(_ANGLES):
         write_radians(c)
     if changes.names.intersection(_PLACES):
@@ -190,7 +191,7 @@ _HIGHER = {
 
 
 def _write_springs(c: Compilation, changes: Changes) -> None:
-    """Writes stiffness and damping, where they came from `springdamper`."""
+    """Write stiffness and damping, where they came from `springdamper`."""
     new = changes.new
     rows = set(changes.rows("jnt_stiffness", "jnt_stiffnesspoly"))
     rows |= {int(new["dof_jntid"][i]) for i in changes.rows("dof_damping", "dof_dampingpoly")}
@@ -231,7 +232,7 @@ def _write_columns(c: Compilation, changes: Changes) -> None:
 
 
 def _as_joint(element: SpecElement) -> SpecElement:
-    """Makes a `<freejoint>` the `<joint>` it stands for, which takes nothing from its class."""
+    """Make a `<freejoint>` the `<joint>` it stands for, which takes nothing from its class."""
     if element.tag != "joint":
         element.tag, element.row = "joint", element.holder.row.children["joint"]
         element.attrs["type"] = "free"
@@ -245,12 +246,12 @@ def _as_joint(element: SpecElement) -> SpecElement:
 
 
 def _resized(given: Tables, compiled: Tables) -> list[str]:
-    """Fields that have another size than before."""
+    """Return the fields that have another size than before."""
     return [name for name, value in given.items() if np.size(compiled[name]) != np.size(value)]
 
 
 def _not_there(c: Compilation, given: Tables, changes: Changes, compiled: Tables) -> list[str]:
-    """Numbers that the written model does not have."""
+    """Return the numbers that the written model does not have."""
     wrong = []
     for name, value in sorted(given.items()):
         value = np.asarray(value)
@@ -296,6 +297,6 @@ def _near(
 
 
 def _written(c: Compilation) -> set[str]:
-    """The fields that attributes say."""
+    """Return the fields that attributes say."""
     names = {column.field for _, column in c.copied} | set(_HIGHER.values())
     return names.union(*(writer.fields for writer in _WRITERS)) & c.fields.keys()

@@ -16,7 +16,7 @@ MOST = 12  # lines of a panel with names
 
 
 def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> None:
-    """Draws a search.
+    """Draw a search.
 
     Args:
       path: the PNG file; it is written as a whole or not at all.

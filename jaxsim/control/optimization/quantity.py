@@ -80,7 +80,7 @@ def _plain(value: jax.Array, target: np.ndarray) -> jax.Array:
 
 
 def _state(m: Model, kind: str, name: str, _: Path) -> Quantity:
-    """Controls and velocities."""
+    """Return the controls and velocities."""
     find = {"ctrl": ctrl_index, "qvel": dof_index}[kind]
     places = find(m, name) if name else slice(None)
     return Quantity(lambda m, d: getattr(d, kind)[places], (), _plain)
@@ -92,7 +92,7 @@ def _sensor(m: Model, kind: str, name: str, _: Path) -> Quantity:
 
 
 def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
-    """Positions of one joint or all, by tangent coordinates."""
+    """Return the positions of one joint or all, by tangent coordinates."""
     s = m.structure
     joints = [name2id(m, "joint", name)] if name else range(m.njnt)
     places = qpos_index(m, name) if name else np.arange(m.nq)
@@ -119,7 +119,8 @@ def _joint_missed(joint: JointType, value: jax.Array, target: np.ndarray) -> jax
 
 
 def _turned(value: jax.Array, target: np.ndarray) -> jax.Array:
-    """The rotation vector from the target, in its frame, (3,) [rad]; no target: from none."""
+    """Return the rotation vector from the target, in its frame, (3,) [rad]; no target: from
+    none."""
     size = np.linalg.norm(target)
     unit = target / size if size > 0 else np.array([1.0, 0.0, 0.0, 0.0])
     goal = Quat(*(jnp.asarray(x, value.dtype) for x in unit))
@@ -139,7 +140,7 @@ def _angle(m: Model, kind: str, name: str, _: Path) -> Quantity:
 
 
 def _placed(m: Model, kind: str, name: str, _: Path) -> Quantity:
-    """A field of a body, site or geom; the object's name may have dots."""
+    """Return a field of a body, site or geom; the object's name may have dots."""
     known = PLACED[kind]
     coordinate = slice(None)
     if name[-2:-1] == "." and name[-1] in COORDINATES:

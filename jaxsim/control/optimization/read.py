@@ -55,7 +55,8 @@ class Optimization:
     goal: Data | None
 
     def guesses(self, knots: int) -> jax.Array:
-        """Knots of splines, (guesses, knots, nu): the guess itself, and others about it."""
+        """Return the knots of splines, (guesses, knots, nu): the guess itself, and others about
+        it."""
         form, m = self.form, self.m
         guess, steps = self._given(), self.steps
         rows = np.round(np.linspace(0, steps - 1, knots)).astype(int)
@@ -65,14 +66,14 @@ class Optimization:
         return jnp.asarray(guess[rows][None] + form.spread * unit * noise, m.qpos0.dtype)
 
     def controls(self) -> jax.Array:
-        """Guesses of the controls, (guesses, steps, nu), within the limits."""
+        """Return the guesses of the controls, (guesses, steps, nu), within the limits."""
         others = jax.vmap(lambda k: spline(k, self.steps))(self.guesses(self.form.guess.knots))
         ctrl = others.at[0].set(jnp.asarray(self._given(), others.dtype))
         lower, upper = (a[None, None] for a in self.problem.limits(self.m))
         return jnp.clip(ctrl, lower, upper)
 
     def _given(self) -> np.ndarray:
-        """The guess that the file gives, (steps, nu)."""
+        """Return the guess that the file gives, (steps, nu)."""
         guess = self.form.guess
         ctrl = np.zeros((self.steps, self.m.nu))
         if guess.motion is not None:
@@ -83,7 +84,7 @@ class Optimization:
 
 
 def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimization:
-    """Reads an optimisation file.
+    """Read an optimisation file.
 
     Args:
       file: in TOML; docs/control.md has the settings.
@@ -120,7 +121,7 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
 
 
 def _needs(m: Model, form: Form, steps: int) -> dict[str, float]:
-    """Bytes that a search needs at least, by the setting that is to blame."""
+    """Return the bytes that a search needs at least, by the setting that is to blame."""
     length = "steps" if form.steps is not None else "seconds"
     state, size = m.nq + 2 * m.nv + m.na, float(np.dtype(m.qpos0.dtype).itemsize)
     motion = (8 * m.nu + size * (state + m.nu)) * steps
@@ -203,7 +204,8 @@ def _cost(m: Model, cost: Cost, path: str, places: Places) -> tuple[Quantity, Qu
 
 
 def _kept(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ...] | None:
-    """Fields of Data that costs need; None: all of the default, for functions that say nothing."""
+    """Return the fields of Data that costs need; None: all of the default, for functions that say
+    nothing."""
     each = [q.keep for pair in costs for q in pair if q is not None]
     if any(keep is None for keep in each):
         return None
@@ -308,7 +310,7 @@ def _limits(m: Model, form: Form, places: Places) -> tuple[np.ndarray | None, np
 
 
 def _recorded(whole: Optimization, name: str) -> np.ndarray:
-    """The controls of world 0 of a motion file, (steps, nu)."""
+    """Return the controls of world 0 of a motion file, (steps, nu)."""
     path, places = whole.places.folder / name, whole.places
     try:
         motion = load_trajectory(path)

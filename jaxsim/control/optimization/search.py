@@ -82,7 +82,7 @@ class Found(NamedTuple):
 
 
 def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: None) -> Found:
-    """Seeks the controls of an optimisation.
+    """Seek the controls of an optimisation.
 
     Args:
       whole: that was read from a file.
@@ -151,7 +151,8 @@ class Judge:
         self.compile_seconds = time.perf_counter() - start
 
     def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> Motion:
-        """The motion of controls (steps, nu), with feedback (steps, nu, nx) about states if given.
+        """Return the motion of controls (steps, nu), with feedback (steps, nu, nx) about states if
+        given.
 
         The pieces of multiple shooting, where they do not quite fit yet, become a motion by it.
         """
@@ -192,7 +193,7 @@ def _begin(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
 
 
 def _best(now: Carried, ctrl: jax.Array, cost: jax.Array) -> Carried:
-    """The cheaper of two controls."""
+    """Return the cheaper of two controls."""
     better = cost < now["cost"]
     ctrl = jnp.where(better, ctrl, now["ctrl"])
     return {"ctrl": ctrl, "cost": jnp.minimum(cost, now["cost"]), "ended": now["ended"]}
@@ -224,7 +225,7 @@ def _ilqr(
 
 
 def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
-    """The states of the motions that the guesses make, or on a line."""
+    """Return the states of the motions that the guesses make, or on a line."""
     now = _begin_ilqr(whole, guesses, judge)
     m, d, steps = whole.m, whole.d, whole.steps
     if whole.goal is not None:

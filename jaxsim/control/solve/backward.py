@@ -60,7 +60,7 @@ class Policy(NamedTuple):
 def backward(
     model: Quadratic, lower: jax.Array, upper: jax.Array, regularization: jax.Array
 ) -> Policy:
-    """The best change of the controls.
+    """Return the best change of the controls.
 
     Args:
       model: the steps and costs.

@@ -33,7 +33,7 @@ class _Turn(NamedTuple):
 def least_squares(
     residuals: Callable[[jax.Array], jax.Array], x: jax.Array, iterations: int, solver: Any = None
 ) -> jax.Array:
-    """Minimizes |residuals(x)|^2 from a start (n,); ends where x changes by a few roundings.
+    """Minimize |residuals(x)|^2 from a start (n,); ends where x changes by a few roundings.
 
     Args:
       residuals: (n,) -> (k,).
@@ -79,7 +79,8 @@ def least_squares(
 def value_and_jacobian(
     function: Callable[[jax.Array], jax.Array], x: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """A function (n,) -> (k,) and its Jacobian (k, n), from one evaluation in forward mode."""
+    """Return a function (n,) -> (k,) and its Jacobian (k, n), from one evaluation in forward
+    mode."""
 
     def along(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.jvp(function, (x,), (direction,))

@@ -18,7 +18,7 @@ LEAST, MOST, RATE = 1e-6, 1e8, 1.6
 def next_regularization(
     better: jax.Array, growth: jax.Array, mu: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Lowers or raises the regularisation, faster each time in a row.
+    """Lower or raise the regularisation, faster each time in a row.
 
     Args:
       better: whether the last turn lowered the cost, () bool.
@@ -37,7 +37,8 @@ def next_regularization(
 def solvable(
     solve: Callable[[jax.Array], Policy], before: Policy, mu: jax.Array
 ) -> tuple[Policy, jax.Array]:
-    """The policy with the least regularisation from `mu` on with which all systems are solved.
+    """Return the policy with the least regularisation from `mu` on with which all systems are
+    solved.
 
     Args:
       solve: regularisation -> policy.

@@ -15,7 +15,7 @@ TURNS = 32  # 4e9 steps
 
 
 def riccati(A: jax.Array, B: jax.Array, Q: jax.Array, R: jax.Array) -> jax.Array:
-    """The matrix P of the least cost x'Px to go.
+    """Return the matrix P of the least cost x'Px to go.
 
     Args:
       A: (n, n).

@@ -8,6 +8,6 @@ import jax
 
 @contextmanager
 def their_types() -> Iterator[None]:
-    """Lets code of others promote types and ranks where the caller has forbidden it."""
+    """Let code of others promote types and ranks where the caller has forbidden it."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield

@@ -10,7 +10,7 @@ from jaxsim.model.places import time_places
 
 
 def check_same_model(function: str, model: Any, data: Any) -> None:
-    """Raises ValueError if an MjData was not made for an MjModel of this structure."""
+    """Raise ValueError if an MjData was not made for an MjModel of this structure."""
     sizes = ("nq", "nv", "nu", "na", "nbody", "ngeom", "nsite")
     of_data = data.model
     if data.signature == model.signature and all(
@@ -24,7 +24,7 @@ def check_same_model(function: str, model: Any, data: Any) -> None:
 
 
 def check_one_world(function: str, model: Any, d: Data) -> None:
-    """Raises ValueError if a Data has not the shapes of one world of an MjModel."""
+    """Raise ValueError if a Data has not the shapes of one world of an MjModel."""
     check_shapes(function, model, d, "")
     if d.contact is not None:
         check_shapes(function, model, d.contact, "contact.")

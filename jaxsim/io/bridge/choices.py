@@ -39,12 +39,12 @@ def check_choices(function: str, impl: Any, buffers: dict[str, int | None]) -> N
 
 
 def on_device(tree: Any, device: Any) -> Any:
-    """The arrays on a device; None: where they are."""
+    """Return the arrays on a device; None: where they are."""
     return tree if device is None else jax.device_put(tree, device)
 
 
 def _warn(sentence: str) -> None:
-    """Warns at the line of the user, the first outside of this package."""
+    """Warn at the line of the user, the first outside of this package."""
     package = __name__.partition(".")[0]
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:

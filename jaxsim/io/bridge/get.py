@@ -39,7 +39,7 @@ NO_FLEX = {"flex": -1, "elem": -1, "vert": -1}
 
 
 def get_data(model: Any, d: Data) -> Any:
-    """A `mujoco.MjData` of one world, or a list of them if `d` has a leading axis of worlds.
+    """Return a `mujoco.MjData` of one world, or a list of them if `d` has a leading axis of worlds.
 
     Raises:
       ValueError: the state is not one of this model.
@@ -54,7 +54,7 @@ def get_data(model: Any, d: Data) -> Any:
 
 
 def get_data_into(data: Any, model: Any, d: Data) -> None:
-    """Writes one world into a `mujoco.MjData`: state, inputs, and results.
+    """Write one world into a `mujoco.MjData`: state, inputs, and results.
 
     What `d` does not keep is computed by MuJoCo for the state that its results belong to: the one
     in `d` after `forward`, the one before it after `step`. Constraint rows are those of the
@@ -111,7 +111,7 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
 
 
 def _in_double(model: Any, d: Data) -> Data:
-    """A state with the whole clock, and the times of its samples, in double precision."""
+    """Return a state with the whole clock, and the times of its samples, in double precision."""
     if d.time_low is None:
         return d
     whole: dict[str, Any] = {"time": np.float64(d.time) + np.float64(low(d)), "time_low": None}
@@ -128,7 +128,7 @@ def _package(model: Any) -> Any:
 
 
 def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
-    """Lets MuJoCo compute everything for the state that the results of `d` belong to.
+    """Let MuJoCo compute everything for the state that the results of `d` belong to.
 
     Returns:
       Whether that state was found: either that of `d`, or the one before a step. A step moves qpos
@@ -153,7 +153,8 @@ def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
 
 
 def _has_results(data: Any, d: Data) -> bool:
-    """Whether poses and velocities of the bodies are those in `d`, as far as it keeps them."""
+    """Return whether poses and velocities of the bodies are those in `d`, as far as it keeps
+    them."""
     precise = 1e-9 if np.asarray(d.qpos).dtype == np.float64 else 1e-4
     return all(
         np.allclose(getattr(data, name), mine, rtol=precise, atol=precise)
@@ -163,7 +164,7 @@ def _has_results(data: Any, d: Data) -> bool:
 
 
 def _velocity(model: Any, data: Any, cvel: np.ndarray) -> np.ndarray:
-    """Generalized velocity with which the bodies move as given, (nv,).
+    """Return the generalized velocity with which the bodies move as given, (nv,).
 
     A body's velocity is the sum over the dofs between it and the world.
     """
@@ -231,7 +232,7 @@ def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
 
 
 def _write(model: Any, data: Any, name: str, value: Any) -> None:
-    """Writes one field of a Data."""
+    """Write one field of a Data."""
     if name in COUNTS:
         return
     if name in OF_WARNINGS:

@@ -20,7 +20,7 @@ def make_data(
     impl: Any = None,
     **buffers: int | None,
 ) -> Data:
-    """The state of one world at the reference configuration, at rest.
+    """Return the state of one world at the reference configuration, at rest.
 
     Args:
       m: a Model; or a `mujoco.MjModel`, of which one is made as `put_model` makes it.
@@ -55,7 +55,7 @@ def make_data(
 
 
 def _model(m: Any) -> Model:
-    """The Model; one that is made has constant arrays also while a program is traced."""
+    """Return the Model; one that is made has constant arrays also while a program is traced."""
     if isinstance(m, Model):
         return m
     with jax.ensure_compile_time_eval():

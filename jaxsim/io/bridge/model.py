@@ -38,7 +38,7 @@ def put_model(
     free: Free = (),
     smooth: float | None = None,
 ) -> Model:
-    """Makes a Model of a compiled MuJoCo model.
+    """Make a Model of a compiled MuJoCo model.
 
     Args:
       model: a `mujoco.MjModel`.
@@ -91,6 +91,6 @@ def _statistics_given(fields: dict[str, Any], stat: Any) -> np.ndarray:
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether a value is a count, or a table of integers or flags."""
+    """Return whether a value is a count, or a table of integers or flags."""
     table = isinstance(value, np.ndarray) and value.dtype.kind in "iub"
     return table or isinstance(value, int | np.integer)

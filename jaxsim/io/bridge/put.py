@@ -26,7 +26,7 @@ def put_data(
     keep: Keep = "default",
     **buffers: int | None,
 ) -> Data:
-    """Makes a Data of a state of MuJoCo's, with the results that were computed for it.
+    """Make a Data of a state of MuJoCo's, with the results that were computed for it.
 
     Args:
       model: the `mujoco.MjModel` of the state.
@@ -65,7 +65,7 @@ def put_data(
 
 
 def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
-    """The value of a field of mjData in full."""
+    """Return the value of a field of mjData in full."""
     if name in OWNERS:
         return dense(name, model, data, shape)
     if name in OF_ROWS:
@@ -80,7 +80,8 @@ def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _like(mine: jax.Array, theirs: Any) -> jax.Array:
-    """A copy of their value in our shape and type; the next step there overwrites the original.
+    """Return a copy of their value in our shape and type; the next step there overwrites the
+    original.
 
     By numpy: `jnp.asarray` compiles a program for each shape.
     """
@@ -88,7 +89,7 @@ def _like(mine: jax.Array, theirs: Any) -> jax.Array:
 
 
 def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
-    """Copies MuJoCo's contacts into the slots there are."""
+    """Return the copies MuJoCo's contacts into the slots there are."""
     found = data.contact
     count = min(len(found.dist), len(empty.dist))
     filled = {}
@@ -106,7 +107,7 @@ def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
 
 
 def _forces(model: Any, data: Any) -> np.ndarray:
-    """Forces of MuJoCo's contacts (ncon, 6)."""
+    """Return the forces of MuJoCo's contacts (ncon, 6)."""
     mujoco = sys.modules[type(model).__module__.partition(".")[0]]
     forces = np.zeros((data.ncon, 6))
     for k, force in enumerate(forces):

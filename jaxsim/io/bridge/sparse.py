@@ -25,14 +25,16 @@ def pattern(name: str, model: Any, data: Any) -> Pattern | None:
 
 
 def _pattern(count: np.ndarray, first: np.ndarray, columns: np.ndarray) -> Pattern:
-    """The entries of a matrix by rows: how many each row has, where they begin, their columns."""
+    """Return the entries of a matrix by rows: how many each row has, where they begin, their
+    columns."""
     row = np.repeat(np.arange(len(count)), count)
     place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
     return Pattern(row[np.argsort(place)], columns[np.sort(place)])
 
 
 def dense(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A sparse field of mjData in full; the mass matrix, of which half is kept, symmetric."""
+    """Return a sparse field of mjData in full; the mass matrix, of which half is kept,
+    symmetric."""
     at = pattern(name, model, data)
     assert at is not None
     matrix = np.zeros(shape)
@@ -41,7 +43,7 @@ def dense(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarra
 
 
 def rows(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A field of the constraint rows of mjData, with as many places as there is room for."""
+    """Return a field of the constraint rows of mjData, with as many places as there is room for."""
     empty = -1 if name in ("efc_type", "efc_id", "efc_state") else 0
     count, theirs = data.nefc, getattr(data, name)
     if name == "efc_J":

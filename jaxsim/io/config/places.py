@@ -98,7 +98,7 @@ class _Scan:
             pass
 
     def line(self) -> int:
-        """The line of the place that has been reached."""
+        """Return the line of the place that has been reached."""
         self._line += self.text.count("\n", self._counted, self.at)
         self._counted = self.at
         return self._line
@@ -128,7 +128,7 @@ class _Scan:
         raise ConfigError(Problem(Place(self.file, self.line()), f"not readable: {message}"))
 
     def _parts(self) -> list[str]:
-        """A dotted key."""
+        """Return a dotted key."""
         parts = []
         while True:
             self._skip(_BLANK)
@@ -141,7 +141,7 @@ class _Scan:
             self.at += 1
 
     def _header(self) -> Path:
-        """The path of the table that a header opens."""
+        """Return the path of the table that a header opens."""
         double = self.text.startswith("[[", self.at)
         self.at += 1 + double
         parts = self._parts()
@@ -158,7 +158,7 @@ class _Scan:
         return path
 
     def _keys(self, path: Path) -> Path:
-        """The path of a key; all keys on the way are there."""
+        """Return the path of a key; all keys on the way are there."""
         for part in self._parts():
             path += (part,)
             self._note(path)

@@ -76,7 +76,7 @@ class Rule:
 
 
 def setting(default: Any = dataclasses.MISSING, *, doc: str, **rule: Any) -> Any:
-    """A field of a form.
+    """Return a field of a form.
 
     Args:
       default: without it the file must have the setting; `dict`, or another form, is called.
@@ -114,20 +114,20 @@ class Places:
             keys = keys[:-1]
 
     def error(self, path: str | KeyPath, message: str) -> ConfigError:
-        """The error of a setting that turns out wrong when it is used."""
+        """Return the error of a setting that turns out wrong when it is used."""
         name = path if isinstance(path, str) else _name(path)
         return ConfigError(Problem(self.place(path), f"{name}: {message}"))
 
     @property
     def folder(self) -> Path:
-        """The folder of the file: what it names is relative to this."""
+        """Return the folder of the file: what it names is relative to this."""
         return Path(self.file).parent
 
 
 def read_config(
     file: str | Path, form: type[Form], changes: Iterable[str] = ()
 ) -> tuple[Form, Places]:
-    """A configuration.
+    """Return a configuration.
 
     Args:
       file: a TOML file.
@@ -171,7 +171,7 @@ def is_file(path: Path) -> bool:
 
 
 def _text(file: str | Path, name: str) -> str:
-    """The text of a file, line breaks as they are in Unix, without a byte order mark."""
+    """Return the text of a file, line breaks as they are in Unix, without a byte order mark."""
     try:
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -188,7 +188,7 @@ def _text(file: str | Path, name: str) -> str:
 
 
 def _not_toml(name: str, text: str, error: tomllib.TOMLDecodeError) -> Problem:
-    """The fault of the parser, with its line in front."""
+    """Return the fault of the parser, with its line in front."""
     message = str(error)
     found = re.search(r" \(at line (\d+), column \d+\)$", message)
     line = int(found[1]) if found else text.rstrip("\n").count("\n") + 1
@@ -206,7 +206,7 @@ def _name(path: KeyPath) -> str:
 
 
 def _cut(text: str) -> str:
-    """A text for a message: in one line, and not too long."""
+    """Return a text for a message: in one line, and not too long."""
     text = text.replace("\n", "\\n")
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
@@ -240,7 +240,7 @@ def _change(content: dict[str, Any], change: str) -> KeyPath:
 
 
 def _parted(change: str) -> tuple[str, str, str]:
-    """A change before and after its first `=` that is in no quotes."""
+    """Return a change before and after its first `=` that is in no quotes."""
     found = re.match(r"""((?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'=])*)=""", change, re.DOTALL)
     return (found[1], "=", change[found.end() :]) if found else (change, "", "")
 

@@ -8,12 +8,13 @@ from typing import Any
 
 
 def config_text(settings: Any) -> str:
-    """Settings as TOML, which `read_config` reads again; those that are None are left out."""
+    """Return the settings as TOML, which `read_config` reads again; those that are None are left
+    out."""
     return "\n".join(_statements(settings, ())) + "\n"
 
 
 def _statements(settings: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """Lines of a table: its values first, then its tables."""
+    """Yield the lines of a table: its values first, then its tables."""
     values: dict[str, Any] = dict(settings) if isinstance(settings, dict) else vars(settings)
     values = {name: value for name, value in values.items() if value is not None}
     tables = {n: v for n, v in values.items() if isinstance(v, dict) or _is_form(v)}

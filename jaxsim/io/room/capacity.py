@@ -20,7 +20,8 @@ CONTACTS, PAIRS = "max_contact_points", "max_geom_pairs"
 
 
 def with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
-    """A model with room for these numbers; None: what its file asks for, or as its pairs have it.
+    """Return a model with room for these numbers; None: what its file asks for, or as its pairs
+    have it.
 
     Args:
       m: a model that is complete but for its room.
@@ -41,7 +42,7 @@ def with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
 
 
 def _custom(m: Model, name: str) -> int:
-    """A custom number of the file; 0 if it has none, or one that stands for none."""
+    """Return a custom number of the file; 0 if it has none, or one that stands for none."""
     s = m.structure
     names: Mapping[str, tuple[str, ...]] = dict(s.names)
     known = names.get("numeric", ())

@@ -52,7 +52,7 @@ def _eights(number: np.ndarray | float) -> np.ndarray:
 
 
 def _between_spheres(boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
-    """Gap between the spheres around two boxes, less how far contacts reach; `[n]`."""
+    """Return the gap between the spheres around two boxes, less how far contacts reach; `[n]`."""
     around = boxes.radius + boxes.reach
     distance = sum((x[geom2] - x[geom1]) ** 2 for x in boxes.center.T) ** 0.5
     return distance - around[geom1] - around[geom2]

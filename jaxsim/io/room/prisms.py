@@ -19,7 +19,7 @@ MOST = 2**30
 
 
 def prisms_under(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
-    """The most prisms of one height field under each geom, however it is turned.
+    """Return the most prisms of one height field under each geom, however it is turned.
 
     Args:
       fields: a compiled model's tables, under MuJoCo's names.
@@ -50,7 +50,7 @@ def _cells_met(fields: Mapping[str, Any], geom: int, width: np.ndarray | float) 
 
 
 def prisms_under_elements(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
-    """The most prisms of one height field under an element of each flex, a little stretched.
+    """Return the most prisms of one height field under an element of each flex, a little stretched.
 
     Args:
       fields: a compiled model's tables, under MuJoCo's names.

@@ -23,7 +23,8 @@ _ANGLE = 2 * np.pi * np.arange(RIM) / RIM
 
 
 def points_at_rest(m: Model, boxes: Boxes) -> np.ndarray:
-    """Most contacts of each body with a plane on which it lies; 0: not asked, int32 (nbody,).
+    """Return most contacts of each body with a plane on which it lies; 0: not asked, int32
+    (nbody,).
 
     Args:
       m: a model whose leaves are on the host.
@@ -41,7 +42,7 @@ def points_at_rest(m: Model, boxes: Boxes) -> np.ndarray:
 
 
 def _resting(m: Model, boxes: Boxes, geoms: np.ndarray) -> int:
-    """Most contacts of the geoms of one body, over the sides on which it may lie."""
+    """Return most contacts of the geoms of one body, over the sides on which it may lie."""
     shapes = [_points(m, boxes, g) for g in geoms]
     point = np.concatenate([p for p, _ in shapes])
     radius = np.concatenate([np.full(len(p), r) for p, r in shapes])
@@ -56,7 +57,8 @@ def _resting(m: Model, boxes: Boxes, geoms: np.ndarray) -> int:
 
 
 def _points(m: Model, boxes: Boxes, geom: int) -> tuple[np.ndarray, float]:
-    """Points in the world, and the radius of the spheres around them, that have a geom's shape."""
+    """Return the points in the world, and the radius of the spheres around them, that have a geom's
+    shape."""
     kind = GeomType(m.structure.geom_type[geom])
     half, center, turn = boxes.half[geom], boxes.center[geom], boxes.rot[geom].T
     if kind in MESHES and (corners := hull_corners(m, boxes, geom)) is not None:
@@ -74,7 +76,7 @@ def _points(m: Model, boxes: Boxes, geom: int) -> tuple[np.ndarray, float]:
 
 
 def _sides(point: np.ndarray, rot: np.ndarray) -> np.ndarray:
-    """Unit normals out of the sides on which a body may lie, (n, 3)."""
+    """Return the unit normals out of the sides on which a body may lie, (n, 3)."""
     from scipy.spatial import ConvexHull, QhullError  # late: slow to import, and few models need it
 
     axes = rot.transpose(0, 2, 1).reshape(-1, 3)

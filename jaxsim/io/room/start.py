@@ -34,7 +34,7 @@ class Boxes(NamedTuple):
 
 
 def boxes_at_start(m: Model) -> Boxes:
-    """The bounding boxes of all geoms in `qpos0`."""
+    """Return the bounding boxes of all geoms in `qpos0`."""
     pos, quat = _geoms(m)
     aabb = np.asarray(m.geom_aabb, np.float64)
     reach = np.asarray(m.geom_margin) + np.asarray(m.geom_gap)
@@ -44,7 +44,7 @@ def boxes_at_start(m: Model) -> Boxes:
 
 
 def _geoms(m: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and orientations of all geoms in `qpos0`."""
+    """Return the positions and orientations of all geoms in `qpos0`."""
     s = m.structure
     body_pos, body_quat, geom_pos, geom_quat = (
         np.asarray(a, np.float64) for a in (m.body_pos, m.body_quat, m.geom_pos, m.geom_quat)
@@ -59,7 +59,8 @@ def _geoms(m: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def between_boxes(boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
-    """Largest gap between two boxes along the tried directions, less the reach; `[n]`."""
+    """Return the largest gap between two boxes along the tried directions, less the reach;
+    `[n]`."""
     a, b = (Boxes(*(field[geom] for field in boxes)) for geom in (geom1, geom2))
     offset = b.center - a.center
     in_a, in_b = (np.einsum("nji,nj->ni", g.rot, offset) for g in (a, b))
@@ -74,8 +75,8 @@ def between_boxes(boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndar
 
 
 def may_touch(m: Model, boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
-    """Whether no plane was found between two shapes; bool `[n]`. Of other shapes than meshes only
-    the boxes are looked at."""
+    """Return whether no plane was found between two shapes; bool `[n]`. Of other shapes than meshes
+    only the boxes are looked at."""
     kind, reach = m.structure.geom_type, boxes.reach
     points = {}
     for geom in np.union1d(geom1, geom2):
@@ -96,7 +97,7 @@ def _corners(boxes: Boxes, geom: int) -> np.ndarray:
 
 
 def hull_corners(m: Model, boxes: Boxes, geom: int) -> np.ndarray | None:
-    """Corners of the hull of a mesh in the world; None if it has no hull."""
+    """Return the corners of the hull of a mesh in the world; None if it has no hull."""
     s = m.structure
     mesh = s.geom_dataid[geom]
     graph = s.mesh_graphadr[mesh]
@@ -109,7 +110,8 @@ def hull_corners(m: Model, boxes: Boxes, geom: int) -> np.ndarray | None:
 
 
 def _apart(a: np.ndarray, b: np.ndarray, limit: float) -> bool:
-    """Whether a plane was found that leaves more than a distance between two sets of points."""
+    """Return whether a plane was found that leaves more than a distance between two sets of
+    points."""
     between = a.mean(axis=0) - b.mean(axis=0)
     for _ in range(TURNS):
         length = np.linalg.norm(between)

@@ -338,7 +338,7 @@ def _fill(holder: Row, contents: list[Row], without: str = "") -> None:
 
 
 def _nest() -> None:
-    """Lets bodies hold bodies, and frames and copies hold what their body may hold.
+    """Let bodies hold bodies, and frames and copies hold what their body may hold.
 
     The world has no joints and no inertia, nor have frames in it. Joints cannot be repeated.
     """

@@ -19,12 +19,12 @@ ONE_ORIENTATION = at_most_one(
 
 
 def position(doc: str) -> Attr:
-    """`pos`, in the frame of the parent body or frame."""
+    """Return `pos`, in the frame of the parent body or frame."""
     return real("pos", (0, 0, 0), "m", doc)
 
 
 def user(kind: str, count: str) -> Attr:
-    """Numbers kept with an object for the user's own purposes."""
+    """Return the numbers kept with an object for the user's own purposes."""
     return real("user", (), "?", f"free numbers kept with each {kind}; see <size {count}>", n=ANY)
 
 
@@ -63,7 +63,7 @@ OBJECT_TYPES = (
 
 
 def plugin(doc: str):
-    """`<plugin>` inside an element: attaches an engine plugin to it."""
+    """Return `<plugin>` inside an element: attaches an engine plugin to it."""
     return row(
         "plugin",
         "*",
@@ -75,7 +75,7 @@ def plugin(doc: str):
 
 
 def config():
-    """`<config>`: one setting of a plugin instance."""
+    """Return `<config>`: one setting of a plugin instance."""
     return row(
         "config",
         "*",

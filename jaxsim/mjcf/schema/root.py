@@ -49,7 +49,7 @@ INCLUDE = row(
 
 
 def walk() -> Iterator[tuple[str, Row]]:
-    """Every row with its path, such as `("mujoco/worldbody/body/geom", row)`, each once.
+    """Yield every row with its path, such as `("mujoco/worldbody/body/geom", row)`, each once.
 
     A row that may stand inside itself is entered once, so the table is finite.
     """

@@ -67,17 +67,18 @@ class Attr:
 
     @property
     def is_number(self) -> bool:
-        """Whether the value is one or more numbers."""
+        """Return whether the value is one or more numbers."""
         return self.type in ("real", "int")
 
     @property
     def is_array(self) -> bool:
-        """Whether the value is an array of numbers, rather than a single number or a string."""
+        """Return whether the value is an array of numbers, rather than a single number or a
+        string."""
         return self.is_number and self.count[1] != 1
 
     @property
     def variable_length(self) -> bool:
-        """Whether any number of values may be given."""
+        """Return whether any number of values may be given."""
         return self.is_number and self.count[1] is None
 
 
@@ -96,7 +97,7 @@ class Rule:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """All attributes that the rule speaks of."""
+        """Return all attributes that the rule speaks of."""
         return frozenset(name for group in self.alternatives for name in group)
 
 
@@ -121,16 +122,16 @@ class Row:
     loose: bool = False
 
     def attribute(self, name: str) -> Attr | None:
-        """The attribute with this name, or None."""
+        """Return the attribute with this name, or None."""
         return self.attrs.get(name)
 
     def child(self, tag: str) -> Row | None:
-        """The row of a child element, or None if no such element may stand here."""
+        """Return the row of a child element, or None if no such element may stand here."""
         return self.children.get(tag)
 
     @cached_property
     def required(self) -> tuple[str, ...]:
-        """Names of the attributes that must be written."""
+        """Return the names of the attributes that must be written."""
         return tuple(a.name for a in self.attrs.values() if a.required)
 
 
@@ -148,7 +149,7 @@ def row(
     instead: str = "",
     loose: bool = False,
 ) -> Row:
-    """Declares an element; `attrs` may hold groups of attributes, at any depth."""
+    """Declare an element; `attrs` may hold groups of attributes, at any depth."""
     return Row(
         tag=tag,
         occurs=occurs,
@@ -163,7 +164,8 @@ def row(
 
 
 def derived(source: Row, tag: str, *, without: str = "", only: str = "") -> Row:
-    """The `<default>` entry of an element: a part of its attributes, none of them required."""
+    """Return the `<default>` entry of an element: a part of its attributes, none of them
+    required."""
     dropped, kept = set(without.split()), set(only.split())
     missing = (dropped | kept) - set(source.attrs)
     assert not missing, f"<{source.tag}> has no {sorted(missing)}"
@@ -178,7 +180,7 @@ def derived(source: Row, tag: str, *, without: str = "", only: str = "") -> Row:
 
 
 def real(name, default=None, unit="", doc="", *, n=None, required=False, no_effect="") -> Attr:
-    """A real number; several if the default is a tuple or `n` says so."""
+    """Return a real number; several if the default is a tuple or `n` says so."""
     count, default = _numbers(default, n, np.float64)
     return Attr(
         name,
@@ -193,13 +195,13 @@ def real(name, default=None, unit="", doc="", *, n=None, required=False, no_effe
 
 
 def integer(name, default=None, doc="", *, n=None, required=False, no_effect="") -> Attr:
-    """A whole number; several if the default is a tuple or `n` says so."""
+    """Return a whole number; several if the default is a tuple or `n` says so."""
     count, default = _numbers(default, n, np.int64)
     return Attr(name, "int", count, default, required=required, doc=doc, no_effect=no_effect)
 
 
 def keyword(name, words, default=None, doc="", *, required=False, no_effect="") -> Attr:
-    """One of the given words."""
+    """Return one of the given words."""
     return Attr(
         name,
         "keyword",
@@ -212,18 +214,19 @@ def keyword(name, words, default=None, doc="", *, required=False, no_effect="") 
 
 
 def keywords(name, words, default=None, doc="", *, alone="", ordered=True) -> Attr:
-    """Some of the given words, each once, in their order; or one of those that stand alone."""
+    """Return some of the given words, each once, in their order; or one of those that stand
+    alone."""
     attr = keyword(name, words, default, doc)
     return replace(attr, type="keywords", alone=tuple(alone.split()), ordered=ordered)
 
 
 def boolean(name, default, doc, *, no_effect="") -> Attr:
-    """`false` or `true`."""
+    """Return `false` or `true`."""
     return keyword(name, "false true", default, doc, no_effect=no_effect)
 
 
 def tristate(name, default, doc, *, no_effect="") -> Attr:
-    """`false`, `true`, or `auto`: worked out from other attributes."""
+    """Return `false`, `true`, or `auto`: worked out from other attributes."""
     return keyword(name, "false true auto", default, doc, no_effect=no_effect)
 
 
@@ -242,22 +245,22 @@ def text(name, default, doc, *, required=False, pattern="", form="", no_effect="
 
 
 def file(name, doc, *, required=False, no_effect="") -> Attr:
-    """The name of a file."""
+    """Return the name of a file."""
     return Attr(name, "file", required=required, doc=doc, no_effect=no_effect)
 
 
 def name_of(kind, *, required=False) -> Attr:
-    """The attribute `name` of an element that defines an object of this kind."""
+    """Return the attribute `name` of an element that defines an object of this kind."""
     return Attr("name", "name", kind=kind, required=required, doc=f"name of the {kind}")
 
 
 def ref(name, kind, doc, *, required=False, no_effect="") -> Attr:
-    """The name of an object of this kind."""
+    """Return the name of an object of this kind."""
     return Attr(name, "ref", kind=kind, required=required, doc=doc, no_effect=no_effect)
 
 
 def refs(name, kind, doc, *, required=False, no_effect="") -> Attr:
-    """Names of objects of this kind, separated by spaces."""
+    """Return the names of objects of this kind, separated by spaces."""
     return Attr(name, "refs", kind=kind, required=required, doc=doc, no_effect=no_effect)
 
 
@@ -273,7 +276,7 @@ def one_of(*alternatives: str) -> Rule:
 
 
 def together(*names: str) -> Rule:
-    """All of these attributes, or none."""
+    """Return all of these attributes, or none."""
     return Rule("together", tuple((name,) for name in names))
 
 
@@ -286,7 +289,7 @@ def _flat(attrs: Iterable[Attrs]) -> Iterable[Attr]:
 
 
 def _numbers(default, n, dtype) -> tuple[tuple[int, int | None], Value | None]:
-    """The count, as a pair, and the default in the type that reading yields."""
+    """Return the count, as a pair, and the default in the type that reading yields."""
     if n is None:
         n = len(default) if isinstance(default, tuple) else 1
     count = (n, n) if isinstance(n, int) else n

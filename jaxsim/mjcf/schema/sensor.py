@@ -45,7 +45,7 @@ _USER = user("sensor", "nuser_sensor")
 
 
 def _sensor(tag: str, unit: str, doc: str, *attrs, rules=()) -> Row:
-    """A sensor with a history, whose reading is in `unit`."""
+    """Return a sensor with a history, whose reading is in `unit`."""
     head = (name_of("sensor"), _HISTORY, _cutoff(unit), _noise(unit), _USER)
     return row(tag, "*", doc, head, *attrs, rules=rules)
 

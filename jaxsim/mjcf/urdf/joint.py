@@ -30,7 +30,7 @@ _EQUALITY = ROOT.children["equality"].children["joint"]
 
 
 def joints(joint: Element, taken: set[str]) -> list[Element]:
-    """The joints that stand for a URDF joint; of several with one name, the first has it."""
+    """Return the joints that stand for a URDF joint; of several with one name, the first has it."""
     kind = str(joint.attrs.get("type", ""))
     passive, limits = _passive(joint), _limits(joint)
     axis = joint.find("axis")
@@ -51,7 +51,7 @@ def joints(joint: Element, taken: set[str]) -> list[Element]:
 
 
 def mimic(joint: Element, scalar: Set[str]) -> Element | None:
-    """The equality of a joint that follows another.
+    """Return the equality of a joint that follows another.
 
     Only joints with one coordinate can, and only those in `scalar` can be followed.
     """

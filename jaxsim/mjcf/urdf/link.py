@@ -47,7 +47,7 @@ class Shared:
     _mesh_stems: dict[str, int] = field(default_factory=dict)
 
     def mesh(self, source: Element) -> str:
-        """The name of the mesh asset of a file at a scale, which is made where it is new.
+        """Return the name of the mesh asset of a file at a scale, which is made where it is new.
 
         Its name is that of the file without folder and extension, with a number from the second.
         """
@@ -71,7 +71,7 @@ class Shared:
 
 
 def collect_colors(robot: Element) -> dict[str, np.ndarray]:
-    """The colors of all materials with a name, wherever they stand; the first one counts."""
+    """Return the colors of all materials with a name, wherever they stand; the first one counts."""
     colors: dict[str, np.ndarray] = {}
     for element in robot.walk():
         if element.tag == "material" and "name" in element.attrs:
@@ -82,7 +82,7 @@ def collect_colors(robot: Element) -> dict[str, np.ndarray]:
 
 
 def contents(link: Element, shared: Shared) -> list[Element]:
-    """The inertial and the geoms of a link, as children of a body."""
+    """Return the inertial and the geoms of a link, as children of a body."""
     found = [_inertial(e, shared.problems) for e in link.find_all("inertial")]
     color: np.ndarray | None = None
     for element in link.children:
@@ -94,7 +94,7 @@ def contents(link: Element, shared: Shared) -> list[Element]:
 
 
 def pose(element: Element) -> dict[str, Value]:
-    """The `<origin>` of an element as attributes; `rpy` is `euler` in the sequence XYZ."""
+    """Return the `<origin>` of an element as attributes; `rpy` is `euler` in the sequence XYZ."""
     origin = element.find("origin")
     if origin is None:
         return {}
@@ -103,7 +103,7 @@ def pose(element: Element) -> dict[str, Value]:
 
 
 def part(element: Element, tag: str, problems: Problems) -> Element | None:
-    """A child that must be there; reports its absence."""
+    """Return a child that must be there; reports its absence."""
     found = element.find(tag)
     if found is None:
         problems.add(element.place, f"{element.label} needs the element <{tag}>")
@@ -111,7 +111,8 @@ def part(element: Element, tag: str, problems: Problems) -> Element | None:
 
 
 def _color(visual: Element, shared: Shared, current: np.ndarray | None) -> np.ndarray | None:
-    """The color of a visual: its own, else that of the material it names, else the current one."""
+    """Return the color of a visual: its own, else that of the material it names, else the current
+    one."""
     material = visual.find("material")
     if material is None:
         return current
@@ -126,7 +127,7 @@ def _rgba(color: Element) -> np.ndarray:
 
 
 def _geom(element: Element, shared: Shared, color: np.ndarray | None) -> Element | None:
-    """A visual or a collision as a geom; None, and a problem, without a shape."""
+    """Return a visual or a collision as a geom; None, and a problem, without a shape."""
     geometry = part(element, "geometry", shared.problems)
     if geometry is None:
         return None
@@ -179,12 +180,13 @@ _SHAPES: dict[str, Callable[[Element, Shared], dict[str, Value]]] = {
 
 
 def _number(element: Element, attr: str) -> float:
-    """A number that the check has asked for; where it is missing the model is refused anyway."""
+    """Return a number that the check has asked for; where it is missing the model is refused
+    anyway."""
     return float(element.attrs.get(attr, 1.0))
 
 
 def _inertial(element: Element, problems: Problems) -> Element | None:
-    """The inertial with its matrix turned into the axes of the body."""
+    """Return the inertial with its matrix turned into the axes of the body."""
     mass, inertia = part(element, "mass", problems), part(element, "inertia", problems)
     if mass is None or inertia is None:
         return None

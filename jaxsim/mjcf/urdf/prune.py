@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def prune(root: Node) -> None:
-    """Takes out, in place, all that a URDF reader passes over."""
+    """Take out, in place, all that a URDF reader passes over."""
     strange: dict[str, list[Node]] = {}
     stack: list[tuple[Node, Row]] = [(root, ROBOT)]
     while stack:
@@ -46,7 +46,7 @@ def prune(root: Node) -> None:
 
 
 def _is_known(name: str, known: Iterable[str]) -> bool:
-    """Whether an element or attribute is for the check to judge: known, or a misspelling."""
+    """Return whether an element or attribute is for the check to judge: known, or a misspelling."""
     if name in known:
         return True
     return (
@@ -55,5 +55,5 @@ def _is_known(name: str, known: Iterable[str]) -> bool:
 
 
 def _is_foreign(name: str) -> bool:
-    """Whether a name belongs to another namespace, or declares one."""
+    """Return whether a name belongs to another namespace, or declares one."""
     return ":" in name or name.startswith("xmlns")

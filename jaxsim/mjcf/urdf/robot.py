@@ -27,7 +27,7 @@ _FIXED: dict[str, Value] = {"angle": "radian", "eulerseq": "XYZ"}
 
 
 def read_robot(root: Node, problems: Problems) -> Element:
-    """Reads a URDF document.
+    """Read a URDF document.
 
     Args:
       root: its outermost element, `<robot>`.
@@ -76,7 +76,7 @@ def _drop_visuals(root: Node) -> None:
 
 
 def _settings(robot: Element, problems: Problems) -> list[Element]:
-    """The sections of the extension element, with the defaults of URDF."""
+    """Return the sections of the extension element, with the defaults of URDF."""
     extension = robot.find("mujoco")
     given = [] if extension is None else extension.children
     compiler = Element("compiler", {}, [], robot.place, ROOT.children["compiler"])
@@ -92,7 +92,7 @@ def _settings(robot: Element, problems: Problems) -> list[Element]:
 
 
 def _worldbody(robot: Element, shared: Shared) -> Element:
-    """The world: the geoms of link `world` and the trees of bodies.
+    """Return the world: the geoms of link `world` and the trees of bodies.
 
     A joint whose child it is gives it a pose, which MJCF has no words for and which moves nothing.
     """
@@ -164,7 +164,7 @@ def _parents(
 def _refuse_loops(
     links: dict[str, Element], parents: dict[str, tuple[str, Element]], problems: Problems
 ) -> None:
-    """Reports links that no path of joints connects with a root."""
+    """Report links that no path of joints connects with a root."""
     rooted = {name for name in links if name not in parents}
     for name in list(links):
         path = []

@@ -10,7 +10,7 @@ from jaxsim.model.model import Model
 
 
 def leading_axes(m: Model, d: Any) -> tuple[int, ...]:
-    """Shape of the batch; () for one world."""
+    """Return the shape of the batch; () for one world."""
     if not isinstance(d, Data):
         raise ValueError(f"describe: d: expected a Data, got {type(d).__name__}")
     if any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves(d)):
@@ -33,7 +33,7 @@ def all_worlds(every: Data, world: int) -> list[str]:
 
 
 def _suspects(every: Data) -> np.ndarray:
-    """Worlds in which some number of the state is not finite."""
+    """Return the worlds in which some number of the state is not finite."""
     state = [x for x in (every.qpos, every.qvel, every.qacc) if x is not None]
     return np.flatnonzero(~np.all([np.isfinite(x).all(axis=1) for x in state], axis=0))
 
@@ -44,7 +44,7 @@ def _range(values: np.ndarray) -> str:
 
 
 def not_finite(d: Data) -> list[str]:
-    """Fields with numbers that are not finite."""
+    """Return the fields with numbers that are not finite."""
     found = [
         name
         for name in Data.fields

@@ -34,17 +34,17 @@ def name_of(m: Model, kind: str, index: int) -> str:
 
 
 def numbers(values: np.ndarray) -> str:
-    """Some numbers, in four digits each."""
+    """Return some numbers, in four digits each."""
     return " ".join(map(number, values))
 
 
 def number(value: float) -> str:
-    """A number, in four digits."""
+    """Return a number, in four digits."""
     return f"{float(value):.4g}"
 
 
 def shown(lines: Iterable[str]) -> list[str]:
-    """The first of some lines, and how many there are more."""
+    """Return the first of some lines, and how many there are more."""
     every = [*lines]
     more = len(every) - ROWS
     return every if more <= 1 else [*every[:ROWS], f"... and {more} more"]

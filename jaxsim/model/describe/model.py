@@ -32,7 +32,7 @@ class FlexDim(IntEnum):
 
 
 def describe(m: Model, d: Data | None = None, world: int = 0) -> str:
-    """A short description of a model, or of what a world of it is doing.
+    """Return a short description of a model, or of what a world of it is doing.
 
     Args:
       m: the model: its sizes, kinds, options, and bytes a world.
@@ -48,7 +48,7 @@ def describe(m: Model, d: Data | None = None, world: int = 0) -> str:
 
 
 def _of_model(m: Model) -> str:
-    """Sizes, kinds, options, and bytes a world."""
+    """Return the sizes, kinds, options, and bytes a world."""
     rows = {
         "bodies": f"{m.nbody - 1}, mass {float(m.body_mass.sum()):.4g} kg",
         "joints": f"{m.njnt}{_kinds(JointType, m.jnt_type)}",
@@ -75,7 +75,7 @@ def _of_model(m: Model) -> str:
 
 
 def bytes_per_world(m: Model, keep: Keep = "default") -> int:
-    """Bytes that a step carries from one to the next, for one world."""
+    """Return the bytes that a step carries from one to the next, for one world."""
     d: Data = jax.eval_shape(lambda: allocate(m, keep))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(d))
 

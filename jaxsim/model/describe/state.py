@@ -58,7 +58,7 @@ def describe_state(m: Model, d: Data, world: int = 0) -> str:
 
 
 def _joints(m: Model, d: Data) -> list[str]:
-    """Position and velocity of each joint."""
+    """Return the position and velocity of each joint."""
     lines = []
     for j in range(m.njnt):
         kind = JointType(int(m.jnt_type[j]))
@@ -81,7 +81,7 @@ def _mocap(m: Model, d: Data) -> list[str]:
 
 
 def _controls(m: Model, d: Data) -> list[str]:
-    """Controls, and the forces of the actuators where these have one each."""
+    """Return the controls, and the forces of the actuators where these have one each."""
     force = d.actuator_force
     if force is None or len(force) != m.nu:
         force = [None] * m.nu
@@ -111,7 +111,7 @@ def _contacts(m: Model, d: Data) -> list[str]:
 
 
 def _surface(m: Model, d: Data, contact: int, side: int) -> str:
-    """The geom or the flex on one side of a contact."""
+    """Return the geom or the flex on one side of a contact."""
     geom, flex = d.contact.geom[contact, side], d.contact.flex
     if geom >= 0 or flex is None:
         return name_of(m, "geom", geom)
@@ -128,7 +128,7 @@ def _rows(d: Data) -> list[str]:
 
 
 def _forces(m: Model, d: Data) -> list[str]:
-    """The largest entry of each generalized force, and its dof."""
+    """Return the largest entry of each generalized force, and its dof."""
     names, lines = dofs(m), []
     for field in FORCES:
         value = getattr(d, field)
@@ -139,7 +139,7 @@ def _forces(m: Model, d: Data) -> list[str]:
 
 
 def _pushed(m: Model, d: Data) -> list[str]:
-    """Bodies with an applied force and torque."""
+    """Return the bodies with an applied force and torque."""
     bodies = np.flatnonzero(np.any(d.xfrc_applied, axis=1)).tolist()
     return shown(
         f"{name_of(m, 'body', b):20} xfrc_applied {numbers(d.xfrc_applied[b])}" for b in bodies

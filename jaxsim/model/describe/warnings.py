@@ -71,7 +71,7 @@ def _entries(m: Model) -> dict[str, list[str]]:
 
 
 def _controls(m: Model) -> list[str]:
-    """The actuator of each control, and which of its inputs it is."""
+    """Return the actuator of each control, and which of its inputs it is."""
     return [
         " ".join(filter(None, (name_of(m, "actuator", a), actuator_input_name(m, a, place))))
         for a in range(m.nactuator)

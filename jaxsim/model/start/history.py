@@ -16,7 +16,7 @@ from jaxsim.model.structure import Structure, derived
 
 
 def start_history(m: Model) -> jax.Array:
-    """`history` at the start: its times and cursors."""
+    """Return `history` at the start: its times and cursors."""
     table = _numbers(m)
     h = m.opt.timestep if m.opt.timestep.ndim else m.opt.timestep[None]
 
@@ -37,10 +37,11 @@ def start_history(m: Model) -> jax.Array:
 
 
 def _sampled(last: jax.Array, period: jax.Array, h: jax.Array, back: np.ndarray) -> jax.Array:
-    """The steps at which a sensor with an interval was sampled, `back` samples before the last.
+    """Return the steps at which a sensor with an interval was sampled, `back` samples before the
+    last.
 
-    The first that is not before its time; a period that is shorter than a step is one step. What
-    is due at time zero was sampled before.
+    The first that is not before its time; a period that is shorter than a step is one step. What is
+    due at time zero was sampled before.
     """
     precise = 1e-12 if h.dtype == jnp.float64 else 8 * float(jnp.finfo(h.dtype).eps)
 

@@ -10,7 +10,7 @@ from jaxsim.model.structure import Structure, derived
 
 
 def start_plastic(m: Model) -> jax.Array:
-    """`plastic` at the start: where the springs rest until they yield.
+    """Return `plastic` at the start: where the springs rest until they yield.
 
     Positions of joints from `qpos_spring`, ranges of tendons from `tendon_lengthspring`.
     """
@@ -22,7 +22,8 @@ def start_plastic(m: Model) -> jax.Array:
 
 @derived
 def _source(s: Structure) -> np.ndarray:
-    """[nplastic]: the place of each number among the positions, both lengths, and a zero."""
+    """Return the place of each number among the positions, both lengths, and a zero,
+    `[nplastic]`."""
     source = np.full(s.nplastic, s.nq + 2 * s.ntendon)
     for joint in np.flatnonzero(s.jnt_plasticadr >= 0):
         place = np.arange(JointType(s.jnt_type[joint]).nq)

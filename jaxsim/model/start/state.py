@@ -13,14 +13,14 @@ from jaxsim.model.structure import Structure, derived
 
 @derived
 def mocap_bodies(s: Structure) -> np.ndarray:
-    """[nmocap]: the bodies in the order of their mocap ids."""
+    """Return the bodies in the order of their mocap ids, `[nmocap]`."""
     bodies = np.flatnonzero(s.body_mocapid >= 0)
     return bodies[np.argsort(s.body_mocapid[bodies])]
 
 
 @derived
 def neutral_controls(s: Structure) -> np.ndarray:
-    """[nu]: controls that ask for nothing: zero, and as a quaternion the null rotation."""
+    """Return controls that ask for nothing, `[nu]`: zero, and as a quaternion the null rotation."""
     by_quat = (s.actuator_gaintype == GainType.SO3) & (s.actuator_ctrlspec == CtrlChart.QUAT)
     out = np.zeros(s.nu)
     out[s.actuator_ctrladr[by_quat]] = 1
@@ -28,7 +28,7 @@ def neutral_controls(s: Structure) -> np.ndarray:
 
 
 def start_state(m: Model) -> dict:
-    """Fields of Data at the start that are not zero, in the form that the model has.
+    """Return the fields of Data at the start that are not zero, in the form that the model has.
 
     Bodies that are moved from outside (mocap) begin where the model has them. In the form of the
     physics poses are components, elsewhere arrays.

@@ -37,7 +37,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def state_dict(record: Record) -> dict[str, Any]:
-    """The arrays of a Model or a Data by field, without those of size zero.
+    """Return the arrays of a Model or a Data by field, without those of size zero.
 
     A field that is a record of its own is a dict. Leaves that are shapes (`jax.eval_shape`) give a
     dict of shapes, into which orbax restores.
@@ -59,7 +59,7 @@ def state_dict(record: Record) -> dict[str, Any]:
 
 
 def from_state_dict(like: AnyRecord, state: Mapping[str, Any]) -> AnyRecord:
-    """The record that `state_dict` was given.
+    """Return the record that `state_dict` was given.
 
     Args:
       like: a record of the same model with the same fields and batch; its numbers do not matter.
@@ -100,7 +100,7 @@ def _filled(like: Any, state: Any, prefix: str) -> Any:
 
 
 def _present(record: Record) -> list[tuple[str, Any]]:
-    """The fields with arrays that a record has."""
+    """Return the fields with arrays that a record has."""
     values = ((name, getattr(record, name)) for name, f in record.fields.items() if not f.static)
     return [(name, value) for name, value in values if not isinstance(value, Callbacks | None)]
 

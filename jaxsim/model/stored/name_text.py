@@ -59,15 +59,15 @@ class NameText(bytes):
         return key in self.of if isinstance(key, str) else super().__contains__(key)
 
     def get(self, kind: str, default: Any = None) -> Any:
-        """The names of a kind of object, or a default if there is no such kind."""
+        """Return the names of a kind of object, or a default if there is no such kind."""
         return self[kind] if kind in self.of else default
 
     def keys(self) -> Iterator[str]:
-        """The kinds of objects."""
+        """Return the kinds of objects."""
         return iter(self.of)
 
     def items(self) -> Iterator[tuple[str, list[str]]]:
-        """Each kind of object with its names."""
+        """Return each kind of object with its names."""
         return ((kind, self[kind]) for kind in self.of)
 
     def __reduce__(self) -> tuple:
@@ -76,7 +76,7 @@ class NameText(bytes):
 
 @derived
 def name_text(s: Structure) -> NameText:
-    """The names of a model."""
+    """Return the names of a model."""
     return _text(s.names)
 
 

@@ -27,7 +27,7 @@ def state_size(m: Model, spec: int) -> int:
 
 
 def get_state(m: Model, d: Data, spec: int) -> jax.Array:
-    """Parts of a state as one vector, in the order of their bits.
+    """Return the parts of a state as one vector, in the order of their bits.
 
     Args:
       m: the model.
@@ -50,7 +50,7 @@ def get_state(m: Model, d: Data, spec: int) -> jax.Array:
 
 
 def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
-    """A world with parts of its state from a vector, as `get_state` makes it.
+    """Return a world with parts of its state from a vector, as `get_state` makes it.
 
     Raises:
       ValueError: the vector has not `state_size(m, spec)` numbers.
@@ -73,7 +73,7 @@ def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
 
 
 def extract_state(m: Model, src: jax.Array, srcspec: int, dstspec: int) -> jax.Array:
-    """Some parts of a state, of a vector that has more.
+    """Return some parts of a state, of a vector that has more.
 
     Args:
       m: the model.
@@ -100,7 +100,7 @@ def extract_state(m: Model, src: jax.Array, srcspec: int, dstspec: int) -> jax.A
 
 
 def copy_state(m: Model, src: Data, dst: Data, spec: int) -> Data:
-    """`dst` with parts of the state of `src`: one world, or many in both.
+    """Return `dst` with parts of the state of `src`: one world, or many in both.
 
     Args:
       m: the model.
@@ -119,7 +119,7 @@ def copy_state(m: Model, src: Data, dst: Data, spec: int) -> Data:
 
 
 def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of the fields that bits name.
+    """Yield the names and shapes of the fields that bits name.
 
     Raises:
       ValueError: a bit that MuJoCo does not have.

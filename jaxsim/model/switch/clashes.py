@@ -54,12 +54,12 @@ class Clash(NamedTuple):
 
 
 def clashing(m: Any) -> tuple[Found, ...]:
-    """All that clashes in a model, as it is now."""
+    """Return all that clashes in a model, as it is now."""
     return tuple(found for clash in CLASHES for found in _each(m, clash))
 
 
 def check_clashes(before: Any, after: Any, field: str) -> None:
-    """Refuses a change that makes something clash.
+    """Refuse a change that makes something clash.
 
     Args:
       before, after: the model before and after it.
@@ -147,13 +147,13 @@ def _carried(m: Any) -> np.ndarray:
 
 
 def _bodies(m: Any, f: int) -> np.ndarray:
-    """The bodies of the vertices of a flex; nodes have none."""
+    """Return the bodies of the vertices of a flex; nodes have none."""
     body = np.unique(m.flex_vertbodyid[m.flex_vertadr[f] :][: m.flex_vertnum[f]])
     return body[body >= 0]
 
 
 def _up(m: Any, body: int) -> list[int]:
-    """A body and all that carry it, but the world."""
+    """Return a body and all that carry it, but the world."""
     chain = []
     while body:
         chain.append(body)

@@ -114,7 +114,7 @@ def check_guarded(host: str, port: int, guard: Guard) -> None:
 
 
 def _guarded_websockets(guard: Guard) -> Any:
-    """The package websockets, whose servers ask a guard first."""
+    """Return the package websockets, whose servers ask a guard first."""
     websockets = needed("websockets", "view")
     home = needed("websockets.asyncio.server", "view")
 
@@ -182,7 +182,7 @@ class _Instead:
 
 
 def _rebound(home: type, name: str, **names: Any) -> Any:
-    """A method with other values for some of the global names that it reads."""
+    """Return a method with other values for some of the global names that it reads."""
     function = vars(home).get(name)
     used = _global_names(function.__code__) if isinstance(function, types.FunctionType) else set()
     lacking = sorted(set(names) - used)

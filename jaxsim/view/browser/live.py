@@ -177,7 +177,7 @@ class Live:
                 self._joints.append((adr, slider))
 
     def _show_joints(self) -> None:
-        """Moves the sliders of joints to where the joints are."""
+        """Move the sliders of joints to where the joints are."""
         if time.monotonic() - self._moved < HELD:
             return
         qpos = np.asarray(self.simulation.d.qpos)
@@ -196,12 +196,12 @@ class Live:
         return change
 
     def _on_part(self, handle: Any, part: Part, world: int) -> None:
-        """Lets the body of a part be pulled and turned."""
+        """Let the body of a part be pulled and turned."""
         if self._m.body_weldid[part.body] != 0 or self._m.body_mocapid[part.body] >= 0:
             self._touchable(handle, lambda _: part.body)
 
     def _on_soft(self, handle: Any, soft: Soft) -> None:
-        """Lets the bodies of a flex or skin be pulled, each where it is taken hold of."""
+        """Let the bodies of a flex or skin be pulled, each where it is taken hold of."""
         self._touchable(handle, lambda point: body_at(self._m, soft, self._poses(), point))
 
     def _poses(self) -> Poses:
@@ -210,7 +210,7 @@ class Live:
         return poses
 
     def _touchable(self, handle: Any, body_of: Callable[[np.ndarray], int]) -> None:
-        """Drags with Ctrl or Cmd held: the left button pulls, the right one turns."""
+        """Drag with Ctrl or Cmd held: the left button pulls, the right one turns."""
 
         def begin(event: Any, active: PertBit) -> None:
             point = np.array(event.start_position)
@@ -269,7 +269,8 @@ def told(m: Model, s: Simulation) -> str:
 
 
 def control_bounds(m: Model) -> list[tuple[str, float, float]]:
-    """Name, lower and upper end of the slider of each control; without a range -1 to 1."""
+    """Return the name, lower and upper end of the slider of each control; without a range -1 to
+    1."""
     ranges, found = np.asarray(m.actuator_ctrlrange), []
     for a in range(m.nactuator):
         for k in range(int(m.actuator_ctrlnum[a])):
@@ -282,7 +283,7 @@ def control_bounds(m: Model) -> list[tuple[str, float, float]]:
 
 
 def joint_bounds(m: Model) -> list[tuple[str, int, float, float]]:
-    """Name, place in qpos, lower and upper end of the slider of each hinge and slide."""
+    """Return the name, place in qpos, lower and upper end of the slider of each hinge and slide."""
     start, limits, found = np.asarray(m.qpos0), np.asarray(m.jnt_range), []
     for j in np.flatnonzero(np.isin(m.jnt_type, (JointType.HINGE, JointType.SLIDE))):
         adr = int(m.jnt_qposadr[j])

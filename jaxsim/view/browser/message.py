@@ -65,13 +65,14 @@ class Inbox:
 
 @bounded(1)
 def _classes() -> dict[str, type]:
-    """The classes of the messages that pages send, by name."""
+    """Return the classes of the messages that pages send, by name."""
     home = needed("viser._messages", "view")
     return {name: getattr(home, name) for name in SENT if hasattr(home, name)}
 
 
 def _with_integers(cls: type, mapping: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a message, whole numbers where they are declared: a page has only one kind."""
+    """Return the fields of a message, whole numbers where they are declared: a page has only one
+    kind."""
     hints = typing.get_type_hints(cls)
     return {
         name: int(value)
@@ -84,7 +85,8 @@ def _with_integers(cls: type, mapping: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_sound(value: Any) -> bool:
-    """Whether all numbers in a message are finite and not far away, and texts not endless."""
+    """Return whether all numbers in a message are finite and not far away, and texts not
+    endless."""
     stack, count = [value], 0
     while stack:
         part = stack.pop()
@@ -148,7 +150,8 @@ def _is_update(server: Any, message: Any) -> bool:
 
 
 def _fits(control: Any, value: Any, present: Any) -> bool:
-    """Whether a value is of the kind of the present one, and within the bounds of its control."""
+    """Return whether a value is of the kind of the present one, and within the bounds of its
+    control."""
     if isinstance(present, bool):
         return isinstance(value, bool)
     if isinstance(present, int | float):
@@ -175,7 +178,8 @@ def _slack(low: float | None, high: float | None) -> float:
 
 
 def _control(server: Any, uuid: str | None) -> Any:
-    """A control of the panel of all pages, or of one; None: there is none with this number."""
+    """Return a control of the panel of all pages, or of one; None: there is none with this
+    number."""
     found = (gui._gui_input_handle_from_uuid.get(uuid) for gui in _panels(server))
     return next((control for control in found if control is not None), None)
 

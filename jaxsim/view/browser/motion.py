@@ -48,12 +48,12 @@ class Motion:
         return min(worlds or most, self.worlds)
 
     def at(self, record: int, worlds: slice = slice(None)) -> dict[str, np.ndarray]:
-        """The state of some worlds in a record, (worlds, ...)."""
+        """Return the state of some worlds in a record, (worlds, ...)."""
         return {name: value[record, worlds] for name, value in self.state.items()}
 
 
 def motion_of(m: Model, recorded: Recorded) -> Motion:
-    """A motion of a model.
+    """Return a motion of a model.
 
     Args:
       m: the model.

@@ -27,7 +27,7 @@ def record(
     ghosts: bool = False,
     rate: float = RATE,
 ) -> int:
-    """Writes a motion as an HTML page that plays by itself.
+    """Write a motion as an HTML page that plays by itself.
 
     The page has all that it needs in itself; it is looked at in any browser, without jaxsim, a
     server or a network.
@@ -66,7 +66,7 @@ def record(
 def _film(
     m: Model, moving: Motion, number: int, ghosts: bool, records: np.ndarray, rate: float
 ) -> str:
-    """The page of some records of the first worlds."""
+    """Return the page of some records of the first worlds."""
     posing, chosen = Posing(m), slice(0, number)
     server = open_server(0)  # that nobody visits: viser records what it would send
     try:

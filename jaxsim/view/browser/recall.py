@@ -40,7 +40,7 @@ class Recall:
         return make_data(self._m, keep=kept())
 
     def of(self, state: dict[str, np.ndarray]) -> Data:
-        """Worlds in a state with their contacts, and the forces that follow from it.
+        """Return the worlds in a state with their contacts, and the forces that follow from it.
 
         Args:
           state: fields of Data by name, (worlds, ...); what is missing is as at the start.

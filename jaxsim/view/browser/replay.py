@@ -87,7 +87,7 @@ class Replay:
         self.viewer.close()
 
     def play(self, playing: bool) -> None:
-        """Plays or stands still; from the beginning if it was at the end."""
+        """Play or stands still; from the beginning if it was at the end."""
         if playing and self.now >= self.motion.time[-1]:
             self.now = 0.0
         self.playing = playing
@@ -95,7 +95,7 @@ class Replay:
         self._news.set()
 
     def seek(self, now: float) -> None:
-        """Goes to a time [s]."""
+        """Go to a time [s]."""
         self.now = float(np.clip(now, 0, self.motion.time[-1]))
         self._news.set()
 

@@ -53,7 +53,7 @@ def open_server(
     host: str = HOST,
     names: Iterable[str] = (),
 ) -> Any:
-    """Starts a server behind a guard, by default one that this machine alone can reach.
+    """Start a server behind a guard, by default one that this machine alone can reach.
 
     It answers those who know its address, which has a token that is new each time.
 
@@ -98,7 +98,7 @@ def open_server(
 
 
 def close_server(server: Any) -> None:
-    """Stops a server and waits for its threads."""
+    """Stop a server and wait for its threads."""
     with _quiet():
         server.stop()
 

@@ -75,18 +75,18 @@ class Simulation:
         self._thread = threading.Thread(target=self._run, name="jaxsim simulation", daemon=True)
 
     def begin(self) -> None:
-        """Starts the thread; it compiles first."""
+        """Start the thread; it compiles first."""
         self._thread.start()
 
     def end(self) -> None:
-        """Stops the thread and waits for it."""
+        """Stop the thread and wait for it."""
         self._ending = True
         self._news.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def run(self, playing: bool) -> None:
-        """Lets time pass in it, or not."""
+        """Let time pass in it, or not."""
         self.paused = not playing
         self._news.set()
 
@@ -110,7 +110,7 @@ class Simulation:
         self.ask(lambda _: d)
 
     def place(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Changes coordinates of a world that stands still, which comes to rest.
+        """Change coordinates of a world that stands still, which comes to rest.
 
         Args:
           change: gives new `qpos` for the present one, (nq,).
@@ -123,7 +123,7 @@ class Simulation:
         self.ask(moved)
 
     def hold(self, body: int, point: np.ndarray, active: int) -> None:
-        """Takes hold of a point of a body, in the world (3,) [m]; bits of `PertBit` say how."""
+        """Take hold of a point of a body, in the world (3,) [m]; bits of `PertBit` say how."""
         place = jnp.asarray(point)
         self._grasp(lambda d, _: _take_hold(self._m, d, jnp.int32(body), place, active))
 
@@ -152,7 +152,7 @@ class Simulation:
         self._grasp(turned)
 
     def let_go(self) -> None:
-        """Holds nothing any more."""
+        """Hold nothing any more."""
         self._grasp(lambda *_: self.nobody)
         # a world that stands still is not to keep the force
         self.ask(lambda d: d.replace(xfrc_applied=jnp.zeros_like(d.xfrc_applied)))
@@ -205,7 +205,7 @@ class Simulation:
         return min(due, most)
 
     def _rest(self, begun: float, count: int) -> None:
-        """Waits for the next turn; a world that stands still waits for news."""
+        """Wait for the next turn; a world that stands still waits for news."""
         left = TURN - (time.perf_counter() - begun)
         if self.paused:
             self.pace, self._behind = 0.0, 0.0
@@ -220,7 +220,7 @@ class Simulation:
             self.pace += SMOOTH * (count * dt / elapsed - self.pace)
 
     def _answer(self) -> bool:
-        """Makes the changes that were asked for; whether there were some."""
+        """Make the changes that were asked for; whether there were some."""
         changed = False
         while not self._asked.empty():
             self.d = self._asked.get()(self.d)
@@ -228,7 +228,7 @@ class Simulation:
         return changed
 
     def _evaluated(self, d: Data) -> Data:
-        """The same state with its contacts, forces and sensors.
+        """Return the same state with its contacts, forces and sensors.
 
         They are those that a step from it finds on its way, so that no other program is compiled.
         """
@@ -236,7 +236,7 @@ class Simulation:
         return after.replace(**{name: getattr(d, name) for name in STATE})
 
     def _carried(self) -> bool:
-        """Puts a body that is held in a world that stands still where it is wanted."""
+        """Put a body that is held in a world that stands still where it is wanted."""
         if int(self.held.active) == 0:
             return False
         self.d = _carry(self._m, self.d, self.held)
@@ -249,7 +249,7 @@ class Simulation:
 
 @Programs
 def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
-    """Some steps with a body that somebody holds."""
+    """Return some steps with a body that somebody holds."""
 
     def pulled(d: Data) -> Data:
         d = apply_perturb_pose(m, d, held)
@@ -269,7 +269,7 @@ def _carry(m: Model, d: Data, held: Perturb) -> Data:
 
 @Programs
 def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax.Array) -> Perturb:
-    """A hold of a point that is given in the world."""
+    """Return a hold of a point that is given in the world."""
     local = d.xmat[body].T @ (point.astype(d.xpos.dtype) - d.xpos[body])
     held = init_perturb(m, d, default_free_camera(m), body, local)
     return held._replace(active=jnp.asarray(active, jnp.int32))
@@ -289,7 +289,7 @@ TURNS = {
 
 
 def _nobody(m: Model, d: Data) -> Perturb:
-    """A hold of nothing."""
+    """Return a hold of nothing."""
     zero, none = jnp.zeros((), m.qpos0.dtype), jnp.int32(0)
     point = jnp.zeros(3, m.qpos0.dtype)
     return Perturb(
@@ -298,5 +298,5 @@ def _nobody(m: Model, d: Data) -> Perturb:
 
 
 def kept() -> list[str]:
-    """The fields of a world by default, and those that contact forces follow from."""
+    """Return the fields of a world by default, and those that contact forces follow from."""
     return [*(n for n, f in Data.fields.items() if f.keep and not f.static), *KEPT]

@@ -106,7 +106,7 @@ class Viewer:
         return address(self.server)
 
     def show(self, d: Data) -> None:
-        """Shows one world, or those of a batch; returns at once.
+        """Show one world, or those of a batch; return at once.
 
         What a slow page has no time for is left out: it is always the last state that is drawn. The
         poses follow from `qpos` (and the poses of mocap bodies). Contacts are drawn if `d` carries
@@ -128,7 +128,7 @@ class Viewer:
         self._put(self.posing.find(state_of(d)), touch)
 
     def show_state(self, state: dict) -> None:
-        """Shows worlds by their qpos and, if there are some, mocap_pos and mocap_quat.
+        """Show worlds by their qpos and, if there are some, mocap_pos and mocap_quat.
 
         Args:
           state: arrays by name, (worlds, ...).
@@ -136,12 +136,12 @@ class Viewer:
         self._put(self.posing.find(state), None)
 
     def lay_out(self, ghosts: bool) -> None:
-        """Chooses whether the worlds of a batch stand in one place or side by side."""
+        """Choose whether the worlds of a batch stand in one place or side by side."""
         if ghosts != self.ghosts:
             self.ghosts, self._laid_out = ghosts, False
 
     def start_with(self, state: dict, balls: Callable[[Poses], Balls]) -> None:
-        """Draws worlds before anybody visits the page.
+        """Draw worlds before anybody visits the page.
 
         Args:
           state: as for `show_state`.
@@ -168,7 +168,7 @@ class Viewer:
             self._news.notify()
 
     def close(self) -> None:
-        """Ends the page's server; a second time it does nothing."""
+        """End the page's server; a second time it does nothing."""
         with self._news:
             if self._closed:
                 return
@@ -195,7 +195,7 @@ class Viewer:
         return f'<iframe src="{self.address}" width="100%" height="480"></iframe>'
 
     def wants_contacts(self) -> bool:
-        """Whether somebody wants to see contacts or their forces."""
+        """Return whether somebody wants to see contacts or their forces."""
         return bool(self.scene.marks.shown & {"contacts", "forces"})
 
     def _has_news(self) -> bool:
@@ -213,7 +213,7 @@ class Viewer:
             self.server.gui.add_markdown(stopped(error), order=-1)
 
     def _turns(self) -> None:
-        """Draws the last state that was shown, until the viewer is closed."""
+        """Draw the last state that was shown, until the viewer is closed."""
         while True:
             if not self._await(SETTLED):
                 self.scene.settle()  # may take its time: `show` does not wait for it

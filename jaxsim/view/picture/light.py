@@ -57,7 +57,7 @@ def lit(
     shown: np.ndarray,
     shadows: bool,
 ) -> Vec:
-    """Colors of surfaces in the light of the camera and of the model's lights.
+    """Return the colors of surfaces in the light of the camera and of the model's lights.
 
     Only geoms that are shown cast shadows.
     """
@@ -78,13 +78,13 @@ def lit(
 
 
 def _sum(add: Callable, color: Vec, lamps: Lamp, geoms: np.ndarray | None) -> Vec:
-    """One light after another, so that their shadows are one program."""
+    """Return one light after another, so that their shadows are one program."""
     each = jax.tree.map(lambda x: x[:, None], lamps)
     return lax.scan(lambda c, lamp: (add(c, lamp, geoms), None), color, each)[0]
 
 
 def _of_camera(look: Look, seen: Seen, surface: Surface, to_camera: Vec) -> Vec:
-    """The light of the camera, which shines along the view everywhere."""
+    """Return the light of the camera, which shines along the view everywhere."""
     n, to_light = surface.normal, -seen.ahead
     rows = [Vec(*(x[k : k + 1] for k in range(3))) for x in (look.ambient, look.diffuse)]
     shine = Vec(*(look.specular[k : k + 1] for k in range(3)))
@@ -104,7 +104,7 @@ def _of_lamp(
     lamp: Lamp,
     geoms: np.ndarray | None,
 ) -> Vec:
-    """The light of one lamp; geoms that may stand in its way."""
+    """Return the light of one lamp; geoms that may stand in its way."""
     apart = lamp.pos - seen.point
     far = apart.norm()
     to_light = apart.scale(1 / jnp.where(far > 0, far, 1))
@@ -144,7 +144,7 @@ def _highlight(surface: Surface, n: Vec, to_light: Vec, to_camera: Vec) -> Array
 
 
 def _lamps(m: Model, d: Data, ids: np.ndarray) -> Lamp:
-    """Lights of the model, `[n, *W]`."""
+    """Return the lights of the model, `[n, *W]`."""
     shape = (len(ids), *d.qpos.shape[1:])
 
     def rows(x: Array) -> Vec:

@@ -78,7 +78,7 @@ class Look:
     def of(
         cls, m: Model, source: str | PathLike[str] | Spec | None = None, *, fog: bool = False
     ) -> "Look":
-        """The look of a model.
+        """Return the look of a model.
 
         Args:
           m: the model.
@@ -127,17 +127,17 @@ class Look:
         )
 
     def free_camera(self, m: Model) -> Camera:
-        """The camera that sees the whole model from where its file says."""
+        """Return the camera that sees the whole model from where its file says."""
         free = {name: getattr(self, name) for name in FREE}
         return default_free_camera(m, **free, orthographic=self.orthographic)
 
     @property
     def tex_data(self) -> jax.Array:
-        """Pixels of all textures, (ntexdata,), bytes."""
+        """Return the pixels of all textures, (ntexdata,), bytes."""
         return self.tex_pyramid[..., : sum(t.pixels() for t in self.textures)]
 
     def replace(self, **changes) -> "Look":
-        """A changed copy; `tex_data` may be changed as well, (..., ntexdata) bytes.
+        """Return a changed copy; `tex_data` may be changed as well, (..., ntexdata) bytes.
 
         Raises:
           ValueError: `tex_data` has another size or type.
@@ -161,7 +161,7 @@ def _pyramid_of(s: Structure) -> np.ndarray:
 
 
 def _may_be_clear(m: Model) -> bool:
-    """Whether a model has mirrors or lets light through, as far as its numbers are known."""
+    """Return whether a model has mirrors or lets light through, as far as its numbers are known."""
     opacity = [m.geom_rgba, m.site_rgba, m.mat_rgba, m.flex_rgba, m.skin_rgba, m.tendon_rgba]
     if any(isinstance(x, jax.core.Tracer) for x in (*opacity, m.mat_reflectance)):
         return True

@@ -26,7 +26,7 @@ def camera_images(
     sitegroup: Sequence[bool] = SHOWN,
     shadows: bool = True,
 ) -> Picture:
-    """The images of a camera: those that its `output` names, with its `resolution`.
+    """Return the images of a camera: those that its `output` names, with its `resolution`.
 
     Args:
       m, d: as for `render`.
@@ -68,6 +68,7 @@ def camera_images(
 
 
 def resolution(m: Model, camera: int) -> tuple[int, int] | None:
-    """Width and height of the images of a camera [pixels]; None: it was given none (1 x 1)."""
+    """Return the width and height of the images of a camera [pixels]; None: it was given none (1 x
+    1)."""
     width, height = (int(n) for n in m.cam_resolution[camera])
     return (width, height) if width * height > 1 else None

@@ -71,7 +71,7 @@ def colors(
     geoms: np.ndarray,
     shadows: bool,
 ) -> Vec:
-    """Colors of pixels, from 0 to 1, `[n, *W]`.
+    """Return the colors of pixels, from 0 to 1, `[n, *W]`.
 
     Args:
       m, d: model and data with the poses of geoms and lights.
@@ -114,7 +114,7 @@ def colors(
 
 
 def _seen(found: Seen, color: Vec, surface: Surface, behind: Vec) -> Vec:
-    """The part of a color that a surface gives, or what is behind everything."""
+    """Return the part of a color that a surface gives, or what is behind everything."""
     return select(found.met, color.scale(surface.opacity), behind)
 
 
@@ -142,7 +142,7 @@ def _onward(m: Model, d: Data, found: Seen, surface: Surface, state: _Path) -> _
 
 
 def _flat(m: Model, d: Data, found: Seen) -> Array:
-    """Whether a surface can be a mirror: a plane, or the upper side of a box."""
+    """Return whether a surface can be a mirror: a plane, or the upper side of a box."""
     if not m.ngeom:
         return jnp.zeros(found.depth.shape, bool)
     geom = jnp.maximum(found.geom, 0)
@@ -176,7 +176,7 @@ def _behind(m: Model, look: Look, way: Vec, beam: Beam) -> Vec:
 
 
 def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, behind: Vec) -> Vec:
-    """Colors with the fog, and planes without end with the haze before their horizon."""
+    """Return the colors with the fog, and planes without end with the haze before their horizon."""
     color = _fogged(m, look, found.depth, color)
     endless = m.geom_type == GeomType.PLANE
     if not look.haze_part or not endless.any() or plan_of(m.structure).sky == NONE:
@@ -198,7 +198,7 @@ def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, b
 
 
 def _fogged(m: Model, look: Look, depth: Array, color: Vec, dim: Array | float = 1.0) -> Vec:
-    """Colors with the fog, if there is any: thicker in proportion to the depth [m].
+    """Return the colors with the fog, if there is any: thicker in proportion to the depth [m].
 
     `dim` is what the color will be dimmed by, and the fog will not.
     """

@@ -77,7 +77,7 @@ class Seen(NamedTuple):
 
     @property
     def met(self) -> Array:
-        """Whether a ray meets anything."""
+        """Return whether a ray meets anything."""
         return (self.geom >= 0) | (self.piece >= 0)
 
 
@@ -234,7 +234,7 @@ def _outside(
     near: Array,
     geoms: np.ndarray,
 ) -> tuple[Array, Hits, Array]:
-    """The first surfaces that rays meet from outside, and from where on they see them."""
+    """Return the first surfaces that rays meet from outside, and from where on they see them."""
     pos, way = rays
 
     def turn(state: tuple) -> tuple:

@@ -55,7 +55,7 @@ class Levels(NamedTuple):
 
 
 def textures_of(s: Structure) -> tuple[Texture, ...]:
-    """The textures of a model; what has no pixels has none here either."""
+    """Return the textures of a model; what has no pixels has none here either."""
     found = []
     names = "tex_adr tex_width tex_height tex_nchannel tex_type tex_colorspace".split()
     for row in zip(*(np.asarray(getattr(s, n)) for n in names), strict=True):
@@ -86,7 +86,7 @@ def levels_of(textures: tuple[Texture, ...]) -> Levels:
 
 
 def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
-    """All levels, (..., n) bytes, from the pixels of all textures, (..., ntexdata)."""
+    """Return all levels, (..., n) bytes, from the pixels of all textures, (..., ntexdata)."""
     traced = isinstance(tex_data, jax.core.Tracer)
     xp: Any = jnp if traced else np
     data = tex_data if traced else np.asarray(tex_data)
@@ -105,13 +105,14 @@ def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
 
 
 def light_of(xp: Any, told: Any) -> Any:
-    """Light of what a screen is told, from 0 to 1; of colors, not of opacity (IEC 61966-2-1)."""
+    """Return the light of what a screen is told, from 0 to 1; of colors, not of opacity (IEC
+    61966-2-1)."""
     curved = xp.where(told <= 0.04045, told / 12.92, ((told + 0.055) / 1.055) ** 2.4)
     return _colors_only(xp, curved, told)
 
 
 def _told(xp: Any, light: Any) -> Any:
-    """The inverse of `light_of`."""
+    """Return the inverse of `light_of`."""
     high = 1.055 * xp.maximum(light, 0.0031308) ** (1 / 2.4) - 0.055
     return _colors_only(xp, xp.where(light <= 0.0031308, 12.92 * light, high), light)
 
@@ -122,7 +123,7 @@ def _colors_only(xp: Any, changed: Any, before: Any) -> Any:
 
 
 def _sizes(t: Texture) -> list[tuple[int, int]]:
-    """Widths and heights of the smaller images."""
+    """Return the widths and heights of the smaller images."""
     found, width, height = [], t.width, t.height
     while max(width, height) > 1:
         width, height = max(width // 2, 1), max(height // 2, 1)
@@ -131,7 +132,7 @@ def _sizes(t: Texture) -> list[tuple[int, int]]:
 
 
 def _half(xp: Any, image: Any, axis: int) -> Any:
-    """Half as many pixels along an axis: means at the middles of the new ones."""
+    """Return half as many pixels along an axis: means at the middles of the new ones."""
     number = image.shape[axis]
     if number == 1:
         return image

@@ -78,7 +78,7 @@ def render(
     sitegroup: Sequence[bool] = SHOWN,
     shadows: bool = True,
 ) -> Picture:
-    """A picture of a world; for many worlds use jax.vmap.
+    """Return a picture of a world; for many worlds use jax.vmap.
 
     It depends on the configuration alone. For depth, segmentation and normals everything is opaque,
     unless its opacity is 0: then it is not there. Depth is differentiable in the state: what is
@@ -128,7 +128,7 @@ def _in_rows(found: list[Array], size: tuple[int, int]) -> list[Array]:
 
 
 def _view(m: Model, d: Data, camera: Camera, look: Look, size: tuple[int, int]) -> Array:
-    """The rows of a `View`, (18,)."""
+    """Return the rows of a `View`, (18,)."""
     frame, frustum = camera_frame(m, d, camera), camera_frustum(m, camera)
     width = jnp.where(frustum.width > 0, frustum.width, size[0] / size[1] * frustum.height)
     left = frustum.center - 0.5 * width
@@ -148,7 +148,7 @@ def _drawing(
     shadows: bool,
     parallel: bool,
 ) -> Callable[[Model, Data, Array, Look], list[Array]]:
-    """The program of pictures of one kind: what was asked for of all pixels, `[n, ...]`."""
+    """Return the program of pictures of one kind: what was asked for of all pixels, `[n, ...]`."""
 
     def draw(m: Model, d: Data, rows: Array, look: Look) -> list[Array]:
         none = d.xpos[:0]
@@ -189,7 +189,8 @@ def _drawing(
 
 
 def _objects(m: Model, scene: Scene, found: Seen, sites: np.ndarray) -> Array:
-    """Number and type of what pixels see, `[n, 2, *W]`; the last geoms are some sites."""
+    """Return the number and type of what pixels see, `[n, 2, *W]`; the last geoms are some
+    sites."""
     first = m.ngeom - len(sites)
     ids = np.concatenate([np.arange(first), sites, [NONE]]).astype(np.int32)
     kinds = np.repeat([ObjType.GEOM, ObjType.SITE, NONE], [first, len(sites), 1]).astype(np.int32)

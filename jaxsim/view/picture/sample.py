@@ -33,7 +33,7 @@ def of_flat(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Color and opacity of flat images, which repeat.
+    """Return the color and opacity of flat images, which repeat.
 
     Args:
       textures: of the model.
@@ -54,7 +54,8 @@ def of_cube(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Color and opacity of cubes of images in directions, and those of the next pixels."""
+    """Return the color and opacity of cubes of images in directions, and those of the next
+    pixels."""
     x, y, z = (jnp.abs(p) for p in way.parts)
     axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2)).astype(jnp.int32)
     main = _along(way, axis + 1)
@@ -74,7 +75,7 @@ def of_cube(
 
 
 def _along(way: Vec, axis: Array) -> Array:
-    """The component along a signed axis, 1 to 3."""
+    """Return the component along a signed axis, 1 to 3."""
     part = jnp.select([jnp.abs(axis) == 1, jnp.abs(axis) == 2], way.parts[:2], way.z)
     return jnp.sign(axis).astype(part.dtype) * part
 
@@ -89,7 +90,7 @@ def _mixed(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Colors between those of two sizes of images."""
+    """Return the colors between those of two sizes of images."""
     table = levels_of(textures)
     size = [jnp.asarray(x[0])[which].astype(place[0].dtype) for x in (table.width, table.height)]
     changes = [
@@ -125,7 +126,7 @@ def _between(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Colors between the four nearest pixels of images of a level."""
+    """Return the colors between the four nearest pixels of images of a level."""
     table, (u, v) = levels_of(textures), place
     channels = jnp.asarray(np.array([t.channels for t in textures], np.int32))[which]
     start, width, height = (
@@ -157,7 +158,7 @@ def _between(
 
 
 def _light(textures: tuple[Texture, ...], which: Array, value: Array, channel: int) -> Array:
-    """Numbers of a channel as they are mixed: linear in light."""
+    """Return the numbers of a channel as they are mixed: linear in light."""
     if channel == 3 or not any(t.srgb for t in textures):
         return value
     srgb = jnp.asarray(np.array([t.srgb for t in textures]))[which]

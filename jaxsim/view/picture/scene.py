@@ -47,7 +47,8 @@ def scene(m: Model, d: Data, geoms: np.ndarray, groups: tuple[bool, ...]) -> Sce
 
 @derived
 def _of_corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Normals and texture coordinates of the corners of all faces of meshes, `[3, nmeshface]`."""
+    """Return the normals and texture coordinates of the corners of all faces of meshes, `[3,
+    nmeshface]`."""
     starts = s.mesh_normaladr, np.maximum(s.mesh_texcoordadr, 0)
     tables = s.mesh_facenormal, s.mesh_facetexcoord
     normal, place = (

@@ -22,14 +22,15 @@ OTHERS = {"contype": 0, "conaffinity": 0, "castshadow": 1}  # what they have not
 
 
 def sites_seen(s: Structure, sitegroup: tuple[bool, ...]) -> np.ndarray:
-    """Sites of some groups but meshes without faces; a group beyond the last counts as that."""
+    """Return the sites of some groups but meshes without faces; a group beyond the last counts as
+    that."""
     shown = np.array(sitegroup)[np.clip(s.site_group, 0, len(sitegroup) - 1)]
     mesh = np.where(s.site_type == GeomType.MESH, s.site_dataid, NONE)
     return np.flatnonzero(shown & ((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0)))
 
 
 def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, Data]:
-    """A model whose last geoms are the sites of some groups, and its poses.
+    """Return a model whose last geoms are the sites of some groups, and its poses.
 
     Only for rays and for what surfaces look like: other fields of its geoms are those of `m`.
 
@@ -55,7 +56,7 @@ def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, D
 
 
 def _placed(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
-    """Poses of some sites; of a mesh that of its own frame, in which its points are."""
+    """Return the poses of some sites; of a mesh that of its own frame, in which its points are."""
     pos, rot = take((d.site_xpos, d.site_xmat), sites)
     is_mesh = m.site_type[sites] == GeomType.MESH
     if not is_mesh.any():
@@ -81,7 +82,7 @@ def _structure(s: Structure, sitegroup: tuple[bool, ...]) -> Structure:
 
 
 def _joined(a: Array, b: Array) -> Array:
-    """Rows of two tables, of which one may be the same for all worlds."""
+    """Return the rows of two tables, of which one may be the same for all worlds."""
     rank = max(a.ndim, b.ndim)
     a, b = (x.reshape(x.shape + (1,) * (rank - x.ndim)) for x in (a, b))
     shape = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])

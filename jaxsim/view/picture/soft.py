@@ -87,7 +87,7 @@ class Things:
 
 @derived
 def things(s: Structure) -> Things:
-    """The constants."""
+    """Return the constants."""
     plan = topology(s)
     first = [np.asarray(s.flex_matid[a], int) for a in s.flex_elemadr] if s.nflex else []
     return Things(
@@ -127,14 +127,14 @@ def soft(m: Model, d: Data, groups: tuple[bool, ...]) -> Soft | None:
 
 
 def _shown(m: Model, found: Strands, groups: tuple[bool, ...]) -> Strands:
-    """Strands of groups that are shown."""
+    """Return the strands of groups that are shown."""
     table = np.concatenate([m.tendon_group, m.flex_group]).clip(0, len(groups) - 1)
     shown = jnp.asarray(np.array(groups)[table])[found.owner]
     return found._replace(radius=jnp.where(shown, found.radius, -1))
 
 
 def _forest(s: Structure, groups: tuple[bool, ...]) -> Plan:
-    """Trees of the surfaces that are shown."""
+    """Return the trees of the surfaces that are shown."""
     plan = topology(s)
     shown = np.array(groups)[plan.group.clip(0, len(groups) - 1)] if len(plan.group) else plan.group
     trees = np.flatnonzero(shown & (np.bincount(plan.owner, minlength=len(plan.type)) > 0))
@@ -215,7 +215,7 @@ def again(m: Model, scene: Soft, pos: Vec, way: Vec, part: Array) -> Met:
 
 
 def thing_of(m: Model, scene: Soft, part: Array) -> Array:
-    """The thing that a part belongs to, a number of `Things`; NONE for none."""
+    """Return the thing that a part belongs to, a number of `Things`; NONE for none."""
     table = things(m.structure)
     first = len(topology(m.structure).type)
     thing = jnp.full(part.shape, NONE, jnp.int32)

@@ -92,7 +92,7 @@ class Plan:
 
 @derived
 def plan_of(s: Structure) -> Plan:
-    """The constants."""
+    """Return the constants."""
     material, mesh = s.geom_matid, np.where(s.geom_type == GeomType.MESH, s.geom_dataid, NONE)
     images = np.append(np.maximum(s.mat_texid[:, RGB], s.mat_texid[:, RGBA]), NONE)
     there = np.append(s.tex_adr >= 0, False)
@@ -160,7 +160,8 @@ def _of_geoms(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, tuple[Vec, Array] | None]:
-    """Normals that light sees on geoms, and their images, with opacity; None: there are none."""
+    """Return the normals that light sees on geoms, and their images, with opacity; None: there are
+    none."""
     geom = jnp.maximum(seen.geom, 0)
     rot, pos = pick((d.geom_xmat, d.geom_xpos), geom)
     local = rot.T @ (seen.point - pos)
@@ -185,7 +186,7 @@ def _of_things(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array] | None:
-    """Images on flexes and skins, with opacity: white where there is none."""
+    """Return the images on flexes and skins, with opacity: white where there is none."""
     met, number = seen.soft, things(m.structure).faces
     if met is None or not ((plan.of_thing != NONE).any() and soft.place):
         return None
@@ -215,7 +216,8 @@ def _of_things(
 
 
 def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | None:
-    """Color of the sky in some directions; None: there is none. Its cube has y upwards."""
+    """Return the color of the sky in some directions; None: there is none. Its cube has y
+    upwards."""
     texture = plan_of(m).sky
     if texture == NONE:
         return None
@@ -226,7 +228,8 @@ def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | No
 
 
 def _paint(m: Model, soft: Soft | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
-    """Color, opacity, specular, shininess, emission and reflectance of geoms, then other things."""
+    """Return the color, opacity, specular, shininess, emission and reflectance of geoms, then other
+    things."""
     own, material = [m.geom_rgba[:, k] for k in range(4)], m.geom_matid
     if soft is not None:
         pairs = zip(own, thing_colors(m), strict=True)
@@ -249,7 +252,7 @@ def _paint(m: Model, soft: Soft | None) -> tuple[Vec, Array, Array, Array, Array
 
 
 def _like_each_other(a: Array, b: Array) -> tuple[Array, Array]:
-    """Tables of as many worlds, where one of them has one for all."""
+    """Return the tables of as many worlds, where one of them has one for all."""
     worlds = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
     one, other = (jnp.broadcast_to(x, (len(x), *worlds)) for x in (a, b))
     return one, other
@@ -268,7 +271,7 @@ def _mean(
     weights: tuple[Array, ...],
     world: Array,
 ) -> list[Array]:
-    """Values of a table of corners, by the weights of a point between them."""
+    """Return the values of a table of corners, by the weights of a point between them."""
     x, y, z = (look_up(table, c[seen.part], world) for c in corner)
     p, q, r = weights
     return [p * a + q * b + r * c for a, b, c in zip(x, y, z, strict=True)]
@@ -283,7 +286,7 @@ def _smooth(
     facet: Vec,
     world: Array,
 ) -> Vec:
-    """Normal between those of the corners of a face, in the frame of the mesh.
+    """Return the normal between those of the corners of a face, in the frame of the mesh.
 
     A corner whose normal is far from that of the face has that of the face, so that edges are sharp
     where MuJoCo's are; of a mesh with texture coordinates none is changed.
@@ -308,7 +311,8 @@ def _image(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Color and opacity of the images at points of geoms; white where a geom has none."""
+    """Return the color and opacity of the images at points of geoms; white where a geom has
+    none."""
     geom = jnp.maximum(seen.geom, 0)
 
     def of(table: np.ndarray) -> Array:
@@ -353,7 +357,8 @@ def _image(
 def _wrapped(
     m: Model, plan: Plan, geom: Array, p: Vec, at: Vec, half: list, repeat: list, uniform: Array
 ) -> Place:
-    """Places of points near `at` in flat images: around primitives, along z on other geoms."""
+    """Return the places of points near `at` in flat images: around primitives, along z on other
+    geoms."""
     span = [jnp.where(uniform, 1, h) for h in half[:2]]
     u, v = (
         s * 0.5 * r * x / h - 0.5

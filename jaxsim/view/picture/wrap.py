@@ -25,7 +25,7 @@ Place = tuple[Array, Array]
 
 
 def box(p: Vec, half: Vec, at: Vec) -> Place:
-    """A box; the face is that which `at` is before."""
+    """Return a box; the face is that which `at` is before."""
     near = [jnp.abs(a) / h for a, h in zip(at.parts, half.parts, strict=True)]
     on_x = (near[0] >= near[1]) & (near[0] >= near[2])
     on_z = ~on_x & (near[2] > near[1])
@@ -34,18 +34,18 @@ def box(p: Vec, half: Vec, at: Vec) -> Place:
 
 
 def plane(p: Vec, half: Vec, at: Vec) -> Place:
-    """A plane with ends."""
+    """Return a plane with ends."""
     return 0.5 + 0.5 * p.x / half.x, 0.5 - 0.5 * p.y / half.y
 
 
 def ellipsoid(p: Vec, half: Vec, at: Vec) -> Place:
-    """A sphere or ellipsoid."""
+    """Return a sphere or ellipsoid."""
     q = Vec(*(a / h for a, h in zip(p.parts, half.parts, strict=True))).normalize()
     return _azimuth(q, at), jnp.arccos(q.z.clip(-1, 1)) / np.pi
 
 
 def cylinder(p: Vec, half: Vec, at: Vec) -> Place:
-    """A cylinder."""
+    """Return a cylinder."""
     # the side is farther out than any point of the ends is
     end = (jnp.abs(at.z) / half.z) ** 2 > (at.x**2 + at.y**2) / half.x**2
     u = jnp.where(end, 0.5 + 0.5 * p.x / half.x, _azimuth(p, at))
@@ -53,7 +53,7 @@ def cylinder(p: Vec, half: Vec, at: Vec) -> Place:
 
 
 def capsule(p: Vec, half: Vec, at: Vec) -> Place:
-    """A capsule."""
+    """Return a capsule."""
     beyond = p.z - p.z.clip(-half.z, half.z)
     angle = jnp.arccos((beyond / half.x).clip(-1, 1)) * 2 / np.pi
     end = jnp.where(at.z > 0, angle, angle - 1)

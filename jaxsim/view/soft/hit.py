@@ -80,7 +80,7 @@ def skin_hit(m: Model, d: Data, rays: Rays) -> SoftHit:
 
 
 def _nearest_node(m: Model, vert: Array, flex: Array) -> Array:
-    """The node of its flex that is nearest to a vertex at qpos0; the lower of two."""
+    """Return the node of its flex that is nearest to a vertex at qpos0; the lower of two."""
     sizes = np.array([lattice(m.structure, f)[1] for f in range(m.nflex)], np.int32)
     size = jnp.moveaxis(jnp.asarray(sizes)[flex], -1, 0)
     place = pick(m.flex_vert0, vert)

@@ -46,19 +46,19 @@ class _Rods:
 
 
 def strands(m: Model, d: Data) -> Strands:
-    """All pieces; `d` has the paths of tendons and the vertices of flexes."""
+    """Return all pieces; `d` has the paths of tendons and the vertices of flexes."""
     like = jnp.zeros_like(d.qpos, shape=(1, *d.qpos.shape[1:]))
     parts = [*_tendons(m, d), *_rods(m, d)]
     return concat(jax.tree.map(lambda x: x + 0 * like.astype(x.dtype), parts))
 
 
 def has_strands(s: Structure) -> bool:
-    """Whether a model has tendons with a path, or rods."""
+    """Return whether a model has tendons with a path, or rods."""
     return _has_paths(s) or len(_rods_of(s).flex) > 0
 
 
 def _has_paths(s: Structure) -> bool:
-    """Whether a tendon has a path, and is not a sum of joints."""
+    """Return whether a tendon has a path, and is not a sum of joints."""
     return bool(np.any(s.wrap_type != WrapType.JOINT)) if s.nwrap else False
 
 
@@ -132,7 +132,7 @@ def crossing(strand: Strands, pos: Vec, way: Vec) -> tuple[Array, Vec]:
 
 
 def _enters(a: Array, b: Array, c: Array) -> Array:
-    """The smaller root of a t^2 + 2 b t + c = 0 if it is not negative, else infinite."""
+    """Return the smaller root of a t^2 + 2 b t + c = 0 if it is not negative, else infinite."""
     square = b * b - a * c
     meets = (square >= 0) & (a > 1e-12)
     root = jnp.sqrt(jnp.where(meets, square, 1))

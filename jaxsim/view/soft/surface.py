@@ -35,13 +35,13 @@ class Points(NamedTuple):
 
 
 def soft_points(m: Model, d: Data) -> Points:
-    """The points, from the poses of bodies and the vertices of flexes."""
+    """Return the points, from the poses of bodies and the vertices of flexes."""
     parts = [make(m, d) for make, has in ((_flexes, m.nflex), (skin_points, m.nskin)) if has]
     return Points(concat([p.pos for p in parts]), concat([p.normal for p in parts]))
 
 
 def _flexes(m: Model, d: Data) -> Points:
-    """Both sides of surfaces, and shells, as far outwards as their radius."""
+    """Return both sides of surfaces, and shells, as far outwards as their radius."""
     plan, xpos = topology(m.structure), d.flexvert_xpos
     a, b, c = (take(xpos, index) for index in plan.tangent)
     faces = (b - a).cross(c - a).normalize()
@@ -51,7 +51,7 @@ def _flexes(m: Model, d: Data) -> Points:
 
 
 def skin_points(m: Model, d: Data) -> Points:
-    """Vertices of skins, carried along by their bones."""
+    """Return the vertices of skins, carried along by their bones."""
     bone, vert, skin, around, corner, meets = skin_tables(m.structure)
     turn = take(d.xquat, m.skin_bonebodyid) * m.skin_bonebindquat.normalize().conj
     shift = take(d.xpos, m.skin_bonebodyid) - turn.rotate(m.skin_bonebindpos)
@@ -64,7 +64,7 @@ def skin_points(m: Model, d: Data) -> Points:
 
 @derived
 def skin_tables(s: Structure) -> tuple[np.ndarray, ...]:
-    """Constants of skins.
+    """Return the constants of skins.
 
     Returns:
       Bone and vertex of each weight; the skin of each vertex; the weights of each vertex, a table

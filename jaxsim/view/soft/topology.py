@@ -70,7 +70,7 @@ class _Piece:
 
 @derived
 def topology(s: Structure) -> Topology:
-    """The constants."""
+    """Return the constants."""
     drawn = [f for f in range(s.nflex) if s.flex_dim[f] > 1]
     sides, start = {}, 0  # first point of the upper and the lower side of each flex
     for f in drawn:
@@ -111,7 +111,7 @@ def topology(s: Structure) -> Topology:
 
 
 def _triangles(s: Structure, f: int) -> np.ndarray:
-    """The elements of a flex of two dimensions, the shell of one of three, `[n, 3]`."""
+    """Return the elements of a flex of two dimensions, the shell of one of three, `[n, 3]`."""
     if s.flex_dim[f] == 2:
         start, number, table = s.flex_elemdataadr[f], s.flex_elemnum[f], s.flex_elem
     else:

@@ -47,12 +47,12 @@ class Placement:
     stretch: np.ndarray | None = None
 
     def point(self, p: np.ndarray) -> np.ndarray:
-        """Points of the file (n, 3) in the new axes."""
+        """Return the points of the file (n, 3) in the new axes."""
         placed = ((p - self.refpos) @ to_matrix(self.refquat)) * self.scale
         return placed if self.stretch is None else placed @ self.stretch.T
 
     def normal(self, n: np.ndarray) -> np.ndarray:
-        """Normals of the file (n, 3) in the new axes, not of unit length.
+        """Return the normals of the file (n, 3) in the new axes, not of unit length.
 
         They are covectors: a scale shrinks them where it stretches the surface.
         """
@@ -61,11 +61,12 @@ class Placement:
 
     @property
     def mirrors(self) -> bool:
-        """Whether the scale turns a surface inside out."""
+        """Return whether the scale turns a surface inside out."""
         return bool(np.prod(np.sign(self.scale)) < 0)
 
     def turned(self, face: np.ndarray) -> np.ndarray:
-        """Faces (n, 3) with the order of corners that leaves their outside where it was."""
+        """Return the faces (n, 3) with the order of corners that leaves their outside where it
+        was."""
         return face[:, [0, 2, 1]] if self.mirrors else face
 
 
@@ -93,7 +94,7 @@ class Mesh:
 
     @property
     def normal(self) -> np.ndarray:
-        """Unit normals of the surface, (nnormal, 3).
+        """Return the unit normals of the surface, (nnormal, 3).
 
         The z axis after the placement stands for those that are without direction there.
         """
@@ -101,19 +102,19 @@ class Mesh:
         return placed @ to_matrix(self.pose.quat)
 
     def normals(self, normal: np.ndarray) -> np.ndarray:
-        """Normals of sides (n, 3) in the mesh's own frame."""
+        """Return the normals of sides (n, 3) in the mesh's own frame."""
         return units(self.placement.normal(normal) @ to_matrix(self.pose.quat))
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of the bounding box, (3,) each."""
+        """Return the lower and upper corner of the bounding box, (3,) each."""
         return self.vertex.min(axis=0), self.vertex.max(axis=0)
 
 
 def make_mesh(
     surface: MeshSurface, placement: Placement, inertia: str, hull: bool, *, fixed: bool = False
 ) -> Mesh:
-    """Works out a mesh.
+    """Work out a mesh.
 
     Args:
       surface: the surface in the frame of the file.

@@ -23,7 +23,7 @@ _WIDTHS = {"texcoord": 2}
 
 
 def mesh_fields(meshes: list[Mesh]) -> dict[str, Any]:
-    """Everything that the model has of its meshes, by name."""
+    """Return everything that the model has of its meshes, by name."""
     found: dict[str, Any] = {
         "mesh_scale": _rows([mesh.placement.scale for mesh in meshes], 3),
         "mesh_pos": _rows([mesh.pose.pos for mesh in meshes], 3),
@@ -40,7 +40,7 @@ def mesh_fields(meshes: list[Mesh]) -> dict[str, Any]:
 
 
 def _hull_fields(meshes: list[Mesh]) -> dict[str, Any]:
-    """The convex hulls and their polygons; a mesh that cannot collide has none."""
+    """Return the convex hulls and their polygons; a mesh that cannot collide has none."""
     sides = [_none(mesh) if mesh.hull is None else mesh.surface.polygons for mesh in meshes]
     pairs = list(zip(meshes, sides, strict=True))
     graphs = [_graph(mesh) for mesh in meshes]
@@ -70,7 +70,7 @@ def _hull_fields(meshes: list[Mesh]) -> dict[str, Any]:
 
 
 def _none(mesh: Mesh) -> Polygons:
-    """The polygons of a mesh without hull."""
+    """Return the polygons of a mesh without hull."""
     empty = np.zeros(0, np.int32)
     return Polygons(np.zeros((0, 3)), empty, empty, np.zeros(len(mesh.vertex), np.int32), empty)
 
@@ -86,7 +86,7 @@ def _extrema(mesh: Mesh) -> np.ndarray:
 
 
 def _addresses(name: str, num: list[int]) -> dict[str, Any]:
-    """`nmesh<name>`, and where the part of each mesh begins and how long it is."""
+    """Return `nmesh<name>`, and where the part of each mesh begins and how long it is."""
     return {
         f"nmesh{name}": sum(num),
         f"mesh_{name}adr": _starts(num),
@@ -95,7 +95,7 @@ def _addresses(name: str, num: list[int]) -> dict[str, Any]:
 
 
 def _starts(num: Sequence[int] | np.ndarray) -> np.ndarray:
-    """First addresses of parts that lie end to end."""
+    """Return the first addresses of parts that lie end to end."""
     num = np.array(num, np.int32)
     return (np.cumsum(num) - num).astype(np.int32)
 
@@ -105,6 +105,6 @@ def _rows(rows: list[np.ndarray], width: int, dtype: type = np.float64) -> np.nd
 
 
 def _joined(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
-    """Arrays end to end, (n,) or (n, width); also of no arrays."""
+    """Return the arrays end to end, (n,) or (n, width); also of no arrays."""
     empty: np.ndarray = np.zeros((0, width) if width else 0, dtype)
     return np.concatenate([empty, *parts]).astype(dtype)

@@ -16,7 +16,7 @@ from jaxsim.spec import SpecElement
 
 
 def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """A geom of type mesh or sdf, or a site of type mesh.
+    """Return a geom of type mesh or sdf, or a site of type mesh.
 
     A geom stands where the file has its points. A site, in the oracle, has the mesh's own frame at
     the place that is written.
@@ -47,7 +47,7 @@ def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geome
 
 
 def fitted(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """A primitive geom that names a mesh: as large as the mesh, and where the mesh is.
+    """Return a primitive geom that names a mesh: as large as the mesh, and where the mesh is.
 
     `fitaabb` takes the bounding box of the mesh, otherwise the box with its inertia decides.
     """

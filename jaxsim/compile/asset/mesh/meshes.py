@@ -43,13 +43,14 @@ def meshes(c: Compilation) -> None:
 
 
 def mesh_of(c: Compilation, element: SpecElement) -> Mesh | None:
-    """One mesh by itself, for what is made of meshes before they are compiled."""
+    """Return one mesh by itself, for what is made of meshes before they are compiled."""
     made = _mesh(c, element, False, {}, None)
     return made[0] if made else None
 
 
 def _meshes_that_collide(c: Compilation) -> set[str]:
-    """Names of the meshes that need a hull: of sites, and of geoms that something can touch."""
+    """Return the names of the meshes that need a hull: of sites, and of geoms that something can
+    touch."""
     paired = {
         pair.get(attr)
         for pair in c.spec.section("contact")
@@ -75,7 +76,7 @@ def _mesh(
     shared: Shared,
     stretch: np.ndarray | None,
 ) -> list[Mesh]:
-    """One mesh, or none and a fault of its element."""
+    """Return one mesh, or none and a fault of its element."""
     placement = _placement(c, element, stretch)
     try:
         surface = _surface(c, element, shared)
@@ -115,7 +116,7 @@ def _inertia(element: SpecElement) -> str:
 
 
 def _surface(c: Compilation, element: SpecElement, shared: Shared) -> MeshSurface | None:
-    """The surface of a mesh; meshes of the same file have the same one."""
+    """Return the surface of a mesh; meshes of the same file have the same one."""
     smooth, maxhullvert = element.get("smoothnormal") == "true", int(element.get("maxhullvert"))
     if maxhullvert != NO_LIMIT and maxhullvert < FEWEST_HULL:
         raise AssetError(
@@ -154,7 +155,7 @@ def _params(element: SpecElement) -> np.ndarray:
 
 
 def _inline(element: SpecElement) -> Surface:
-    """The surface that the lists of an element give, in single precision as in a file."""
+    """Return the surface that the lists of an element give, in single precision as in a file."""
     lists = {
         attr: _list(element, attr, width)
         for attr, width in (("vertex", 3), ("face", 3), ("normal", 3), ("texcoord", 2))
@@ -169,7 +170,7 @@ def _inline(element: SpecElement) -> Surface:
 
 
 def _list(element: SpecElement, attr: str, width: int) -> np.ndarray | None:
-    """An attribute as rows of `width` numbers, None if it is not given."""
+    """Return an attribute as rows of `width` numbers, None if it is not given."""
     value = element.get(attr)
     if value is None:
         return None

@@ -32,7 +32,8 @@ def octrees(c: Compilation) -> None:
 
 
 def octree_fields(trees: list[Octree | None]) -> dict[str, Any]:
-    """The octrees of all meshes end to end; children count from the first cell of their tree."""
+    """Return the octrees of all meshes end to end; children count from the first cell of their
+    tree."""
     num = np.array([0 if tree is None else len(tree.value) for tree in trees], np.int32)
     start = np.where(num > 0, np.cumsum(num) - num, NO_TREE)
     made = [tree for tree in trees if tree is not None]
@@ -53,6 +54,6 @@ def _tree(mesh: Mesh) -> Octree:
 
 
 def _joined(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
-    """Arrays end to end, (n,) or (n, width); also of no arrays."""
+    """Return the arrays end to end, (n,) or (n, width); also of no arrays."""
     empty: np.ndarray = np.zeros((0, width) if width else 0, dtype)
     return np.concatenate([empty, *parts]).astype(dtype)

@@ -19,12 +19,12 @@ from jaxsim.spec import SpecElement
 
 
 def made_by_plugin(element: SpecElement) -> bool:
-    """Whether a plugin makes the mesh."""
+    """Return whether a plugin makes the mesh."""
     return plugin_child(element) is not None
 
 
 def plugin_surface(c: Compilation, element: SpecElement) -> Surface | None:
-    """The surface, or None where the plugin has a fault that has been reported.
+    """Return the surface, or None where the plugin has a fault that has been reported.
 
     Raises:
       AssetError: the settings give no surface, or the mesh has what it cannot have.

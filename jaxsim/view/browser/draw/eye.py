@@ -24,7 +24,7 @@ class Eye:
         self._seen: dict[int, np.ndarray] = {}  # pose that each page was given last
 
     def choose(self, camera: int | None) -> None:
-        """Looks through a camera from the next poses on, or sets pages free where they are."""
+        """Look through a camera from the next poses on, or set pages free where they are."""
         self.camera, self._seen = camera, {}
         if camera is None:
             for client in self._server.get_clients().values():
@@ -32,7 +32,7 @@ class Eye:
                 client.camera.fov = float(np.deg2rad(FOVY))
 
     def show(self, poses: Poses, offset: np.ndarray) -> None:
-        """Moves the cameras of pages along; `offset` is where the worlds stand, (worlds, 3)."""
+        """Move the cameras of pages along; `offset` is where the worlds stand, (worlds, 3)."""
         if self.camera is None:
             return
         pos, mat = poses.cam_xpos[0, self.camera] + offset[0], poses.cam_xmat[0, self.camera]
@@ -49,7 +49,7 @@ class Eye:
                 self._turn(client, pos, mat, fovy)
 
     def _turn(self, client: Any, pos: np.ndarray, mat: np.ndarray, fovy: float) -> None:
-        """Gives a page this view: along -z of the frame `mat`, y up; `fovy` in degrees."""
+        """Give a page this view: along -z of the frame `mat`, y up; `fovy` in degrees."""
         with client.atomic():
             client.camera.up_direction = mat[:, 1]
             client.camera.position = pos

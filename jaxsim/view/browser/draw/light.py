@@ -44,7 +44,7 @@ class Lights:
         self.shine(bool(len(self.ids)))
 
     def shine(self, shown: bool) -> None:
-        """Chooses whether they shine; poses that are shown later move them."""
+        """Choose whether they shine; poses that are shown later move them."""
         if shown == self.shown:
             return
         self.shown = shown
@@ -63,7 +63,7 @@ class Lights:
         self._handles = {}
 
     def show(self, poses: Poses) -> None:
-        """Moves them."""
+        """Move them."""
         for i, handle in self._handles.items():
             pos, way = poses.light_xpos[0, i], poses.light_xdir[0, i]
             if not np.isfinite([pos, way]).all():
@@ -92,7 +92,7 @@ class Lights:
 
 
 def add_sky(server: Any, m: Model) -> Any:
-    """Draws the sky of a model as a box around everything; None: it has none."""
+    """Draw the sky of a model as a box around everything; None: it has none."""
     skies = np.flatnonzero((m.tex_type == SKY) & (m.tex_adr >= 0))
     if not len(skies):
         return None
@@ -122,7 +122,8 @@ def _unlit(tree: dict[str, Any]) -> None:
 
 
 def _box(one: bool) -> tuple[Shape, np.ndarray]:
-    """A box that is seen from inside, with the places of its corners in a strip of six images.
+    """Return a box that is seen from inside, with the places of its corners in a strip of six
+    images.
 
     Args:
       one: whether there is one image, for all sides.
@@ -154,7 +155,7 @@ def _fading(attenuation: np.ndarray) -> tuple[float, float]:
 
 
 def _towards(way: np.ndarray) -> np.ndarray:
-    """The turn of -z to a direction, (4,)."""
+    """Return the turn of -z to a direction, (4,)."""
     z = -way / max(float(np.linalg.norm(way)), 1e-9)
     x = np.cross([0.0, 1.0, 0.0] if abs(z[0]) > 0.5 else [1.0, 0.0, 0.0], z)
     x = x / np.linalg.norm(x)

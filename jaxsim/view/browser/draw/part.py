@@ -51,7 +51,7 @@ class Part:
 
     @property
     def endless(self) -> bool:
-        """Whether it is a plane without end in some direction."""
+        """Return whether it is a plane without end in some direction."""
         return self.type == GeomType.PLANE and bool(np.any(self.size[:2] <= 0))
 
     def glb(self, opacity: float = 1.0, solid: bool = False) -> bytes:
@@ -68,7 +68,7 @@ OnPart = Callable[[Any, Part, int], None]
 
 
 def parts_of(m: Model) -> list[Part]:
-    """The parts of a model, geoms first; what has no color or no surface is left out."""
+    """Return the parts of a model, geoms first; what has no color or no surface is left out."""
     return [part for kind in KINDS for part in _of_kind(m, kind)]
 
 

@@ -78,7 +78,7 @@ class Posing:
         self._program = jax.jit(jax.vmap(one, (None, 0)))
 
     def find(self, state: dict) -> dict:
-        """Begins to find the poses of worlds; returns at once.
+        """Begin to find the poses of worlds; return at once.
 
         Args:
           state: qpos and, if there are mocap bodies, mocap_pos and mocap_quat, (worlds, ...); what
@@ -94,24 +94,24 @@ class Posing:
         return self._program(self._m, given)
 
     def poses(self, found: dict) -> Poses:
-        """The poses that `find` found, waited for."""
+        """Return the poses that `find` found, waited for."""
         arrays = {name: np.asarray(value) for name, value in found.items()}
         paths = {name: arrays.pop(name) for name in PATHS if name in arrays}
         return Poses(**arrays, paths=paths)
 
     def of(self, state: dict) -> Poses:
-        """Poses of worlds, at once."""
+        """Return the poses of worlds, at once."""
         return self.poses(self.find(state))
 
 
 def _soft(m: Model, d: Data) -> Array:
-    """Points of flexes and skins, `[points, 3, *W]`."""
+    """Return the points of flexes and skins, `[points, 3, *W]`."""
     if not topology(m.structure).points:
         return jnp.zeros_like(d.qpos, shape=(0, 3, *d.qpos.shape[1:]))
     return soft_points(m, d).pos.to_array(axis=1)
 
 
 def state_of(d: Data) -> dict:
-    """The state of one or many worlds that poses depend on, (worlds, ...)."""
+    """Return the state of one or many worlds that poses depend on, (worlds, ...)."""
     lead = d.qpos.ndim == 1
     return {name: getattr(d, name)[None] if lead else getattr(d, name) for name in STATE}

@@ -90,7 +90,7 @@ class Scene:
         self.show(start)
 
     def lay_out(self, worlds: int, ghosts: bool = False, spacing: float | None = None) -> None:
-        """Chooses how many worlds are drawn and where; the next poses that are shown are theirs.
+        """Choose how many worlds are drawn and where; the next poses that are shown are theirs.
 
         Args:
           worlds: how many.
@@ -105,7 +105,7 @@ class Scene:
             self.draw()
 
     def draw(self) -> None:
-        """Sends all parts again, as they are to look now."""
+        """Send all parts again, as they are to look now."""
         with self._lock, self._server.atomic():
             for _, handle in self._handles + self._instances:
                 handle.remove()
@@ -125,7 +125,7 @@ class Scene:
             self.again()
 
     def again(self) -> None:
-        """Shows the same poses again, with the marks that are wanted now."""
+        """Show the same poses again, with the marks that are wanted now."""
         with self._lock:
             if self.poses is not None:
                 self.show(self.poses)
@@ -137,7 +137,7 @@ class Scene:
             self.again()
 
     def mark(self, name: str) -> None:
-        """Draws marks of a kind that were hidden, or hides them."""
+        """Draw marks of a kind that were hidden, or hide them."""
         with self._lock:
             self.marks.shown ^= {name}
             self.again()
@@ -145,21 +145,21 @@ class Scene:
             act()
 
     def show_groups(self) -> None:
-        """Shows or hides the parts by their groups."""
+        """Show or hide the parts by their groups."""
         with self._lock:
             for part, handle in self._handles + self._instances:
                 handle.visible = self.groups[part.kind][part.group]
             self.softs.show_groups(self.groups)
 
     def show_frames(self, shown: bool) -> None:
-        """Shows or hides the frames of the bodies of the first world."""
+        """Show or hide the frames of the bodies of the first world."""
         with self._lock:
             self.frames = shown
             for handle in self._bodies:
                 handle.show_axes = shown
 
     def show(self, poses: Poses) -> None:
-        """Moves everything to the poses of the worlds; those that are not finite stay."""
+        """Move everything to the poses of the worlds; those that are not finite stay."""
         with self._lock, self._server.atomic():
             self.poses = poses
             pose, moved = self._moved(poses)
@@ -183,7 +183,7 @@ class Scene:
                 self._on_soft(handle, soft)
 
     def settle(self) -> bool:
-        """Shows the last poses where earlier ones are seen still (sheet.py); whether there were."""
+        """Show the last poses where earlier ones are seen still (sheet.py); whether there were."""
         with self._lock, self._server.atomic():
             return self.softs.settle()
 
@@ -212,7 +212,8 @@ class Scene:
         return Balls(center, far.max(axis=1))
 
     def _moved(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
-        """The poses of bodies as they are drawn, (worlds, nbody, 7), and which have changed."""
+        """Return the poses of bodies as they are drawn, (worlds, nbody, 7), and which have
+        changed."""
         pose = np.concatenate([poses.xpos + self.offset[:, None], poses.xquat], axis=-1)
         finite = np.isfinite(pose).all(axis=(1, 2))[:, None, None]
         if self._last is None:
@@ -233,7 +234,8 @@ class Scene:
         )
 
     def _path(self, above: str, name: str) -> str:
-        """A name below another one that nothing has yet: a site may be called like a geom."""
+        """Return a name below another one that nothing has yet: a site may be called like a
+        geom."""
         path = first = f"{above}/{name.replace('/', '|')}"
         for i in range(2, 2 + len(self._taken)):
             if path not in self._taken:
@@ -246,7 +248,8 @@ class Scene:
         return 1.0 if self._m.body_weldid[part.body] == 0 else self.opacity
 
     def _once(self, part: Part) -> bool:
-        """Whether a part is drawn once for all worlds: a floor under them, what ghosts share."""
+        """Return whether a part is drawn once for all worlds: a floor under them, what ghosts
+        share."""
         if self._m.body_weldid[part.body] != 0:
             return False
         apart = np.abs(self.offset[1:]).max(axis=1).min(initial=np.inf)
@@ -254,7 +257,7 @@ class Scene:
         return self._ghosts or part.endless or meets
 
     def _first(self, part: Part) -> Any:
-        """A part of the first world, below the frame of its body."""
+        """Return a part of the first world, below the frame of its body."""
         path = self._path(self._bodies[part.body].name, part.name)
         where = {"position": part.pos, "wxyz": part.quat}
         visible = self.groups[part.kind][part.group]
@@ -265,7 +268,7 @@ class Scene:
         return scene.add_glb(path, glb, visible=visible, **where)
 
     def _floor(self, path: str, part: Part, **how: Any) -> Any:
-        """A plane without a texture: lines on it show how large things are."""
+        """Return a plane without a texture: lines on it show how large things are."""
         extent = float(self._m.stat.extent)
         color = np.clip(part.look.rgba[:3], 0, 1)
         line = color * LINES if color.mean() > 0.3 else 1 - LINES * (1 - color)
@@ -289,7 +292,7 @@ class Scene:
         )
 
     def _others(self, part: Part) -> Any:
-        """A part of all worlds but the first, as instances."""
+        """Return a part of all worlds but the first, as instances."""
         opacity = self._opacity(part) * (GHOST if self._ghosts else 1.0)
         number = self.worlds - 1
         return self._server.scene.add_batched_glb(
@@ -303,7 +306,7 @@ class Scene:
 
 
 def _around_the_first(worlds: int) -> np.ndarray:
-    """Cells of a square grid, the middle one first, (worlds, 3)."""
+    """Return the cells of a square grid, the middle one first, (worlds, 3)."""
     side = int(np.ceil(np.sqrt(worlds)))
     cell = np.stack(np.divmod(np.arange(side**2), side), axis=1) - (side - 1) // 2
     first = np.lexsort((cell[:, 1], cell[:, 0], np.any(cell != 0, axis=1)))
@@ -327,6 +330,6 @@ def _bytes(color: np.ndarray) -> tuple[int, int, int]:
 
 
 def _round(length: float) -> float:
-    """A length with one digit, 1, 2 or 5."""
+    """Return a length with one digit, 1, 2 or 5."""
     power = 10 ** np.floor(np.log10(max(length, 1e-6)))
     return float(max(k for k in (1, 2, 5) if k * power <= length * (1 + 1e-9)) * power)

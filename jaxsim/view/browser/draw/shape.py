@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(m: Model, kind: int, size: np.ndarray, data: int) -> Shape | None:
-    """The triangles of a shape; None where there are none to draw.
+    """Return the triangles of a shape; None where there are none to draw.
 
     Args:
       m: the model, for meshes and height fields.
@@ -99,14 +99,14 @@ PRIMITIVES = {
 
 
 def _plane(half: np.ndarray) -> Shape:
-    """A rectangle that faces z."""
+    """Return a rectangle that faces z."""
     square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], float)
     up = np.tile([0.0, 0.0, 1.0], (4, 1))
     return Shape(square * [*half, 0], up, np.array([[0, 1, 2], [0, 2, 3]]))
 
 
 def _mesh(m: Model, mesh: int) -> Shape:
-    """A mesh of the model, with its normals and texture coordinates."""
+    """Return a mesh of the model, with its normals and texture coordinates."""
     faces = slice(m.mesh_faceadr[mesh], m.mesh_faceadr[mesh] + m.mesh_facenum[mesh])
     has_texture = m.mesh_texcoordadr[mesh] >= 0
     index = [m.mesh_face[faces], m.mesh_facenormal[faces]]
@@ -123,7 +123,7 @@ def _mesh(m: Model, mesh: int) -> Shape:
 
 
 def _hfield(m: Model, field: int) -> Shape:
-    """The surface of a height field, the walls around it and the bottom."""
+    """Return the surface of a height field, the walls around it and the bottom."""
     rows, columns = int(m.hfield_nrow[field]), int(m.hfield_ncol[field])
     radius_x, radius_y, height, depth = np.asarray(m.hfield_size)[field]
     start = m.hfield_adr[field]
@@ -142,7 +142,8 @@ def _hfield(m: Model, field: int) -> Shape:
 
 
 def _grid(point: np.ndarray) -> Shape:
-    """Triangles between neighbours of a grid of points, (rows, columns, 3), with smooth normals."""
+    """Return the triangles between neighbours of a grid of points, (rows, columns, 3), with smooth
+    normals."""
     rows, columns = point.shape[:2]
     number = np.arange(rows * columns).reshape(rows, columns)
     a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]

@@ -25,16 +25,16 @@ class Drawn(Protocol):
         """Viser's handles that can be clicked on."""
 
     def move(self, point: np.ndarray) -> None:
-        """Moves its vertices to (worlds, n, 3) [m]."""
+        """Move its vertices to (worlds, n, 3) [m]."""
 
     def show(self, visible: bool) -> None:
-        """Shows or hides it."""
+        """Show or hide it."""
 
     def remove(self) -> None:
-        """Takes it away."""
+        """Take it away."""
 
     def settle(self) -> bool:
-        """Shows the last pose if an earlier one is seen; whether it was."""
+        """Show the last pose if an earlier one is seen; whether it was."""
 
 
 class _Single:
@@ -135,7 +135,8 @@ class Pictured:
         self._waits = True
 
     def _file(self, vertex: np.ndarray) -> bytes:
-        """The file with other vertices (glTF 2.0, 4.4); outside of their bounds nothing is hit."""
+        """Return the file with other vertices (glTF 2.0, 4.4); outside of their bounds nothing is
+        hit."""
         place = self._told["meshes"][0]["primitives"][0]["attributes"]["POSITION"]
         bounds = {"min": vertex.min(axis=0).tolist(), "max": vertex.max(axis=0).tolist()}
         self._told["accessors"][place].update(bounds)
@@ -166,7 +167,7 @@ class Pictured:
 
 
 def small(image: np.ndarray) -> np.ndarray:
-    """An image of at most SIDE pixels by side."""
+    """Return an image of at most SIDE pixels by side."""
     height, width = image.shape[:2]
     part = SIDE / max(height, width)
     if part >= 1:
@@ -176,11 +177,11 @@ def small(image: np.ndarray) -> np.ndarray:
 
 
 def vertices_of(point: np.ndarray) -> np.ndarray:
-    """Vertices of all worlds, (worlds * n, 3)."""
+    """Return the vertices of all worlds, (worlds * n, 3)."""
     return point.reshape(-1, 3).astype(np.float32)
 
 
 def faces_of(face: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Triangles of all worlds, from those of one."""
+    """Return the triangles of all worlds, from those of one."""
     worlds, number = point.shape[:2]
     return np.concatenate([face + number * k for k in range(worlds)]).astype(np.uint32)

@@ -48,12 +48,12 @@ class Soft:
 
     @property
     def rod(self) -> bool:
-        """Whether it is drawn as lines."""
+        """Return whether it is drawn as lines."""
         return self.face.shape[1] == 2
 
 
 def softs_of(m: Model) -> list[Soft]:
-    """The flexes and skins of a model that have a color."""
+    """Return the flexes and skins of a model that have a color."""
     plan = topology(m.structure)
     found = [_surface(m, plan, k) for k in range(len(plan.type))]
     found += [_rod(m, f) for f in range(m.nflex) if m.flex_dim[f] == 1]
@@ -90,7 +90,7 @@ def _has_image(m: Model, look: Surface) -> bool:
 
 
 def _texcoord(m: Model) -> np.ndarray:
-    """Places in images of flexes, then of skins, (n, 2)."""
+    """Return the places in images of flexes, then of skins, (n, 2)."""
     both = [np.asarray(x).reshape(-1, 2) for x in (m.flex_texcoord, m.skin_texcoord)]
     return np.concatenate(both)
 
@@ -129,13 +129,13 @@ class Softs:
         self._last: dict[tuple[str, int], np.ndarray] = {}
 
     def remove(self) -> None:
-        """Takes everything away; the next poses bring it back."""
+        """Take everything away; the next poses bring it back."""
         for _, _, thing in self._things:
             thing.remove()
         self._things, self._last = [], {}
 
     def show(self, poses: Poses, offset: np.ndarray, look: "Seen") -> list[tuple[Soft, Any]]:
-        """Moves everything to the poses of worlds, which stand at `offset`, (worlds, 3).
+        """Move everything to the poses of worlds, which stand at `offset`, (worlds, 3).
 
         Returns:
           What was drawn for the first time, in the first world, and can be clicked on.
@@ -157,12 +157,12 @@ class Softs:
         return new
 
     def show_groups(self, groups: dict[str, list[bool]]) -> None:
-        """Shows or hides them by their groups."""
+        """Show or hide them by their groups."""
         for soft, _, thing in self._things:
             thing.show(groups[soft.kind][soft.group])
 
     def settle(self) -> bool:
-        """Shows the last poses where earlier ones are seen still; whether there were some."""
+        """Show the last poses where earlier ones are seen still; whether there were some."""
         waited = [thing.settle() for _, _, thing in self._things]
         return any(waited)
 
@@ -215,7 +215,7 @@ class Seen:
 
 
 def body_at(m: Model, soft: Soft, poses: Poses, point: np.ndarray) -> int:
-    """The body that moves the vertex of the first world that is nearest to a point (3,) [m].
+    """Return the body that moves the vertex of the first world that is nearest to a point (3,) [m].
 
     Of a flex its vertex's or nearest node's, of a skin the bone with the largest weight. 0: none.
     """
@@ -242,5 +242,5 @@ def body_at(m: Model, soft: Soft, poses: Poses, point: np.ndarray) -> int:
 
 
 def _points(soft: Soft, poses: Poses) -> np.ndarray:
-    """Its vertices in some worlds, (worlds, n, 3)."""
+    """Return its vertices in some worlds, (worlds, n, 3)."""
     return (poses.flexvert_xpos if soft.rod else poses.soft)[:, soft.vertex]

@@ -34,7 +34,7 @@ class Surface(NamedTuple):
 
 
 def surface_of(m: Model, rgba: np.ndarray, material: int) -> Surface:
-    """The look of a thing with a color of its own and a material, or -1."""
+    """Return the look of a thing with a color of its own and a material, or -1."""
     if material < 0:
         return Surface(rgba, -1, -1)
     if np.allclose(rgba, UNSET):
@@ -52,7 +52,7 @@ def textured(
     opacity: float = 1.0,
     solid: bool = False,
 ) -> Any:
-    """The shape as a `trimesh.Trimesh` with its look.
+    """Return the shape as a `trimesh.Trimesh` with its look.
 
     Args:
       m: the model.
@@ -92,7 +92,8 @@ def material_of(
     solid: bool = False,
     sides: int = 1,
 ) -> Any:
-    """A material of glTF, seen from one side or from both; `textured` has the other arguments.
+    """Return a material of glTF, seen from one side or from both; `textured` has the other
+    arguments.
 
     Its color is linear light, the model's is what a screen is told.
     """
@@ -119,7 +120,7 @@ def material_of(
 
 
 def image_of(m: Model, texture: int) -> np.ndarray:
-    """The pixels of a texture, (height, width, 3 or 4), from above."""
+    """Return the pixels of a texture, (height, width, 3 or 4), from above."""
     shape = [int(x[texture]) for x in (m.tex_height, m.tex_width, m.tex_nchannel)]
     start = int(m.tex_adr[texture])
     pixels = m.tex_data[start : start + int(np.prod(shape))].reshape(shape)
@@ -129,7 +130,7 @@ def image_of(m: Model, texture: int) -> np.ndarray:
 def _places(
     m: Model, shape: Shape, kind: int, size: np.ndarray, material: int
 ) -> tuple[Shape, np.ndarray]:
-    """The shape, and where its vertices lie in a flat image, (n, 2)."""
+    """Return the shape, and where its vertices lie in a flat image, (n, 2)."""
     if shape.texcoord is not None:
         return shape, shape.texcoord
     half, repeat = _half(shape, kind, size), np.asarray(m.mat_texrepeat)[material]
@@ -148,7 +149,8 @@ def _places(
 
 
 def _apart(shape: Shape) -> tuple[Shape, np.ndarray]:
-    """The shape with corners of its own for each triangle, and the middles of these, (k, 3)."""
+    """Return the shape with corners of its own for each triangle, and the middles of these, (k,
+    3)."""
     index = shape.face.reshape(-1)
     face = np.arange(len(index)).reshape(-1, 3)
     vertex = shape.vertex[index]
@@ -156,14 +158,14 @@ def _apart(shape: Shape) -> tuple[Shape, np.ndarray]:
 
 
 def _half(shape: Shape, kind: int, size: np.ndarray) -> np.ndarray:
-    """Half sizes by which a shape is scaled, (3,); a plane without end has none."""
+    """Return half sizes by which a shape is scaled, (3,); a plane without end has none."""
     if kind == GeomType.PLANE:
         return np.array([*size[:2], 1.0])
     return np.abs(shape.vertex).max(axis=0)
 
 
 def _on_cube(shape: Shape, kind: int, size: np.ndarray, repeated: bool) -> tuple[Shape, np.ndarray]:
-    """The corners of all triangles, and where they lie in a strip of six images, (n, 2).
+    """Return the corners of all triangles, and where they lie in a strip of six images, (n, 2).
 
     A triangle lies on the side of the cube that it is most before.
     """

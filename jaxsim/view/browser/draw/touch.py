@@ -36,7 +36,7 @@ class Touching:
         self._forces = jax.jit(jax.vmap(_forces, (None, 0)))
 
     def find(self, d: Data) -> dict[str, jax.Array] | None:
-        """Begins to find the contacts of one or many worlds; returns at once.
+        """Begin to find the contacts of one or many worlds; return at once.
 
         None if they carry no contacts.
         """
@@ -49,7 +49,7 @@ class Touching:
         return self._listed(d)
 
     def touch(self, found: dict[str, jax.Array] | None) -> Touch | None:
-        """The contacts that `find` found, waited for."""
+        """Return the contacts that `find` found, waited for."""
         if found is None:
             return None
         world, place = np.nonzero(np.asarray(found["there"]))

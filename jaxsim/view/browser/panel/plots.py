@@ -37,7 +37,7 @@ class SensorPlots:
         return name_of(self._m, "sensor", sensor)
 
     def _add_box(self, sensor: int) -> Any:
-        """A box that shows the curve of a sensor."""
+        """Return a box that shows the curve of a sensor."""
         name = self._name(sensor)
         with self._folder:
             box = self._gui.add_checkbox(name, initial_value=False)
@@ -82,14 +82,14 @@ class SensorPlots:
             )  # fmt: skip
 
     def _data(self, sensor: int) -> list[np.ndarray]:
-        """Times and values of a sensor, (n,) each."""
+        """Return the times and values of a sensor, (n,) each."""
         seen = list(self._seen) or [(0.0, np.zeros(self._m.nsensordata))]
         start, dim = int(self._m.sensor_adr[sensor]), int(self._m.sensor_dim[sensor])
         values = np.stack([value for _, value in seen])[:, start : start + dim]
         return [np.array([time for time, _ in seen]), *values.T.astype(float)]
 
     def add(self, d: Data) -> None:
-        """Takes note of a state."""
+        """Take note of a state."""
         if not self._plots:
             return
         time = float(d.time)
@@ -100,7 +100,7 @@ class SensorPlots:
                 self._seen.append((time, np.asarray(d.sensordata)))
 
     def draw(self) -> None:
-        """Shows what was noted."""
+        """Show what was noted."""
         with self._lock:
             for sensor, plot in self._plots.items():
                 plot.data = tuple(self._data(sensor))

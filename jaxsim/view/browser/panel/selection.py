@@ -30,7 +30,7 @@ class Selected:
         self.then: list[Callable[[], None]] = []
 
     def watch(self, handle: Any, part: Part, world: int) -> None:
-        """Picks a part when it is clicked on.
+        """Pick a part when it is clicked on.
 
         Args:
           handle: what viser draws it with.
@@ -46,7 +46,7 @@ class Selected:
                 act()
 
     def watch_soft(self, handle: Any, soft: Soft) -> None:
-        """Picks a flex or skin of the first world when it is clicked on."""
+        """Pick a flex or skin of the first world when it is clicked on."""
 
         @handle.on_click
         def _(_: Any) -> None:
@@ -57,7 +57,7 @@ class Selected:
 
 
 def told(m: Model, part: Part, world: int) -> str:
-    """A part in words, in Markdown."""
+    """Return a part in words, in Markdown."""
     name, body = markdown(part.name), markdown(name_of(m, "body", part.body))
     rows = [
         f"**{name}** ({part.kind} {part.id}, {part.type.name.lower()}, group {part.group})",
@@ -73,7 +73,7 @@ def told(m: Model, part: Part, world: int) -> str:
 
 
 def told_of_soft(m: Model, soft: Soft) -> str:
-    """A flex or skin in words, in Markdown."""
+    """Return a flex or skin in words, in Markdown."""
     if soft.kind == "skin":
         number, bones = int(m.skin_vertnum[soft.id]), int(m.skin_bonenum[soft.id])
         return (

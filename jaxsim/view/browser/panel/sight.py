@@ -15,7 +15,7 @@ FREE = "free"
 
 
 def add_sight(server: Any, m: Model, scene: Scene, contacts: bool) -> None:
-    """Adds the controls to the panel of a page, those of contacts where there may be some."""
+    """Add the controls to the panel of a page, those of contacts where there may be some."""
     gui = server.gui
     there = {"tendons": m.ntendon, "cameras": m.ncam, "contacts": contacts, "forces": contacts}
     with gui.add_folder("See", expand_by_default=False, order=40):

@@ -13,7 +13,7 @@ SIZES = "nq nv nu na nbody njnt ngeom nsite ncam nmesh ntendon neq nsensor nkey 
 
 
 def add_tables(gui: Any, m: Model) -> None:
-    """Adds the tables to the panel, closed."""
+    """Add the tables to the panel, closed."""
     with gui.add_folder("Model", expand_by_default=False, order=30):
         for title, head, rows in tables(m):
             if rows:
