@@ -1,4 +1,4 @@
-"""Allocates the state of a world."""
+"""Allocate Data for one world."""
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
@@ -29,30 +29,30 @@ Keep = Literal["default", "all"] | Iterable[str | Callable]
 
 
 def allocate(m: Model, keep: Keep = "default") -> Data:
-    """Return the state of one world at the reference configuration, with all trees awake.
+    """Return Data of one world at the reference configuration, with all trees awake.
 
-    Args, raises: see `make_data` (physics/make_data.py).
+    Arguments and errors are those of `make_data` (physics/make_data.py).
     """
     kept = _of_sleep(m, _kept_names(keep))
     values = {n: _empty(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
     for name in SLEEP_STATE & values.keys():
         values[name] = np.full(m.ntree, AWAKE, np.int32)
-    # All on the host, and then to the device at once.
+    # Build on the host, then transfer everything at once.
     d = jax.device_put(Data(**values))
-    # copies: two arguments of a program may not be one buffer if one of them is donated
+    # Copy: two arguments of a program must not share a buffer if one of them is donated.
     return d.replace(**{n: jnp.array(value, copy=True) for n, value in start_state(m).items()})
 
 
 def keeping(m: Model, d: Data, names: Iterable[str]) -> Data:
-    """Return the state of one world, which keeps more fields: those that it has not are zero."""
+    """Return Data of one world with additional fields; the ones it did not have are zero."""
     lacking = (n for n in names if getattr(d, n) is None)
     return d.converted({n: _empty(m, Data.fields[n]) for n in lacking}, False)
 
 
 def check_supported(m: Model) -> None:
-    """Raise UnsupportedError if the physics cannot simulate a model with the flags that it has.
+    """Raise UnsupportedError if the physics cannot simulate a model with its present flags.
 
-    Flags may change after a world was made: what they switch on is refused then.
+    Flags may change after Data was made: what they enable is checked here again.
     """
     if m.unsupported:
         raise UnsupportedError(Problem(Place(f, line), what) for f, line, what in m.unsupported)
@@ -77,7 +77,11 @@ def _kept_names(keep: Keep) -> frozenset[str]:
 
 
 def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
-    """What is kept of the sleep of trees: nothing if the flag is off; else also what waits."""
+    """Return the fields to keep, adjusted for the sleep flag.
+
+    Without the flag the fields of sleeping trees are dropped; with it, results that stay unchanged
+    while a tree sleeps are added.
+    """
     if not m.opt.enableflags & EnableBit.SLEEP:
         return kept - OF_SLEEP
     begin_asleep = np.any(m.tree_sleep_policy == SleepPolicy.INIT)
@@ -85,8 +89,8 @@ def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
 
 
 def _empty(m: Model, field: Field, value: float = 0) -> Any:
-    """Return a field of one number; for a nested record, a record of them; None if the model has
-    none."""
+    """Return one zero-filled field; a record of fields if it is nested; None if the model has no
+    such objects."""
     if field.only and not any(np.any(attrgetter(name)(m)) for name in field.only):
         return None
     if field.nested is not None:
@@ -94,5 +98,5 @@ def _empty(m: Model, field: Field, value: float = 0) -> Any:
         least = NO_CONTACT if record is Contact else {}
         return record(**{n: _empty(m, f, least.get(n, 0)) for n, f in record.fields.items()})
     dtype = {"float": m.qpos0.dtype, "int": jnp.int32, "bool": bool}[field.dtype]
-    # made by numpy: JAX would compile a program for each shape
+    # numpy, because JAX would compile a program for each shape
     return np.full(field.dims(m.structure.sizes), value, dtype)

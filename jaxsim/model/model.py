@@ -1,7 +1,7 @@
-"""The compiled model: real numbers as arrays, everything else in one static structure.
+"""Model: real-valued parameters as arrays, everything else in one static structure.
 
-Every field below can be batched, randomized and differentiated. What decides the shape of the
-program (counts, types, parents, addresses, flags) is in `structure` and reads the same way:
+Every field below can be batched, randomized and differentiated. Counts, types, parents, addresses
+and flags decide the shape of the program; they are in `structure` and are read the same way:
 `m.nv`, `m.jnt_type`, `m.body_parentid`.
 """
 
@@ -82,9 +82,7 @@ class Model(Record):
 
     qpos0 = array("nq", unit="m or rad", doc="configuration at the reference pose")
     qpos_spring = array("nq", unit="m or rad", doc="configuration at which springs are at rest")
-    smooth = array(
-        unit="m", doc="length over which contacts are felt from afar; None: they are not"
-    )
+    smooth = array(unit="m", doc="smoothing length of contacts; None: contacts are not smoothed")
 
     body_pos = array("nbody", kind="vec", unit="m", doc="frame position in the parent body")
     body_quat = array("nbody", kind="quat", doc="frame orientation in the parent body")
@@ -120,7 +118,7 @@ class Model(Record):
     dof_dampingpoly = array("nv", 2, doc="damping coefficients of higher order")
     dof_invweight0 = array("nv", unit="1/kg or 1/(kg m^2)", doc="mean inverse inertia at qpos0")
     dof_M0 = array("nv", unit="kg or kg m^2", doc="diagonal of the mass matrix at qpos0")
-    dof_length = array("nv", unit="m", doc="length that turns a rotation into a displacement")
+    dof_length = array("nv", unit="m", doc="length that converts a rotation to a displacement")
 
     geom_size = array("ngeom", 3, unit="m", doc="size parameters of the shape")
     geom_pos = array("ngeom", kind="vec", unit="m", doc="position in the body frame")
@@ -130,8 +128,8 @@ class Model(Record):
         "ngeom", 6, unit="m", doc="bounding box in the geom frame: center, half sizes"
     )
     geom_friction = array("ngeom", 3, doc="sliding, torsional, rolling friction")
-    geom_margin = array("ngeom", unit="m", doc="contacts push when closer than this")
-    geom_gap = array("ngeom", unit="m", doc="contacts are found when closer than margin + gap")
+    geom_margin = array("ngeom", unit="m", doc="contacts exert forces when closer than this")
+    geom_gap = array("ngeom", unit="m", doc="contacts are detected when closer than margin + gap")
     geom_solmix = array("ngeom", doc="weight of its parameters in a pair")
     geom_solref = array("ngeom", 2, doc="reference of the contact constraint")
     geom_solimp = array("ngeom", 5, doc="impedance of the contact constraint")
@@ -214,8 +212,8 @@ class Model(Record):
     flex_solref = array("nflex", 2, doc="reference of the contact constraint")
     flex_solimp = array("nflex", 5, doc="impedance of the contact constraint")
     flex_friction = array("nflex", 3, doc="sliding, torsional, rolling friction")
-    flex_margin = array("nflex", unit="m", doc="contacts push when closer than this")
-    flex_gap = array("nflex", unit="m", doc="contacts are found when closer than margin + gap")
+    flex_margin = array("nflex", unit="m", doc="contacts exert forces when closer than this")
+    flex_gap = array("nflex", unit="m", doc="contacts are detected below margin + gap")
     flex_radius = array("nflex", unit="m", doc="radius around the elements")
     flex_size = array("nflex", 3, unit="m", doc="half sizes of the box around it at qpos0")
     flex_damping = array("nflex", unit="s", doc="damping in proportion to the stiffness")
@@ -236,8 +234,8 @@ class Model(Record):
     pair_solref = array("npair", 2, doc="reference of the contact, normal direction")
     pair_solreffriction = array("npair", 2, doc="reference of the contact, friction directions")
     pair_solimp = array("npair", 5, doc="impedance of the contact")
-    pair_margin = array("npair", unit="m", doc="contacts push when closer than this")
-    pair_gap = array("npair", unit="m", doc="contacts are found when closer than margin + gap")
+    pair_margin = array("npair", unit="m", doc="contacts exert forces when closer than this")
+    pair_gap = array("npair", unit="m", doc="contacts are detected when closer than margin + gap")
     pair_adhesion = array("npair", unit="N", doc="adhesive force of the contacts")
     pair_friction = array("npair", 5, doc="friction: tangent 1, 2, spin, roll 1, 2")
 
@@ -298,26 +296,26 @@ class Model(Record):
     plugin_params = array("npluginparam", doc="parameters of plugins; see `get_plugin_params`")
     numeric_data = array("nnumericdata", doc="custom numbers")
     tuple_objprm = array("ntupledata", doc="parameters of the objects in custom tuples")
-    key_time = array("nkey", unit="s", doc="time of the key frame")
-    key_qpos = array("nkey", "nq", unit="m or rad", doc="configuration of the key frame")
-    key_qvel = array("nkey", "nv", unit="m/s or rad/s", doc="velocity of the key frame")
-    key_act = array("nkey", "na", doc="activation of the key frame")
-    key_mpos = array("nkey", "nmocap", 3, unit="m", doc="mocap positions of the key frame")
-    key_mquat = array("nkey", "nmocap", 4, doc="mocap orientations of the key frame")
-    key_plastic = array("nkey", "nplastic", doc="yielded springs of the key frame")
-    key_ctrl = array("nkey", "nu", doc="controls of the key frame")
+    key_time = array("nkey", unit="s", doc="time of the keyframe")
+    key_qpos = array("nkey", "nq", unit="m or rad", doc="configuration of the keyframe")
+    key_qvel = array("nkey", "nv", unit="m/s or rad/s", doc="velocity of the keyframe")
+    key_act = array("nkey", "na", doc="activation of the keyframe")
+    key_mpos = array("nkey", "nmocap", 3, unit="m", doc="mocap positions of the keyframe")
+    key_mquat = array("nkey", "nmocap", 4, doc="mocap orientations of the keyframe")
+    key_plastic = array("nkey", "nplastic", doc="yielded springs of the keyframe")
+    key_ctrl = array("nkey", "nu", doc="controls of the keyframe")
 
     def _check(self, values: Mapping[str, Any]) -> None:
-        """Raise ValueError if new values do not fit the declarations, or this structure."""
+        """Raise ValueError if new values do not fit the declarations or this structure."""
         super()._check(values)
         _check_callbacks(values.get("callbacks"))
         self._check_smooth(values.get("smooth"))
         structure: Structure = values.get("structure", self.structure)
         if structure is None or structure.refusals or structure.contact_refusals:
-            return  # such a model is looked at and changed, not simulated
+            return  # such a model can be inspected and changed, but not simulated
         opt = values.get("opt")
         options = {}
-        if isinstance(opt, Option):  # an axis of vmap may stand for all of them
+        if isinstance(opt, Option):  # a vmap axis may replace the whole record
             options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
         changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
         if "structure" not in values and not DECIDE.isdisjoint(changed):
@@ -327,10 +325,10 @@ class Model(Record):
         _check_side_sites(structure, changed.get("wrap_prm"))
 
     def replace(self, **values: Any) -> Self:
-        """Return the same model with other values.
+        """Return a copy with other values.
 
-        What clashed no more is no part of its structure. That vertices of meshes were replaced is:
-        where a program cannot see for itself whether they moved, it takes that for granted then.
+        Clashes that a change resolves are removed from the structure. A replaced `mesh_vert` is
+        recorded in it: programs that cannot see whether the vertices moved assume that they did.
         """
         new = super().replace(**values)
         if "mesh_vert" in values and new.structure is not None:
@@ -342,7 +340,7 @@ class Model(Record):
         return new._restructured(clash_places=())
 
     def _remedy(self, name: str, value: Any) -> str:
-        """Return the function for tables of the structure, or the nearest name."""
+        """Return the function that changes a table of the structure, or the nearest name."""
         structure: Structure | None = self.structure
         if structure is None or name not in structure:
             own = [*self.fields, *CHANGEABLE]
@@ -363,18 +361,18 @@ class Model(Record):
         return self.converted({"structure": self.structure.replace(**tables)}, self._native)
 
     def _check_clashes(self, changed: Mapping[str, Any]) -> None:
-        """Raise ValueError for a change of fields that decide, by which something clashes."""
+        """Raise ValueError if changed fields make options or features clash."""
         decide = {n: changed[n] for n in sorted(DECIDE & changed.keys())}
-        if isinstance(decide.get("opt", self.opt), Option):  # an axis of vmap may stand for it
+        if isinstance(decide.get("opt", self.opt), Option):  # a vmap axis may replace the record
             check_clashes(self, self.converted(decide, self._native), next(iter(decide)))
 
     def _check_smooth(self, value: Any) -> None:
-        """Raise ValueError for a length of contacts in a model that was made without."""
+        """Raise ValueError for a smoothing length in a model that was made without one."""
         real = hasattr(value, "dtype") or isinstance(value, float)  # an axis of vmap is an int
         if real and self.smooth is None and self.qpos0 is not None:
             raise ValueError(
-                "smooth: was None when the model was made, so that it has neither the points nor "
-                "the room of smooth contacts; load it with smooth=h"
+                "smooth: was None when the model was made, so it has neither the points nor "
+                "the capacity of smooth contacts; load it with smooth=h"
             )
 
     def _now(self, name: str) -> Any:
@@ -387,7 +385,7 @@ class Model(Record):
         return structure.counts
 
     def __getattr__(self, name: str) -> Any:
-        """Static tables read like fields: `m.nv`, `m.jnt_type`."""
+        """Return a static table as if it were a field: `m.nv`, `m.jnt_type`."""
         if name.startswith("_") or name == "structure":
             raise AttributeError(name)
         if name in ADDRESSES:
@@ -408,25 +406,25 @@ class Model(Record):
         return Bound(self.structure, self, elements)
 
     def extended(self, **tables: Any) -> Self:
-        """Return the model with more tables of its structure, while it is made."""
+        """Return the model with more tables in its structure, while it is assembled."""
         return self.converted({"structure": self.structure.extended(**tables)}, self._native)
 
     @property
     def lists_contact_forces(self) -> bool:
-        """Return whether contacts list their forces, because these do not follow from `qacc`.
+        """Return whether contacts store their forces, because these do not follow from `qacc`.
 
-        RK4 makes `qacc` a mean over stages; for the others see `lists_row_forces`.
+        With RK4 `qacc` is a mean over stages; the other cases are those of `lists_row_forces`.
         """
         return self.lists_row_forces or self.opt.integrator == IntegratorType.RK4
 
     @property
     def lists_row_forces(self) -> bool:
-        """Return whether rows keep their forces, because these do not follow from poses and `qacc`
+        """Return whether rows store their forces, because these do not follow from poses and `qacc`
         alone.
 
-        No-slip iterations change them after `qacc` is found; those of PGS belong to it only at the
-        minimum; the inertia of the state is in them under the flag diagexact, and with all that it
-        depends on under the discrete integrator.
+        No-slip iterations change the forces after `qacc` is computed; those of PGS agree with it
+        only at the minimum; under the flag diagexact, and with the discrete integrator, they depend
+        on the inertia and other quantities of the state.
         """
         opt = self.opt
         weighed = opt.integrator == IntegratorType.DISCRETE or (
@@ -436,35 +434,36 @@ class Model(Record):
 
     @property
     def solves_for_forces(self) -> bool:
-        """Return whether the forces of rows are found beside `qacc`: by PGS and no-slip
+        """Return whether the solver computes row forces in addition to `qacc`: PGS and no-slip
         iterations."""
         return self.opt.noslip_iterations > 0 or self.opt.solver == SolverType.PGS
 
     @property
     def is_single_precision(self) -> bool:
-        """Return whether its numbers are below double precision: a clock needs two of them."""
+        """Return whether the precision is below double, so that the clock needs two numbers."""
         return np.dtype(self.qpos0.dtype) != np.float64
 
     @property
     def times_history_in_single_precision(self) -> bool:
-        """Return whether there is a history whose times need two numbers."""
+        """Return whether there is a history whose times need two numbers each."""
         return self.is_single_precision and bool(self.nhistory)
 
     @property
     def resolves_shells(self) -> bool:
-        """Return whether steps keep shells apart by the mode ipc (physics/ipc)."""
+        """Return whether steps resolve contacts of shells with the flag ipc (physics/ipc)."""
         ipc = self.opt.enableflags & EnableBit.IPC
         return bool(ipc) and bool(shells(self).any())
 
     @property
     def pair_flags(self) -> int:
-        """What decides which geoms may touch: bits of DisableBit, and FILTERED with a callback."""
+        """Return the flags that decide which geoms may collide: DisableBit, and FILTERED if there
+        is a contactfilter callback."""
         filtered = self.callbacks is not None and self.callbacks.contactfilter is not None
         return int(self.opt.disableflags) | (FILTERED if filtered else 0)
 
     @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:
-        """Return the file, line and message of all that it cannot be simulated for, with its
+        """Return the file, line and message of everything that prevents simulation with the present
         options."""
         s = self.structure
         places = {message: (file, line) for file, line, message in s.clash_places}
@@ -475,13 +474,14 @@ class Model(Record):
 
     @property
     def names(self) -> NameText:
-        """Return the names of objects, `m.names["body"]`, "" for one without; also one text, as in
-        mjModel."""
+        """Return the names of objects, `m.names["body"]`, "" for an unnamed one; also the
+        concatenated text of mjModel."""
         return name_text(self.structure)
 
 
 def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
-    """Raise ValueError for another side site of a path around a geom: it decides the program."""
+    """Raise ValueError if the side site of a tendon path around a geom changes: it decides the
+    program."""
     if not isinstance(wrap_prm, jax.Array | np.ndarray) or isinstance(wrap_prm, jax.core.Tracer):
         return
     around = np.isin(s.wrap_type, (WrapType.SPHERE, WrapType.CYLINDER))
@@ -495,7 +495,7 @@ def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
 
 
 def _check_callbacks(value: Any) -> None:
-    """Raise ValueError for functions that are not said to be callbacks for something."""
+    """Raise ValueError if functions are given other than as jaxsim.Callbacks."""
     if callable(value) or isinstance(value, Mapping | Sequence):  # an axis of vmap is an int
         got = "a function" if callable(value) else brief(value)
         raise ValueError(f"callbacks: expected jaxsim.Callbacks(control=...), got {got}")

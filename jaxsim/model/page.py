@@ -1,4 +1,4 @@
-"""The reference page of the records, made from their field tables: every field of every record.
+"""Generate the reference page of all records and their fields from the field declarations.
 
 python -m jaxsim.model.page > docs/reference/fields.md
 """
@@ -19,13 +19,13 @@ Made from the field tables (`jaxsim/model/model.py`, `jaxsim/model/data.py`) by
 The names are MuJoCo's. A shape is that of one world: counts are those of the table below and read
 `m.nv`; the last axes of a vector (3), quaternion (4, real part first), rotation matrix (3, 3),
 spatial vector (6, rotation first) and inertia (10: xx yy zz xy xz yz of the rotational inertia,
-first moment, mass) are part of it. Many worlds have one more axis in front. `float` is the
+first moment, mass) are part of it. A batch has leading axes. `float` is the
 precision of the model: float32, or float64 under `jax_enable_x64`. What is `static` decides the
-program: it is a Python value, and changing it compiles anew. An angle is in radians; where a unit
+program: it is a Python value, and changing it recompiles. An angle is in radians; where a unit
 depends on the joint or actuator, both are given.
 """
 
-# what the counts in shapes count
+# Meaning of the counts in shapes.
 COUNTS = {
     "nq": "coordinates of the configuration",
     "nv": "degrees of freedom",
@@ -60,7 +60,7 @@ COUNTS = {
     "nflexnode": "nodes of all flexes",
     "nflexedge": "edges of all flexes",
     "nflexelem": "elements of all flexes",
-    "nJfe": "numbers of the Jacobian of edges that may not be zero",
+    "nJfe": "structural nonzeros of the Jacobian of edges",
     "nflexstiffness": "numbers of stretching energy of all flexes",
     "nflexbending": "numbers of bending energy of all flexes",
     "nflextexcoord": "texture coordinates of all flexes",
@@ -74,12 +74,12 @@ COUNTS = {
     "npluginparam": "parameters of all plugins",
     "nnumericdata": "numbers of all `<numeric>` elements",
     "ntupledata": "objects in all `<tuple>` elements",
-    "nkey": "key frames",
+    "nkey": "keyframes",
     "nhistory": "numbers in the histories of all controls and sensors",
     "nhistorytime": "times in the histories: of samples, and a tick for each of them",
-    "nplastic": "numbers that say where what yields rests, and frames of rods that twist",
+    "nplastic": "rest positions of yielding springs, and material frames of twisting rods",
     "nuserdata": "numbers of user data in Data",
-    "ncontact": "contacts that a world has room for",
+    "ncontact": "contact capacity of a world",
     "nrow": "constraint rows that a state can have at most",
     "nuser_body": "user numbers a body",
     "nuser_jnt": "user numbers a joint",
@@ -99,11 +99,11 @@ WHOLE = (
     "qpos0",
     "qpos",
     "smooth",
-)  # of Model, and of no kind of object
+)  # fields of Model that belong to no kind of object
 
 _KEPT = """Kept says whether `make_data(m)` allocates the field: `always`, whatever `keep` is;
 `default`; or `if asked`, with `make_data(m, keep="all")` or by name, `keep=("qacc", "cinert")`.
-What is not kept is None, and costs nothing: not even its computation, if nobody else needs it.
+What is not kept is None, and costs nothing: not even its computation, if nothing else needs it.
 `with sleep`: of a model with the sleep flag; `tree_start` where some tree begins asleep. In such a
 model `xpos`, `xquat`, `act_dot`, `qfrc_smooth` and `qacc_smooth` are always kept. `with ipc`: of a
 model with shells and the ipc flag.
@@ -114,7 +114,7 @@ _TABLES = """Its integer tables (types, parents, addresses) are in `m.structure`
 
 
 def reference() -> str:
-    """Return the page, in Markdown."""
+    """Return the page as Markdown."""
     parts = [_HEAD, "| count | of |\n|---|---|"]
     parts += [f"| `{name}` | {meaning} |" for name, meaning in COUNTS.items()]
     parts += ["", "## Data\n", f"{_first(Data)}\n", _KEPT, *_table(Data.fields, kept=True)]
@@ -139,7 +139,7 @@ def _doc(record: type[Record]) -> str:
 
 
 def _family(name: str) -> str:
-    """What a field of Model belongs to: a kind of object, or the model as a whole."""
+    """Return the kind of object that a field of Model belongs to, or "whole"."""
     prefix = name.partition("_")[0]
     return "whole" if prefix in WHOLE else prefix
 

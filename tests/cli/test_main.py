@@ -60,7 +60,7 @@ def test_info_says_what_the_model_has(capsys, ball):
     assert "2 (1 free, 1 hinge)" in out
     assert "3 (1 plane, 1 sphere, 1 capsule)" in out
     assert "1 (high)" in out
-    assert "bytes a world" in out
+    assert "bytes per world" in out
 
 
 @pytest.mark.slow
