@@ -1,7 +1,7 @@
-"""In which order meshes and shells are searched for contacts with `sdf` geoms.
+"""Order in which the elements of meshes and shells are searched for contacts with `sdf` geoms.
 
-MuJoCo walks trees of boxes. That of a mesh has the circles through the corners of its faces; that
-of a shell the boxes around its elements, along the axes of the world, as it was compiled.
+MuJoCo traverses bounding volume hierarchies: of a mesh over the circumscribed circles of its faces,
+of a shell over the axis-aligned bounding boxes of its elements in the reference configuration.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from jaxsim.io.hulls import Tables
 def mesh_order(fields: Tables) -> np.ndarray:
     """Return the order of the faces of each mesh, `[nmeshface]`.
 
-    Meshes that can meet no `sdf` geom keep the order they have.
+    Meshes that cannot collide with an `sdf` geom keep their order.
     """
     spans = list(zip(fields["mesh_faceadr"], fields["mesh_facenum"], strict=True))
     parts = [np.arange(number, dtype=np.int32) for _, number in spans]
@@ -32,8 +32,7 @@ def mesh_order(fields: Tables) -> np.ndarray:
 
 
 def shell_order(fields: Tables) -> np.ndarray:
-    """Return likewise of the elements of shells, `[nflexelem]`; other flexes keep the order they
-    have."""
+    """Return the order of the elements of shells, `[nflexelem]`; other flexes keep their order."""
     searched = GeomType.SDF in fields["geom_type"]
     parts = [np.zeros(0, np.int32)]
     for f in range(fields["nflex"]):
@@ -49,8 +48,8 @@ def shell_order(fields: Tables) -> np.ndarray:
 
 
 def _vertices(fields: Tables, f: int) -> np.ndarray:
-    """Return the positions of the vertices of a flex in `qpos0`, (n, 3); of an interpolated one up
-    to where its first node is."""
+    """Return the vertex positions of a flex in `qpos0`, (n, 3); for an interpolated flex, relative
+    to its first node."""
     here = slice(fields["flex_vertadr"][f], fields["flex_vertadr"][f] + fields["flex_vertnum"][f])
     pos, quat = _bodies(fields)
     body = np.asarray(fields["flex_vertbodyid"])[here]

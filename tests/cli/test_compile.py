@@ -59,7 +59,7 @@ def test_a_damaged_file_is_said(capsys, ball):
     saved.write_bytes(saved.read_bytes()[:-1])
     code, _, err = answer(capsys, "info", saved)
     assert code == 2
-    assert err.startswith(f"{saved}: cut off: it has ")
+    assert err.startswith(f"{saved}: truncated: it has ")
 
 
 def test_compare_needs_the_text(capsys, ball):

@@ -130,7 +130,7 @@ def test_wrong_arguments(capsys, ball, args, message):
     [
         (["--out", "motion.txt"], "--out: 'motion.txt' does not end in .npz\n"),
         (["--out", "absent/motion.npz"], "absent'; create it first\n"),
-        (["--out", "full.npz"], "--out: 'full.npz' is no plain file; name another one\n"),
+        (["--out", "full.npz"], "--out: 'full.npz' is no regular file; name another one\n"),
         (["--key", "hihg"], "--key: no key is named 'hihg'; did you mean 'high'?\n"),
         (["--ctrl", "absent.npz"], "absent.npz: No such file or directory; give --ctrl"),
         (["--worlds", "100000000000"], "fit\n"),

@@ -151,7 +151,7 @@ def test_a_search_goes_on_from_a_motion_file(capsys, plain, tmp_path):
         (("steps = 20", 'guess.motion = "a.npz"\nsteps = 20'), 2, "a.npz"),
         (("steps = 20", 'record = ["qpo"]\nsteps = 20'), 2, "did you mean 'qpos'"),
         (('"ilqr"', '"ilq"'), 5, "did you mean 'ilqr'"),
-        (("report = 2", "samples = 2"), 8, "samples: there is no such setting"),
+        (("report = 2", "samples = 2"), 8, "samples: unknown setting"),
         (("report = 2", 'multiple_shooting.line_to = "up"'), 8, "no key is named 'up'"),
         (
             ('"ilqr"', '"multiple_shooting"'),

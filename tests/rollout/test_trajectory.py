@@ -84,7 +84,7 @@ def test_a_link_is_followed_and_stays_a_link(tmp_path):
     [
         ("no/motion.npz", r"there is no folder '.*no'; create it first"),
         ("", "is a folder; name a file"),
-        ("link.npz", r"'.*link\.npz' is no plain file; name another one"),
+        ("link.npz", r"'.*link\.npz' is no regular file; name another one"),
     ],
 )
 def test_the_place_is_tried_before_the_run(tmp_path, place, message):

@@ -1,4 +1,4 @@
-"""Settings as TOML text: what `read_config` reads, written again."""
+"""Write settings as TOML text that `read_config` can parse."""
 
 import dataclasses
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def config_text(settings: Any) -> str:
-    """Return the settings as TOML, which `read_config` reads again; those that are None are left
+    """Return settings as TOML text, which `read_config` can parse; settings that are None are left
     out."""
     return "\n".join(_statements(settings, ())) + "\n"
 
@@ -40,5 +40,5 @@ def _key(name: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
-    # JSON's texts, numbers, true and false are TOML's, but for what is not finite
+    # JSON's strings, numbers and booleans are valid TOML, except for non-finite numbers.
     return str(value) if isinstance(value, float) else json.dumps(value)
