@@ -1,7 +1,7 @@
-"""Cholesky factors of band-dense matrices, in the storage of band.py, which they fill no further.
+"""Cholesky factorization of band-dense matrices in the storage of band.py, without fill-in.
 
-One column a turn: a window of the rows that the column reaches moves down the band. The work grows
-with ntotal (nband + ndense)^2.
+Right-looking elimination, one column per iteration: a window of the rows that the column reaches
+moves down the band. The cost grows with ntotal (nband + ndense)^2.
 """
 
 import jax.numpy as jnp
@@ -28,13 +28,13 @@ def chol_factor_band(
 
     Args:
       mat: the storage.
-      ntotal, nband, ndense: of the storage.
-      diagadd, diagmul: what is added to the diagonal, () each.
+      ntotal, nband, ndense: pattern of the storage.
+      diagadd, diagmul: terms added to the diagonal, () each.
 
     Returns:
-      factor, as `mat`, with zeros in the places that are never read; mindiag (): the least
-      entry on the factor's diagonal, or 0 where the square of one is below MINVAL, and then the
-      factor means nothing.
+      factor, as `mat`, with zeros at addresses that are never read; mindiag (): the smallest
+      diagonal entry of the factor, or 0 if the square of one is below MINVAL, in which case the
+      factor is meaningless.
     """
     rows, side, corner = _blocks("chol_factor_band", mat, ntotal, nband, ndense)
     rows = rows.at[:, -1].add(diagadd + diagmul * rows[:, -1])
@@ -47,7 +47,7 @@ def chol_factor_band(
         pivot = window[0, 0]
         root = jnp.sqrt(jnp.maximum(pivot, MINVAL))
         column, below = window[:, 0] / root, side[:, j] / root
-        # what is left of the band's next rows, of the dense rows and of their corner
+        # Schur complement: update the next rows of the band, the dense rows and their corner.
         window = window - column[:, None] * column[None]
         reach = lax.dynamic_slice(side, (0, j), (ndense, nband)) - below[:, None] * column[None]
         side = lax.dynamic_update_slice(side, reach, (jnp.zeros_like(j), j))
@@ -76,7 +76,7 @@ def chol_solve_band(mat: Array, vec: Array, ntotal: int, nband: int, ndense: int
     Args:
       mat: the storage of a factor L, as `chol_factor_band` gives it.
       vec: (ntotal,); for many use jax.vmap.
-      ntotal, nband, ndense: of the storage.
+      ntotal, nband, ndense: pattern of the storage.
     """
     rows, side, corner = _blocks("chol_solve_band", mat, ntotal, nband, ndense)
     band, vec = ntotal - ndense, jnp.asarray(vec)
@@ -102,10 +102,10 @@ def chol_solve_band(mat: Array, vec: Array, ntotal: int, nband: int, ndense: int
 def _blocks(
     function: str, mat: Array, ntotal: int, nband: int, ndense: int
 ) -> tuple[Array, Array, Array]:
-    """Return the rows of the band (band, nband), dense rows beside it (ndense, band), and below it
-    a corner.
+    """Return the band rows (band, nband), the dense rows left of the corner (ndense, band), and the
+    corner.
 
-    Places that are never read become zero.
+    Entries that are never read become zero.
     """
     mat = check_stored(function, mat, ntotal, nband, ndense)
     band = ntotal - ndense

@@ -1,7 +1,7 @@
-"""Cholesky factors of dense matrices, with a rank: MuJoCo's `mju_chol` functions.
+"""Dense Cholesky factorization with a rank: MuJoCo's `mju_chol` functions.
 
-One column a turn, so that a vanishing pivot can be replaced; the physics solves its own systems in
-`physics/arrays/system/factor.py`.
+One column per iteration, so that a vanishing pivot can be replaced. The physics solves its own
+systems in `physics/arrays/system/factor.py`.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class CholFactor(NamedTuple):
 
     Attributes:
       L: (n, n), zero above the diagonal.
-      rank: number of pivots that were large enough, () int.
+      rank: number of pivots above the threshold, () int.
     """
 
     L: jax.Array
@@ -34,7 +34,7 @@ def chol_factor(mat: Array, mindiag: Array | float = MINVAL) -> CholFactor:
 
     Args:
       mat: (n, n), of which the lower triangle is read.
-      mindiag: least pivot, (), positive.
+      mindiag: smallest pivot, (), positive.
 
     Returns:
       A CholFactor.

@@ -1,6 +1,6 @@
-"""Quaternions (w, x, y, z) on plain arrays: MuJoCo's `mju_` functions.
+"""Quaternions (w, x, y, z) as plain arrays: MuJoCo's `mju_` functions.
 
-An orientation is a unit quaternion. Leading axes, if all arguments have them, number many.
+An orientation is a unit quaternion. Leading axes are batch axes, if all arguments have them.
 """
 
 import jax.numpy as jnp
@@ -35,10 +35,11 @@ def axis_angle_to_quat(axis: Array, angle: Array) -> Array:
 
 
 def quat_to_vel(quat: Array, dt: Array) -> Array:
-    """Return the angular velocity (..., 3) [rad/s] that turns by `quat` (..., 4) in a time `dt`
+    """Return the angular velocity (..., 3) [rad/s] that rotates by `quat` (..., 4) in a time `dt`
     (...) [s].
 
-    In the frame before or after the turn, which is the same; it takes the shorter way.
+    The velocity has the same components in the frames before and after the rotation, of which the
+    shorter way is taken.
     """
     return _array(_quat(quat).rotation_vector().scale(1 / jnp.asarray(dt)))
 
@@ -57,13 +58,13 @@ def quat_to_mat(quat: Array) -> Array:
 def mat_to_quat(mat: Array) -> Array:
     """Return the orientation (..., 4) of a rotation matrix (..., 3, 3).
 
-    w is positive if the trace is, else the component of the axis with the largest entry on the
-    diagonal, the last of equal ones, as in MuJoCo.
+    The sign makes w positive if the trace is positive, otherwise the component of the axis with the
+    largest diagonal entry, the last of equal ones, as in MuJoCo.
     """
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = (
         tuple(mat[..., i, j] for j in range(3)) for i in range(3)
     )
-    # row i holds 4 q_i times (w, x, y, z); that of a large component is the most accurate
+    # Row i holds 4 q_i times (w, x, y, z); the row of a large component is the most accurate.
     rows = (
         (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
         (zy - yz, 1 + xx - yy - zz, xy + yx, xz + zx),
@@ -79,15 +80,16 @@ def mat_to_quat(mat: Array) -> Array:
 
 
 def deriv_quat(quat: Array, vel: Array) -> Array:
-    """Return the rate of change (..., 4) of an orientation that turns with `vel` (..., 3) [rad/s].
+    """Return the time derivative (..., 4) of an orientation with angular velocity `vel` (..., 3)
+    [rad/s].
 
-    The velocity is in the world's axes.
+    The velocity is in world axes.
     """
     return _array((_pure(_vec(vel)) * _quat(quat)).scale(0.5))
 
 
 def quat_integrate(quat: Array, vel: Array, scale: Array) -> Array:
-    """Return an orientation (..., 4) after turning with `vel` (..., 3) [rad/s] for `scale` (...)
+    """Return an orientation (..., 4) after rotating with `vel` (..., 3) [rad/s] for `scale` (...)
     [s].
 
     The velocity is in the moving frame.
