@@ -1,9 +1,9 @@
-"""The reference page of MuJoCo's functions: what each is called here, or what takes its place.
+"""Generate the reference page of MuJoCo's functions: the name of each here, or its replacement.
 
 python -m jaxsim.cli.functions > docs/reference/functions.md
 
 The tables name every function of MuJoCo 4.0's header that starts with mj_, mju_, mjd_, mjc_ or
-mjv_; a test compares them with the header. What is said of a function here is its own docstring.
+mjv_; a test compares them with the header. Descriptions are taken from the docstrings.
 """
 
 import importlib
@@ -18,7 +18,7 @@ HEAD = """# MuJoCo's functions
 Made from the table in `jaxsim/cli/functions.py` and the docstrings by
 `python -m jaxsim.cli.functions`; do not edit.
 
-Names are MuJoCo's without the prefix, words set apart, `2` read as `to`: `mj_jacSubtreeCom` is
+Names are MuJoCo's without the prefix, in snake case, with `2` read as `to`: `mj_jacSubtreeCom` is
 `jaxsim.jac_subtree_com`, `mju_quat2Mat` is `jaxsim.functions.quat_to_mat`. `mj_` functions are in
 `jaxsim`, `mju_` in `jaxsim.functions`, `mjd_` in `jaxsim.derivative`, `mjv_` in `jaxsim.view`;
 import the last three by name.
@@ -33,7 +33,7 @@ PLACES = {
     "mjv": "jaxsim.view",
 }
 
-# by title: functions whose name follows from MuJoCo's
+# Functions whose name follows from MuJoCo's, by title.
 SAME = {
     "Simulation": """
         mj_step mj_step1 mj_step2 mj_forward mj_forwardSkip mj_inverse mj_inverseSkip
@@ -76,7 +76,7 @@ SAME = {
         mjv_select mjv_initPerturb mjv_movePerturb mjv_applyPerturbPose mjv_applyPerturbForce""",
 }
 
-# functions with another name here
+# Functions with another name here.
 RENAMED = {
     "mj_loadXML": "jaxsim.load_model",
     "mj_loadModelBuffer": "jaxsim.load_model",
@@ -117,7 +117,7 @@ RENAMED = {
     "mju_warningText": "jaxsim.warning_texts",
 }
 
-# what takes the place of a function in a program that uses JAX
+# Replacements of a function in a program that uses JAX.
 INSTEAD = {
     "mj_loadAllPluginLibraries": "`jaxsim.load_plugins(folder)`, of Python files",
     "mj_copyModel": "an immutable Model needs no copy; `m.replace(...)`",
@@ -125,7 +125,7 @@ INSTEAD = {
     "mjv_copyData": "likewise",
     "mjv_copyModel": "likewise",
     "mjv_updateCamera": "`jaxsim.view.camera_frame`, `jaxsim.view.camera_frustum`",
-    "mjv_camera2GLCamera": "likewise; `jaxsim.view.pixel_ray` for the ray of a pixel",
+    "mjv_camera2GLCamera": "for a renderer; `jaxsim.view.pixel_ray` for the ray of a pixel",
     "mj_resetCallbacks": "`m.replace(callbacks=None)`; those of a model are its own",
     "mj_copySpec": "`copy.deepcopy(spec)`",
     "mj_isDual": "`m.opt.solver == SolverType.PGS or m.opt.noslip_iterations > 0`",
@@ -224,7 +224,7 @@ INSTEAD = {
     "mju_decodeResource": "likewise",
 }
 
-# by reason: functions without a counterpart
+# Functions without a counterpart, by reason.
 ABSENT = {
     "memory of C: arrays are JAX's, and freed when nothing refers to them": """
         mj_deleteModel mj_sizeModel mj_deleteData mj_deleteSpec mj_markStack mj_freeStack
@@ -239,21 +239,21 @@ ABSENT = {
         mj_loadPluginLibrary""",
     "rows are dense here": """
         mj_isSparse""",
-    "contacts have places that the model knows; `register_collider` adds kinds": """
+    "contact slots belong to the model; `register_collider` adds pairs of types": """
         mj_addContact""",
-    "the cache of assets is of one load": """
+    "assets are cached during one load only": """
         mj_getCacheSize mj_getCacheCapacity mj_setCacheCapacity mj_getCache mj_clearCache""",
-    "an XML that was last compiled is not kept: `Spec.to_xml` of the Spec": """
+    "the last compiled XML is not stored: `Spec.to_xml` of the Spec": """
         mj_saveLastXML mj_freeLastXML""",
     "for a renderer": """
         mj_loadTexture mj_printScene mj_printFormattedScene mjv_defaultOption
         mjv_defaultFigure mjv_initGeom mjv_connector mjv_defaultScene mjv_makeScene mjv_freeScene
         mjv_updateScene mjv_addGeoms mjv_makeLights mjv_updateSkin""",
-    "the model stands in no room around it, and is seen by one eye": """
+    "there is no room frame and no stereo view": """
         mjv_room2model mjv_model2room mjv_cameraInRoom mjv_moveModel mjv_averageCamera""",
 }
 
-# modules of MuJoCo's Python package, and its functions that are not in the header
+# Modules of MuJoCo's Python package, and its functions that are not in the header.
 PACKAGE = {
     "batch": "`jax.vmap` of any function; `jaxsim.BatchProgram`, `jaxsim.replicate`",
     "rollout": "`jaxsim.rollout`, under `jax.vmap`; `jaxsim.BatchProgram`",
@@ -262,7 +262,7 @@ PACKAGE = {
     "mjx": "`jaxsim.mjx`, whose names are MJX's",
     "renderer": "`jaxsim.view.camera_images` (`docs/render.md`)",
     "viewer": "`jaxsim.view.Viewer`, `jaxsim view` (`docs/view.md`)",
-    "msh2obj": "nothing is to be converted: `jaxsim.load_model` reads MSH files",
+    "msh2obj": "no conversion is needed: `jaxsim.load_model` reads MSH files",
     "from_zip": "`jaxsim.Spec.from_zip`; `jaxsim.load_model` reads archives too",
     "to_zip": "`jaxsim.Spec.to_zip`",
     "set_mjcb_control": "`jaxsim.Callbacks`, as for all of MuJoCo's `set_mjcb_` functions",
@@ -272,12 +272,12 @@ PACKAGE = {
     "studio": "an application in C++: not planned",
 }
 
-# functions of `mujoco.batch.Batch`; `d` has the worlds as its leading axis
+# Methods of `mujoco.batch.Batch`; `d` has a leading batch axis.
 BATCH = {
     "nsim": "`len(d.qpos)`",
     "nthread": "XLA has its own threads; `jaxsim.BatchProgram` takes all devices",
     "nstate": "`jaxsim.state_size(m, spec)`",
-    "persistent": "a Data has all that a world has",
+    "persistent": "a Data holds the complete state of a world",
     "error": "`jaxsim.warning_counts(d)`, `jaxsim.check(d)`",
     "bind": "the fields of `d`, with a leading axis",
     **dict.fromkeys(
@@ -287,7 +287,7 @@ BATCH = {
     **dict.fromkeys(
         ("equality", "material", "pair"), "`jaxsim.Model.bind`; `jaxsim.name2id` for a field of `d`"
     ),
-    "keyframe": "`m.key_qpos[jaxsim.name2id(m, 'key', name)]` and its kin",
+    "keyframe": "`m.key_qpos[jaxsim.name2id(m, 'key', name)]` and similar fields",
     "numeric": "`m.numeric_data`, at `m.numeric_adr` of `jaxsim.name2id`",
     "expand": "`m.replace(body_mass=masses)` with a leading axis, and `jax.vmap` over that field",
     "expanded": "the fields that `in_axes` names",
@@ -300,21 +300,21 @@ BATCH = {
     "get_data": "`d[i]`; `jaxsim.get_data` for MuJoCo's",
     "set_const": "`jax.vmap(jaxsim.set_const)`",
     "rollout": "`jax.vmap` of `jaxsim.rollout`; `jaxsim.BatchProgram`",
-    "jac": "`jax.vmap` of `jaxsim.jac` and its kin",
+    "jac": "`jax.vmap` of `jaxsim.jac` and similar functions",
     "ray": "`jax.vmap` of `jaxsim.ray`, `jaxsim.multi_ray`",
 }
 
-# the other families of the header
+# The other families of the header.
 FAMILIES = {
     "mjs_": "editing of models: `jaxsim.Spec`, whose elements have attributes (`docs/spec.md`)",
-    "mjp_": "`jaxsim.register_plugin`, `register_provider` and what takes them back",
+    "mjp_": "`jaxsim.register_plugin`, `register_provider` and the functions that unregister them",
     "mjr_": "OpenGL: not planned",
     "mjui_": "user interface in OpenGL: not planned",
 }
 
 
 class Row(NamedTuple):
-    """A function of MuJoCo: its name there, and the dotted name or the words for it here."""
+    """A function of MuJoCo: its name, and its dotted name here or its replacement in words."""
 
     mujoco: str
     here: str
@@ -343,7 +343,7 @@ def absent() -> list[Row]:
 
 
 def value_of(dotted: str) -> Any:
-    """What a dotted name stands for."""
+    """Return the object with a dotted name."""
     module = next(place for place in reversed(PLACES.values()) if dotted.startswith(f"{place}."))
     value = importlib.import_module(module)
     for part in dotted.removeprefix(f"{module}.").split("."):

@@ -1,4 +1,4 @@
-"""`jaxsim info MODEL.xml`: what a model has, be it MJCF or compiled."""
+"""`jaxsim info MODEL.xml`: describe a model, given as MJCF or compiled."""
 
 import argparse
 

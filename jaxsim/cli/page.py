@@ -1,4 +1,4 @@
-"""The reference page of the public names, in the order in which `jaxsim/__init__.py` has them.
+"""Generate the reference page of the public names, in the order of `jaxsim/__init__.py`.
 
 python -m jaxsim.cli.page > docs/reference/api.md
 """
@@ -22,13 +22,13 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _HEAD = """# Public names of jaxsim
 
 Made from `jaxsim/__init__.py` and the docstrings by `python -m jaxsim.cli.page`; do not edit.
-The docstrings say more: `help(jaxsim.step)`. The fields of the records are in
+The docstrings have the details: `help(jaxsim.step)`. The fields of the records are in
 `docs/reference/fields.md`, the equations in `docs/physics/`.
 """
 
 
 class Name(NamedTuple):
-    """A public name: what it is called, the module that has it, and what it is."""
+    """A public name, the module that defines it, and its value."""
 
     name: str
     module: str
@@ -47,7 +47,7 @@ def reference() -> str:
 
 
 def public_names() -> list[Name]:
-    """Return what the package exports but its version and modules (docs/spec.md), in order."""
+    """Return the exported names except version and modules (docs/spec.md), in order."""
     root = ast.parse((_PACKAGE / "__init__.py").read_text())
     exports = [node for node in root.body if isinstance(node, ast.ImportFrom)]
     names = [
@@ -64,7 +64,7 @@ def _value(module: str, name: str) -> Any:
 
 
 def _entry(name: Name) -> Iterator[str]:
-    """Yield one name: heading, signature, summary and what the table `FACTS` adds; methods of a
+    """Yield the entry of one name: heading, signature, summary, `FACTS`, and the methods of a
     class."""
     yield f"### {name.name}\n"
     yield f"```python\n{_code(name.name, name.value)}\n```\n"
@@ -84,7 +84,7 @@ def _defined_in(name: Name) -> Iterator[str]:
 
 
 def _reads_and_writes(name: Name) -> Iterator[str]:
-    """What a stage declares, where it can be called alone."""
+    """Yield the declared reads and writes of a stage that can be called standalone."""
     function = inspect.unwrap(name.value)
     stage = STAGES.get(getattr(function, "__name__", ""))
     if stage is not None and hasattr(name.value, "carries"):
@@ -98,7 +98,7 @@ def _in_order(fields: frozenset[str]) -> list[str]:
     return [field for field in (*Data.fields, *Data.working) if field in fields]
 
 
-# what is said of a name below its summary; each gives lines of Markdown
+# Facts below the summary of a name; each function yields lines of Markdown.
 FACTS: tuple[Callable[[Name], Iterator[str]], ...] = (_reads_and_writes, _defined_in)
 
 
@@ -106,13 +106,13 @@ def _methods(cls: type) -> Iterator[str]:
     """Yield the public methods that a class defines itself."""
     for name, member in vars(cls).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        # a function may also be the default of a field, under a name of its own
+        # A function may also be the default of a field with another name.
         if not name.startswith("_") and getattr(function, "__name__", "") == name:
             yield f"- `{_on_one_line(_header(name, function))}`: {_summary(function)}"
 
 
 def _code(name: str, value: Any) -> str:
-    """Return a definition as it is written in the source."""
+    """Return a definition as in the source."""
     if not inspect.isclass(value):
         return _header(name, value)
     bases = [base.__name__ for base in value.__bases__ if base is not object]
@@ -128,7 +128,7 @@ def _code(name: str, value: Any) -> str:
 
 
 def _header(name: str, function: Any) -> str:
-    """Return the head of a function's definition, under another name."""
+    """Return the header of a function's definition, under another name."""
     source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
     node = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef))
     lines = source.splitlines()[node.lineno - 1 : node.body[0].lineno - 1]
@@ -137,7 +137,8 @@ def _header(name: str, function: Any) -> str:
 
 
 def _added(function: Any) -> str:
-    """Return the arguments that a function has besides those of its source (physics/public.py)."""
+    """Return the arguments that a function has in addition to those in its source
+    (physics/public.py)."""
     known = inspect.signature(inspect.unwrap(function)).parameters
     more = [p for n, p in inspect.signature(function).parameters.items() if n not in known]
     added = "".join(f", {p.name}: {p.annotation} = {p.default}" for p in more)
@@ -145,8 +146,7 @@ def _added(function: Any) -> str:
 
 
 def _on_one_line(header: str) -> str:
-    """Return a head without `def` and `self`, whose arguments may have stood on lines of their
-    own."""
+    """Return a header on one line, without `def` and `self`."""
     text = " ".join(header.removeprefix("def ").split()).replace("( ", "(")
     text = text.replace(", )", ")").replace(" )", ")")
     return re.sub(r"\((self|cls)(, )?", "(", text, count=1)

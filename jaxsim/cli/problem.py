@@ -1,5 +1,6 @@
-"""What a person can put right, said in one line."""
+"""Errors that the user of a command can correct, reported in one line."""
 
 
 class InputProblem(Exception):
-    """Wrong input to a command; the message says what, where and what to do. Exit code 2."""
+    """Wrong input to a command; the message names the fault, its location and the remedy. Exit code
+    2."""

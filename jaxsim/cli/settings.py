@@ -1,4 +1,4 @@
-"""The reference page of configurations: every setting of the commands that take a file.
+"""Generate the reference page of configurations: every setting of the commands that take a file.
 
 python -m jaxsim.cli.settings > docs/reference/settings.md
 """
@@ -20,8 +20,8 @@ FORMS = {"train": Training, "optimize": Optimization, "identify": Study}
 HEAD = """# Settings
 
 Made from the forms in the code by `python -m jaxsim.cli.settings`; do not edit. A configuration is
-a TOML file; what is wrong in it is told with its line. `--set NAME=VALUE` replaces a setting, as in
-`--set worlds.count=256`. Examples are in `configs/`.
+a TOML file; errors in it are reported with their lines. `--set NAME=VALUE` replaces a setting, as
+in `--set worlds.count=256`. Examples are in `configs/`.
 """
 
 
@@ -40,7 +40,7 @@ def reference() -> str:
 
 
 def _tables(form: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield a form and all forms in it, with the headers of their tables."""
+    """Yield a form and all nested forms, with the headers of their tables."""
     yield name, form
     for f in dataclasses.fields(form):
         kind = _kind(form, f)
@@ -56,7 +56,7 @@ def _tables(form: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _kind(form: Any, f: dataclasses.Field[Any]) -> Any:
-    """Return the type of a setting, without the None of what may be left out."""
+    """Return the type of a setting, without the None of an optional one."""
     kind = typing.get_type_hints(form)[f.name]
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         kinds = [k for k in typing.get_args(kind) if k is not type(None)]
@@ -65,7 +65,7 @@ def _kind(form: Any, f: dataclasses.Field[Any]) -> Any:
 
 
 def _form_of(kind: Any) -> Any:
-    """Return the form that a setting is, or has many of."""
+    """Return the form that is the type of a setting, or of its entries."""
     inside = [kind, *typing.get_args(kind)]
     return next((k for k in inside if dataclasses.is_dataclass(k)), None)
 

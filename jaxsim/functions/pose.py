@@ -70,8 +70,6 @@ def transform_spatial(
 def make_frame(normal: Array) -> Array:
     """Return a contact frame with the given normal; tangents are chosen as for contacts.
 
-    Corresponds to `mju_makeFrame` in MuJoCo.
-
     Args:
       normal: (3,), of any length but zero.
 

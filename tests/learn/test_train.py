@@ -271,7 +271,7 @@ def test_the_commands(whole, settings, folder, capsys):
     assert "seed 1      return" in told
     assert jaxsim.load_trajectory(out)["qpos"].shape == (25, 2, 1)
     assert main(["train", str(whole[0].folder), "--resume"]) == 0
-    assert "done        already; --set steps=N" in capsys.readouterr().out
+    assert "done        already; use --set steps=N" in capsys.readouterr().out
     assert main(["train", str(settings), "--out", str(whole[0].folder)]) == 2
     assert "there is a run already" in capsys.readouterr().err
     assert main(["train", str(settings), "--set", "ppo.gamma=2"]) == 2
