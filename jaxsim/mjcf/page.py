@@ -1,4 +1,4 @@
-"""The reference page of MJCF, made from the schema: every element, every attribute.
+"""Generate the reference page of MJCF from the schema: every element, every attribute.
 
 python -m jaxsim.mjcf.page > docs/reference/mjcf.md
 """
@@ -15,12 +15,12 @@ _HEAD = """# MJCF, as jaxsim reads it
 
 Made from the schema table (`jaxsim/mjcf/schema`) by `python -m jaxsim.mjcf.page`; do not edit.
 
-An element is described once, where it first stands. "How often" says how often it may stand in
+An element is described once, where it first occurs. "How often" gives how often it may occur in
 its parent: `!` once, `?` at most once, `*` any number, `R` any number and inside itself. Numbers
-are written with spaces between them; `3` in the column "type" stands for three of them, `1-3` for
+are written with spaces between them; `3` in the column "type" means three of them, `1-3` for
 one to three, `1+` for any number. Units are those of the SI, though a model may use any consistent
 set: `Q` is the unit of the coordinate of a joint, tendon or actuator, `F` that of its force,
-`angle` is what `<compiler angle>` says, `?` depends on other attributes. An attribute without
+`angle` is the unit set by `<compiler angle>`, `?` depends on other attributes. An attribute without
 effect is read, checked and written, but nothing else reads it; the reason is given.
 """
 
@@ -43,7 +43,7 @@ def reference() -> str:
 
 
 def _index() -> Iterator[str]:
-    """What may stand in `<mujoco>`, with links."""
+    """Yield the table of the children of `<mujoco>`, with links."""
     yield "| section | |\n|---|---|"
     for row in ROOT.children.values():
         yield f"| [{row.tag}](#{ROOT.tag}{row.tag}) | {row.doc} |"
@@ -77,7 +77,7 @@ def _attribute(attr: Attr) -> str:
 
 
 def _type(attr: Attr) -> str:
-    """Return the type in words: how many numbers, which words, the name of what."""
+    """Return the type in words: number of values, allowed words, or the kind of object."""
     least, most = attr.count
     if attr.is_number:
         many = f"{least}-{most}" if most and least != most else str(most or f"{max(least, 1)}+")

@@ -157,7 +157,7 @@ REFUSED = {
     f"<mujoco>{BODY}{BODY}</mujoco>": "a body named 'b' exists already",
     f'<mujoco>{BODY}<custom><tuple name="t"><element objtype="frame" objname="f"/></tuple></custom>'
     "</mujoco>": "objname='f' names no frame",
-    "<mujoco><worldbody><composite/></worldbody></mujoco>": "is gone since MuJoCo 4.0",
+    "<mujoco><worldbody><composite/></worldbody></mujoco>": "was removed in MuJoCo 4.0",
     f'<mujoco>{BODY}<equality><flexvert flex="f"/></equality></mujoco>': "no element <flexvert>",
     '<mujoco><worldbody><site quat="" euler="0 0 1"/></worldbody></mujoco>': "exclude each other",
     '<mujoco><worldbody><camera fovy="" sensorsize="1 1"/></worldbody></mujoco>': "exclude each",

@@ -27,8 +27,6 @@ def plot(args: argparse.Namespace) -> int:
     except OSError as error:
         raise InputProblem(f"--out: {error}") from None
     if m is None:
-        print(
-            f"the model '{motion.header.get('model')}' was not found: numbers replace names"
-        )
+        print(f"the model '{motion.header.get('model')}' was not found: numbers replace names")
     print(f"{'wrote':11} {out}: {', '.join(fields)}")
     return 0

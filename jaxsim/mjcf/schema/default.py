@@ -1,4 +1,4 @@
-"""`<default>`: values for what elements leave out; its rows derive from those of the elements."""
+"""`<default>`: values of omitted attributes; its rows derive from those of the elements."""
 
 from jaxsim.mjcf.schema import actuator, asset, body, contact, tendon
 from jaxsim.mjcf.schema.rows import Row, derived, ref, row
