@@ -1,4 +1,4 @@
-"""Numbers in the settings of plugins."""
+"""Parse numbers in the settings of plugins."""
 
 import numpy as np
 
@@ -6,8 +6,7 @@ from jaxsim.extend.plugin import Config
 
 
 def numbers(config: Config, key: str, count: int) -> np.ndarray:
-    """Return the first numbers of a setting; 0 for what is not there or is no number, as in
-    MuJoCo."""
+    """Return the first numbers of a setting; 0 for missing or invalid ones, as in MuJoCo."""
     out = np.zeros(count)
     for i, word in enumerate(config.get(key, "").split()[:count]):
         try:

@@ -1,7 +1,7 @@
-"""An element of the editable model: a checked MJCF element that knows its parent and its defaults.
+"""An element of the editable model: a checked MJCF element with access to its parent and defaults.
 
-Part of the walk XML text -> `mjcf` -> **`spec`** -> `compile`. The tree of these elements is the
-whole truth about a model under edit; effective values, body order and ids are derived from it on
+Stage of the pipeline XML text -> `mjcf` -> **`spec`** -> `compile`. The tree of these elements is
+the only state of a model under edit; effective values, body order and ids are derived from it on
 demand and never stored.
 """
 
@@ -22,22 +22,24 @@ from jaxsim.words import remedy, suggest
 
 
 class Owner(Protocol):
-    """The model that an element is part of, as far as the element asks it."""
+    """The model that an element is part of, as its elements see it."""
 
     def inherited(self, element: SpecElement) -> Inherited:
-        """What the schema and the default classes give an element."""
+        """Return the attributes that an element inherits from the schema and the default
+        classes."""
 
 
 @dataclass(eq=False)
 class SpecElement(Element):
-    """One element of a `Spec`; `attrs` holds what the user gave, `get` what is in effect.
+    """One element of a `Spec`; `attrs` holds the attributes that were set, `get` the effective
+    values.
 
     `parent` is None for the root and for an element outside a tree, which has no `spec` either.
-    `origin` is set on elements that were attached from another model, which it tells. `layout` is
-    set on keyframes when the tree changes under them: the elements their numbers were written for.
-    `source` is set while a copy of a model is compiled: the element of the model itself.
-    `unframed` is set on a body that stands in a `<frame>` for the order alone: a scale of the frame
-    does not reach it.
+    `origin` is set on elements attached from another model, and describes that model. `layout` is
+    set on keyframes when the tree changes: the elements for which their numbers were written.
+    `source` is set while a copy of a model is compiled: the element of the model itself. `unframed`
+    is set on a body that is in a `<frame>` only to keep the order: a scale of the frame does not
+    apply to it.
     """
 
     attrs: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +58,8 @@ class SpecElement(Element):
 
     @property
     def defined_kind(self) -> str | None:
-        """Return the kind of object this element makes, such as `geom` or `actuator`, or None."""
+        """Return the kind of object that this element defines, such as `geom` or `actuator`, or
+        None."""
         attr = self.row.attribute("name")
         return attr.kind if attr is not None and attr.type == "name" else None
 
@@ -71,15 +74,15 @@ class SpecElement(Element):
         return stem.rsplit(".", 1)[0] or None
 
     def own(self, attr: str) -> Any:
-        """Return the value that is written on this element itself, or None."""
+        """Return the value that is set on this element itself, or None."""
         return self.attrs.get(attr)
 
     def is_set(self, attr: str) -> bool:
-        """Return whether the element or one of its default classes gives this attribute."""
+        """Return whether the element or one of its default classes sets this attribute."""
         return any(attr in layer.attrs for layer in self.layers())
 
     def get(self, attr: str) -> Any:
-        """Return the value in effect: the schema's default, overlaid by the classes and the
+        """Return the effective value: the schema's default, overridden by the classes and the
         element.
 
         A shorter array replaces only the first numbers of a fixed-size attribute, so that
@@ -93,9 +96,9 @@ class SpecElement(Element):
         return value.copy() if isinstance(value, np.ndarray) else value
 
     def set(self, attr: str, value: Value | Sequence[float]) -> None:
-        """Give an attribute a value, as text or in its own type; `""` takes it away.
+        """Set an attribute, as text or in its own type; `""` removes it.
 
-        True and False are spelled as the attribute has it: `true`, or `enable`.
+        True and False are spelled as the attribute requires: `true`, or `enable`.
 
         Raises:
           ValueError: the element has no such attribute, or the value does not fit it.
@@ -117,9 +120,9 @@ class SpecElement(Element):
             self.attrs[attr] = read
 
     def update(self, **attrs: Value | Sequence[float]) -> SpecElement:
-        """Give several attributes their values, and return the element.
+        """Set several attributes, and return the element.
 
-        A name that Python keeps to itself is written with an underscore: `class_="soft"`.
+        A Python keyword gets an underscore: `class_="soft"`.
 
         Raises:
           ValueError: the element has no such attribute, or the value does not fit it.
@@ -129,14 +132,14 @@ class SpecElement(Element):
         return self
 
     def unset(self, attr: str) -> None:
-        """Take away what is written on this element, so that its class or the schema decides."""
+        """Remove an attribute from this element, so that its class or the schema applies."""
         self.attrs.pop(attr, None)
 
     def add(self, tag: str, **attrs: Value | Sequence[float]) -> SpecElement:
-        """Make a new element, the last of the children, with the given attributes; return it.
+        """Append a new child with the given attributes; return it.
 
         Raises:
-          ValueError: no such element can stand here, or an attribute does not fit it.
+          ValueError: no such child is allowed here, or an attribute does not fit it.
         """
         row = self.row.child(tag)
         if row is None:
@@ -150,23 +153,25 @@ class SpecElement(Element):
         return self.adopt(SpecElement(tag, row=row).update(**attrs))
 
     def remove(self) -> None:
-        """Take the element, with all below it, out of the tree; see also `Spec.delete`."""
+        """Remove the element, with everything below it, from the tree; see also `Spec.delete`."""
         self.holder.children.remove(self)
         self.parent = None
         for element in self.walk():
             element.spec = None
 
     def layers(self) -> list[SpecElement]:
-        """Return the elements whose attributes make up this one, weakest first and itself last."""
+        """Return the elements whose attributes are combined in this one, weakest first and itself
+        last."""
         return [*self.inherited().entries, self]
 
     def inherited(self) -> Inherited:
-        """What the schema and the default classes give this element."""
+        """Return the attributes that this element inherits from the schema and the default
+        classes."""
         return self.spec.inherited(self) if self.spec is not None else Inherited(self.row, ())
 
     @property
     def holder(self) -> SpecElement:
-        """Return the parent, of an element that has one."""
+        """Return the parent; the element must have one."""
         assert self.parent is not None, f"{self.label} stands alone"
         return self.parent
 
@@ -187,7 +192,7 @@ class SpecElement(Element):
             element = element.parent
 
     def frames(self) -> list[SpecElement]:
-        """Return the `<frame>`s between this element and its body, innermost first."""
+        """Return the `<frame>` elements between this element and its body, innermost first."""
         found = []
         for ancestor in self.ancestors():
             if ancestor.tag != "frame":
@@ -206,12 +211,13 @@ class SpecElement(Element):
         return child
 
     def copy(self) -> SpecElement:
-        """Return a free-standing copy of the element and everything below it."""
+        """Return a detached copy of the element and everything below it."""
         return SpecElement.from_element(self)
 
     @classmethod
     def from_element(cls, element: Element) -> SpecElement:
-        """Copy a tree of elements; no recursion, for a chain may have thousands of links."""
+        """Return a copy of a tree of elements; without recursion, because a chain may have
+        thousands of links."""
         root = cls._single(element)
         stack = [(root, element)]
         while stack:
@@ -237,7 +243,7 @@ class SpecElement(Element):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The model that a keyframe was written for: its elements, in order of their ids."""
+    """The elements of the model for which a keyframe was written, in order of their ids."""
 
     joints: tuple[SpecElement, ...]
     actuators: tuple[SpecElement, ...]
@@ -245,16 +251,15 @@ class Layout:
 
 
 class Inherited:
-    """What elements of one row and class have without attributes of their own."""
+    """Attributes that elements of one row and class have without setting them."""
 
     def __init__(self, row: Row, entries: Sequence[SpecElement]):
         self.row = row
-        self.entries = entries  # of the default classes, outermost first
+        self.entries = entries  # entries of the default classes, outermost first
         self._values: dict[str, Any] = {}
 
     def get(self, attr: str) -> Any:
-        """Return the schema's default of an attribute, overlaid by the classes; not to be written
-        to."""
+        """Return the schema's default of an attribute, overridden by the classes; read-only."""
         if attr not in self._values:
             entry = self.row.attribute(attr)
             value = entry.default if entry is not None else None
@@ -265,8 +270,8 @@ class Inherited:
         return self._values[attr]
 
     def overlaid(self, attr: str, under: Any, over: Any) -> Any:
-        """Return one value of an attribute on another: an array of fixed size on its first
-        numbers."""
+        """Return a value of an attribute applied over another: an array of fixed size replaces the
+        first numbers."""
         arrays = isinstance(under, np.ndarray) and isinstance(over, np.ndarray)
         if not arrays or len(over) >= len(under):
             return over
@@ -277,6 +282,6 @@ class Inherited:
 
 
 def _spelled(on: bool, keywords: tuple[str, ...]) -> str:
-    """Return a truth value in the words of an attribute: the first pair of words that it knows."""
+    """Return a boolean in the keywords of an attribute: the first pair of words that it allows."""
     pairs = (("false", "true"), ("disable", "enable"))
     return next((pair[on] for pair in pairs if set(pair) <= set(keywords)), str(on).lower())

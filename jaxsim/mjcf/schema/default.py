@@ -8,7 +8,7 @@ _DRIVEN = "lengthrange joint jointinparent tendon slidersite cranksite site refs
 
 
 def _actuator(source: Row) -> Row:
-    """Return all but what ties an actuator to its model."""
+    """Return an actuator row without the attributes that refer to other elements."""
     dropped = [name for name in f"name class {_DRIVEN}".split() if name in source.attrs]
     return derived(source, source.tag, without=" ".join(dropped))
 
