@@ -1,4 +1,4 @@
-"""The compiler: from an editable model to the arrays of the physics, in numpy float64."""
+"""Compile an editable model to the arrays of the physics, in numpy float64."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def compile_file(
 
     Args:
       path: the file or archive, its name in `assets`, or a URI that has a provider.
-      assets: files in memory, which are looked up before the disk.
-      data: contents of the file itself, where they have been read already.
+      assets: files in memory, searched before the disk.
+      data: contents of the file itself, if they have been read already.
     """
     return compile_spec(Spec.from_source(find_model(path, assets, data)))
 

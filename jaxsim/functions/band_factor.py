@@ -74,8 +74,8 @@ def chol_solve_band(mat: Array, vec: Array, ntotal: int, nband: int, ndense: int
     """Return x (ntotal,) with L L' x = vec.
 
     Args:
-      mat: the storage of a factor L, as `chol_factor_band` gives it.
-      vec: (ntotal,); for many use jax.vmap.
+      mat: the storage of a factor L, from `chol_factor_band`.
+      vec: (ntotal,); for many vectors use jax.vmap.
       ntotal, nband, ndense: pattern of the storage.
     """
     rows, side, corner = _blocks("chol_solve_band", mat, ntotal, nband, ndense)

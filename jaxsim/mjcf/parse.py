@@ -53,7 +53,7 @@ def parse(data: bytes, file: str) -> Node:
       file: its name, for messages.
 
     Returns:
-      The outermost element.
+      The root element.
 
     Raises:
       ModelError: the text is not well-formed XML, or no XML at all.

@@ -31,8 +31,8 @@ def validate(root: Node, problems: Problems) -> Element | None:
     """Check a whole document.
 
     Args:
-      root: the outermost element, includes expanded.
-      problems: collects what is wrong.
+      root: the root element, includes expanded.
+      problems: collects the errors.
 
     Returns:
       The typed tree, without the wrong parts; None if it is no MJCF model at all.

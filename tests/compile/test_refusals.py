@@ -151,7 +151,7 @@ REFUSED = {
     '<mujoco><default class="x"/></mujoco>': "the outermost class, which is called 'main'",
     f'<mujoco>{BODY}<sensor><touch site="t"/></sensor></mujoco>': "site='t' names no site",
     f'<mujoco>{BODY}<actuator><motor joint="k"/></actuator></mujoco>': "names no joint",
-    f"<mujoco>{BODY}<actuator><motor/></actuator></mujoco>": "must say what it acts on",
+    f"<mujoco>{BODY}<actuator><motor/></actuator></mujoco>": "must name its target",
     f'<mujoco>{BODY}<equality><weld body1="b" body2="b"/></equality></mujoco>': "to itself",
     f'<mujoco>{BODY}<keyframe><key qpos="1 2"/></keyframe></mujoco>': "qpos has 2 numbers",
     f"<mujoco>{BODY}{BODY}</mujoco>": "a body named 'b' exists already",

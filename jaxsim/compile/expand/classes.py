@@ -1,4 +1,4 @@
-"""Default classes: each declared once, and known where it is used."""
+"""Check default classes: unique declarations, and known names in all uses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where an element is: its pose in its body, or a body's in its parent, seen through the frames.
+"""The pose of an element in its body, or of a body in its parent, with all frames resolved.
 
-`<frame>`s around an element are applied from the inside out. `fromto` is a second way to place a
-geom or site: its ends, its direction and its length in one.
+`<frame>` elements around an element are applied from the inside out. `fromto` defines pose and
+length of a geom or site by two end points.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def frame_pose(c: Compilation, element: SpecElement) -> Pose:
 def fromto(c: Compilation, element: SpecElement) -> tuple[Pose, float]:
     """Return the pose whose z axis joins the two points of `fromto`, and half their distance.
 
-    The z axis points from the second point to the first, as the oracle has it.
+    The z axis points from the second point to the first, as in MuJoCo.
     """
     ends = np.array(element.get("fromto"), float)
     if np.any(element.get("pos")):

@@ -1,4 +1,4 @@
-"""Quaternions in numpy for the compiler: (w, x, y, z), over any leading axes.
+"""Quaternions (w, x, y, z) in numpy for the compiler, over any leading axes.
 
 The physics has its own in `math/rotation.py`, in jax; the compiler does not import jax.
 """
@@ -14,7 +14,7 @@ from jaxsim.enums import MINVAL
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
-# A length this near to 1 is taken for 1, as in MuJoCo: unit vectors come through bit for bit.
+# Lengths this close to 1 count as 1, as in MuJoCo: unit vectors are preserved bit for bit.
 NEARLY = 1e-14
 
 
@@ -59,7 +59,8 @@ def to_matrix(q: np.ndarray) -> np.ndarray:
 
 
 def normalize(q: np.ndarray) -> np.ndarray:
-    """Scaled to norm 1; a quaternion near zero becomes the identity, as in MuJoCo."""
+    """Return q normalized to length 1; a quaternion near zero becomes the identity, as in
+    MuJoCo."""
     norm = np.sqrt(np.sum(q * q, axis=-1, keepdims=True))
     scale = np.where((norm < MINVAL) | (np.abs(norm - 1.0) <= NEARLY), 1.0, norm)
     return np.where(norm < MINVAL, IDENTITY, q / scale)

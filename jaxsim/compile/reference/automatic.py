@@ -1,11 +1,11 @@
-"""Values that a model leaves to the compiler, and the constants of its reference pose.
+"""Automatic values that the compiler computes, and the constants of the reference pose.
 
     springlength = -1     the length of the tendon in `qpos_spring`
     dampratio             damping of a servo, from its gain and the inertia it drives at `qpos0`
     lengthrange           of a muscle, from limits (length_range.py)
 
-The first two use no constant that depends on them, so all are found in one go; later changes of the
-model do not resolve them anew, as in MuJoCo.
+The first two use no constant that depends on them, so one pass suffices; as in MuJoCo, they are not
+recomputed when the model changes later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from jaxsim.model.derived import AUTOMATIC
     gives="actuator body cam constants dof eq flg length_ranges light stat tendon",
 )
 def derive(c: Compilation) -> None:
-    """Spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
+    """Add spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
     spring_lengths(c)
     constants = c.constants = Constants(c.fields)
     damping_ratios(c, constants)

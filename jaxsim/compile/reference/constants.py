@@ -1,15 +1,14 @@
-"""What a model derives from its own reference pose: masses of subtrees, lengths, inverse weights.
+"""Constants derived from the reference pose: masses of subtrees, lengths, inverse weights.
 
-These are the fields that MuJoCo's `mj_setConst` recomputes, and they follow from the other fields
-alone:
+Corresponds to `mj_setConst` in MuJoCo. The constants follow from the other fields alone:
 
     body_subtreemass, tendon_length0, actuator_length0, dof_M0, dof_length,
     dof_invweight0, body_invweight0, tendon_invweight0, actuator_acc0, eq_data
-    and where cameras and lights are (views.py)
+    and the poses of cameras and lights (views.py)
 
-With M the inertia matrix at `qpos0`, armature of tendons included, and J the Jacobian of a
-quantity, an inverse weight is the mean of the diagonal of J M^-1 J^T: how far the quantity gives
-way to a unit force. `actuator_acc0` is |M^-1 moment|, the joint acceleration from a unit force.
+With M the inertia matrix at `qpos0`, including the armature of tendons, and J the Jacobian of a
+quantity, an inverse weight is the mean of the diagonal of J M^-1 J^T: the response of the quantity
+to a unit force. `actuator_acc0` is |M^-1 moment|, the joint acceleration from a unit force.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _ON_JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)
 
 @dataclass(eq=False)
 class Constants:
-    """A model at `qpos0`, from which each derived field is read off."""
+    """A model at `qpos0`, from which each derived field is computed."""
 
     fields: Fields
 
@@ -86,7 +85,8 @@ class Constants:
         }
 
     def _sliding(self, bodies: np.ndarray) -> np.ndarray:
-        """Which of some bodies only slide; their weights are 1 / mass, without armature."""
+        """Return which bodies have only slides; their inverse weights are 1 / mass, without
+        armature."""
         return self.fields["body_simple"][bodies] == SLIDERS_ONLY
 
     def dof_invweight0(self) -> np.ndarray:
@@ -138,11 +138,11 @@ class Constants:
         return np.array([np.linalg.norm(row) for row in rows], np.float64)
 
     def eq_data(self) -> np.ndarray:
-        """Return `eq_data` with what connects and welds of bodies take from the reference pose,
+        """Return `eq_data`, completed by the anchors and poses of connects and welds at `qpos0`,
         (neq, 12).
 
-        A connect has the anchor of body 1 given and that of body 2 measured; a weld the other way
-        around, with the orientation of body 2 in body 1, unless its pose was given.
+        For a connect the anchor in body 1 is given and that in body 2 computed; for a weld the
+        reverse, with the orientation of body 2 in body 1, unless its pose was given.
         """
         f, pose = self.fields, self.reference
         data = np.array(f["eq_data"], np.float64)
@@ -161,10 +161,10 @@ class Constants:
 
     @cached_property
     def body_length(self) -> np.ndarray:
-        """Return the size of each body [m]: from its com to the farthest bound of a geom, or joint,
-        on it.
+        """Return the size of each body [m]: the largest distance from its com to a geom bound or
+        joint.
 
-        The joints are its own and those of its children. Edges of flexes count with their length.
+        Joints are its own and those of its children. Edges of flexes count with their length.
         """
         f, xipos = self.fields, self.reference.xipos
         length = np.full(f["nbody"], SHORTEST)
@@ -193,7 +193,7 @@ class Constants:
 
 
 def _dof_armature(f: Fields) -> np.ndarray:
-    """Return the armature of each dof with what actuators reflect onto it, (nv,)."""
+    """Return the armature of each dof, including that reflected by actuators, (nv,)."""
     armature = np.array(f["dof_armature"], np.float64)
     for actuator, own in enumerate(f["actuator_armature"]):
         if own and f["actuator_trntype"][actuator] in _ON_JOINT:
@@ -205,7 +205,7 @@ def _dof_armature(f: Fields) -> np.ndarray:
 
 
 def _tendon_armature(f: Fields) -> np.ndarray:
-    """Return the armature of each tendon with what actuators reflect onto it, (ntendon,)."""
+    """Return the armature of each tendon, including that reflected by actuators, (ntendon,)."""
     armature = np.array(f["tendon_armature"], np.float64)
     for actuator, own in enumerate(f["actuator_armature"]):
         if own and f["actuator_trntype"][actuator] == TrnType.TENDON:

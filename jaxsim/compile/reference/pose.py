@@ -1,10 +1,10 @@
 """The model in its reference pose `qpos0`: positions, joint axes and Jacobians.
 
-Everything that MuJoCo derives once per model (fields ending in 0, inverse weights, statistics) is a
-function of this pose; the rest lengths of springs are one of `qpos_spring`. A joint at `qpos0` is
-not displaced, so most poses follow from `body_pos` and `body_quat` alone, level by level; only
-joints that are displaced are visited one by one. The input is a table of MuJoCo-named arrays, the
-compiler's `fields`.
+All quantities that MuJoCo derives once per model (fields ending in 0, inverse weights, statistics)
+are functions of this pose; the rest lengths of springs are functions of `qpos_spring`. A joint at
+`qpos0` is not displaced, so most poses follow from `body_pos` and `body_quat` alone, level by
+level; only displaced joints are processed one by one. The input is a table of MuJoCo-named arrays,
+the compiler's `fields`.
 
 Formulas: Featherstone, *Rigid Body Dynamics Algorithms*, ch. 6 (composite inertia); MuJoCo's
 documentation, Computation chapter, for the spatial vectors (rotation first, about a tree's center
@@ -41,7 +41,7 @@ class Reference:
 
     @cached_property
     def xmat(self) -> np.ndarray:
-        """Orientation of the bodies, (nbody, 3, 3)."""
+        """Return the orientation of the bodies, (nbody, 3, 3)."""
         return quaternion.to_matrix(self.xquat)
 
     @cached_property
@@ -65,11 +65,11 @@ class Reference:
         return self.turn(self.fields["site_bodyid"], self.fields["site_quat"])
 
     def place(self, body: np.ndarray, pos: np.ndarray) -> np.ndarray:
-        """World positions of points given in body frames."""
+        """Return world positions of points given in body frames."""
         return self.xpos[body] + quaternion.rotate(self.xquat[body], pos)
 
     def turn(self, body: np.ndarray, quat: np.ndarray) -> np.ndarray:
-        """World orientations of frames given in body frames."""
+        """Return world orientations of frames given in body frames."""
         return quaternion.multiply(self.xquat[body], quat)
 
     @cached_property
@@ -86,7 +86,7 @@ class Reference:
         cdof[first[hinge], :3] = self.xaxis[hinge]
         cdof[first[hinge], 3:] = quaternion.cross(self.xaxis[hinge], to_com[hinge])
 
-        # a free joint slides along the axes of the world, then turns about those of the body
+        # a free joint translates along the world axes, then rotates about those of the body
         free, ball = kind == JointType.FREE, kind == JointType.BALL
         three = np.arange(3)
         cdof[first[free, None] + three, 3:] = np.eye(3)
@@ -98,11 +98,11 @@ class Reference:
 
     @cached_property
     def lineage(self) -> list[np.ndarray]:
-        """For each body, the dofs that move it, root first."""
+        """Return for each body the dofs that move it, root first."""
         return lineage(self.fields)
 
     def jacobian(self, body: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the jacobian of a world point fixed to a body.
+        """Return the Jacobian of a world point fixed to a body.
 
         Returns:
           Its dofs, (n,), and the derivative (n, 6): rotation, then translation of the point.
@@ -115,7 +115,7 @@ class Reference:
 
 
 def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
-    """Forward kinematics at `qpos0`, or at another position (nq,), level by level."""
+    """Return the forward kinematics at `qpos0`, or at another position (nq,), level by level."""
     f, nbody = fields, fields["nbody"]
     qpos = f["qpos0"] if qpos is None else qpos
     pos, quat = _body_offsets(f, qpos)
@@ -133,7 +133,7 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
                 done[joints] = True
                 _displace(f, body, joints, displaced[body], xpos, xquat, anchor, axis)
 
-    # joints that stay where they are: all at once
+    # joints without displacement, all at once
     body = f["jnt_bodyid"]
     still = ~done
     anchor[still] = (xpos[body] + quaternion.rotate(xquat[body], f["jnt_pos"]))[still]
@@ -148,8 +148,8 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
 
 
 def _body_offsets(f: Fields, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pose of each body in its parent before joints move it; a free joint's numbers are
-    it."""
+    """Return the pose of each body in its parent before joint motion; for a free joint its
+    coordinates."""
     pos, quat = f["body_pos"].copy(), f["body_quat"].copy()
     free = f["jnt_type"] == JointType.FREE
     body, adr = f["jnt_bodyid"][free], f["jnt_qposadr"][free, None]
@@ -159,7 +159,8 @@ def _body_offsets(f: Fields, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
-    """For each body with a displaced joint: quaternion or offset (1,) of each of its joints."""
+    """Return for each body with a displaced joint the quaternion or offset (1,) of each of its
+    joints."""
     kind, adr, body = f["jnt_type"], f["jnt_qposadr"], f["jnt_bodyid"]
     ball, scalar = kind == JointType.BALL, np.isin(kind, (JointType.SLIDE, JointType.HINGE))
     turned = (qpos[adr[ball, None] + np.arange(4)] != quaternion.IDENTITY).any(axis=1)
@@ -177,7 +178,7 @@ def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
 
 
 def _displace(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
-    """Move one body by its joints in order, and note each joint's anchor and axis on the way."""
+    """Move one body by its joints in order, and record each joint's anchor and axis."""
     for joint, value in zip(joints, values, strict=True):
         anchor[joint] = xpos[body] + quaternion.rotate(xquat[body], f["jnt_pos"][joint])
         axis[joint] = quaternion.rotate(xquat[body], f["jnt_axis"][joint])
@@ -210,7 +211,7 @@ def subtree_sum(parents: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def lineage(fields: Fields) -> list[np.ndarray]:
-    """For each body, the dofs that move it, root first."""
+    """Return for each body the dofs that move it, root first."""
     parents, owned, first = fields["body_parentid"], fields["body_dofnum"], fields["body_dofadr"]
     found = [np.zeros(0, dtype=np.int32)]
     for body in range(1, len(parents)):

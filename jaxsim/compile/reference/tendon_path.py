@@ -1,4 +1,4 @@
-"""Lengths and Jacobians of tendons in a given pose, for the constants that are derived from them.
+"""Lengths and Jacobians of tendons in a given pose, for the derived constants.
 
 A fixed tendon is a weighted sum of joint positions. A spatial tendon is the shortest path through
 its sites and around its geoms; a pulley starts a new branch, whose length is divided by the
@@ -114,7 +114,7 @@ def _pull(reference: Reference, a: _Point, b: _Point, divisor: float, row: np.nd
         return
     direction = b.pos - a.pos
     length = np.linalg.norm(direction)
-    # two points in one place pull along x, as in MuJoCo
+    # coincident points pull along x, as in MuJoCo
     direction = direction / length if length >= MINVAL else np.array([1.0, 0.0, 0.0])
     for point, sign in ((a, -1.0), (b, 1.0)):
         dofs, axes = reference.jacobian(point.body, point.pos)

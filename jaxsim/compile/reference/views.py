@@ -1,10 +1,10 @@
-"""Where cameras and lights are at `qpos0`, for those that follow a body.
+"""Poses of cameras and lights at `qpos0`, for those that track a body.
 
     *_pos0     position relative to the body, in the world frame
     *_poscom0  position relative to the center of mass of the body's subtree, or its target's
     cam_mat0, light_dir0   orientation
 
-They stand as they are fixed to their bodies, whatever their mode says.
+They are taken as fixed to their bodies, for every tracking mode.
 """
 
 from __future__ import annotations

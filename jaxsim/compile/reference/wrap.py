@@ -1,11 +1,11 @@
-"""Shortest paths around a sphere or an endless cylinder, for tendons that wrap.
+"""Shortest paths around a sphere or an infinite cylinder, for wrapping tendons.
 
-Both are problems of a circle in a plane: the plane through the center and the two ends for a
-sphere, the plane across the axis for a cylinder, where the path rises evenly along the axis. With
-no side site the path takes the shorter way around, and wraps only if the straight segment would
-cross the circle. A side site s fixes the way: the path winds around the center by the same angle as
-end -> s -> end does (MuJoCo 4.0). A side site inside the circle asks for a path that touches the
-circle from within.
+Both reduce to a circle in a plane: the plane through the center and the two ends for a sphere, the
+plane normal to the axis for a cylinder, where the path rises uniformly along the axis. Without a
+side site the path takes the shorter way around, and wraps only if the straight segment would cross
+the circle. A side site s selects the way: the path winds around the center by the same angle as end
+-> s -> end does (MuJoCo 4.0). A side site inside the circle requests a path that touches the circle
+from within.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxsim.enums import MINVAL, WrapType
 
 
 class Arc(NamedTuple):
-    """Where a path meets a geom: two points in the geom's frame, and the length between."""
+    """Tangent points of a path on a geom, in the geom's frame, and the length between them."""
 
     enter: np.ndarray
     leave: np.ndarray
@@ -30,12 +30,12 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
 
     Args:
       kind: WrapType.SPHERE or WrapType.CYLINDER (along z).
-      radius: of the geom [m].
+      radius: radius of the geom [m].
       ends: the points before and after, in the geom's frame, (2, 3).
       side: the side site in the geom's frame, (3,), or None.
 
     Returns:
-      The arc, or None when the path goes straight from end to end.
+      The arc, or None if the path is straight.
     """
     if radius < MINVAL:
         return None
@@ -53,7 +53,7 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
     length = radius * angle
     out = points @ plane
     if kind == WrapType.CYLINDER:
-        # the height grows in proportion to the length of the path in the plane
+        # the height is proportional to the length of the path in the plane
         legs = np.linalg.norm(points - flat, axis=1)
         rise = (ends[1, 2] - ends[0, 2]) / (legs[0] + length + legs[1])
         out[:, 2] = ends[0, 2] + rise * legs[0], ends[1, 2] - rise * legs[1]
@@ -67,7 +67,7 @@ def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
     normal = np.cross(ends[0], ends[1])
     norm = np.linalg.norm(normal)
     if norm < MINVAL:
-        # ends and center in line: any plane through them, by the axis most across
+        # ends and center collinear: use the coordinate axis most normal to the line
         other = np.zeros(3)
         other[np.argmin(np.abs(x))] = 1.0
         normal = np.cross(x, other)
@@ -101,8 +101,9 @@ def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] |
     """Return the point of a circle, twice, at which the shortest path through the circle is
     reflected.
 
-    The path meets the circle under equal angles. As the point moves from the direction of one end
-    to that of the other, one angle grows and the other shrinks: halving finds where they agree.
+    The path meets the circle at equal angles. As the point moves from the direction of one end to
+    that of the other, one angle grows and the other shrinks: bisection locates the point of
+    equality.
     """
     distance = np.linalg.norm(ends, axis=1)
     if (distance <= radius).any() or _segment_distance(ends) <= radius:

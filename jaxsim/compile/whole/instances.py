@@ -12,7 +12,7 @@ from jaxsim.spec import SpecElement
 
 @dataclass(eq=False)
 class Instance:
-    """An instance: its plugin, the settings that are given, and the element that has it."""
+    """An instance of a plugin: the plugin, the given settings, and the element that defines it."""
 
     plugin: Plugin
     given: dict[str, str]
@@ -25,7 +25,8 @@ class Instance:
 
     @cached_property
     def fault(self) -> str:
-        """What is wrong with its settings, or ""; also what the plugin cannot read of them."""
+        """Return the fault in its settings, or ""; including settings that the plugin cannot
+        parse."""
         try:
             fault = self.plugin.check(self.config)
             if not fault:
@@ -43,7 +44,7 @@ class Instances:
     Attributes:
       made: the instances.
       ids: the instance of each element that names a plugin: a `<plugin>`, or an actuator or sensor
-        that is one.
+        that is one itself.
     """
 
     made: Sequence[Instance]

@@ -26,15 +26,15 @@ def _model(section: str, body: str = "") -> str:
 
 HUGE = 2_000_000_000
 TOO_MUCH = {
-    "a million bodies": (_nested(3), "replicates ask for more than 250000 elements"),
+    "a million bodies": (_nested(3), "replicates create more than 250000 elements"),
     "a count": (
         f'<mujoco><worldbody><replicate count="{HUGE}"/></worldbody></mujoco>',
-        "replicates ask for more than 250000 elements",
+        "replicates create more than 250000 elements",
     ),
     "a count inside none": (
         f'<mujoco><worldbody><replicate count="0"><replicate count="{HUGE}"><site/></replicate>'
         "</replicate></worldbody></mujoco>",
-        "replicates ask for more than 250000 elements",
+        "replicates create more than 250000 elements",
     ),
     "contacts": (
         _model('<sensor><contact body1="b" num="2147483647" data="found force"/></sensor>'),
@@ -53,7 +53,7 @@ TOO_MUCH = {
     ),
     "numeric": (
         _model(f'<custom><numeric name="n" size="{HUGE}" data="1"/></custom>'),
-        "<numeric name='n'>: size asks for 2000000000 numbers; the most is 100000000",
+        "<numeric name='n'>: size has 2000000000 numbers; the limit is 100000000",
     ),
     "nkey": (_model(f'<size nkey="{HUGE}"/>', "<joint/>"), "nkey asks for"),
     "nuserdata": (_model(f'<size nuserdata="{HUGE}"/>'), "nuserdata asks for 2000000000 numbers"),
