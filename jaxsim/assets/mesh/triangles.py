@@ -1,4 +1,4 @@
-"""Vectors over the corners and faces of a triangle mesh, as fast as numpy makes them."""
+"""Vectorized operations on the corners and faces of a triangle mesh."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ def corners(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def centers(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Middle of every face, (nface, 3)."""
+    """Return the centroid of every face, (nface, 3)."""
     a, b, c = corners(vertex, face)
     return (a + b + c) / 3
 
 
 def area_vectors(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Return the normals of the faces, as long as their areas; outward for counter-clockwise
+    """Return the face normals with the areas as their lengths; outward for counter-clockwise
     faces."""
     a, b, c = corners(vertex, face)
     return 0.5 * cross(b - a, c - a)
@@ -32,8 +32,8 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def added(x: np.ndarray) -> np.ndarray:
-    """Return the sum over the first axis, item after item: the digits of a loop, which `np.sum` has
-    not."""
+    """Return the sequential sum over the first axis, with the rounding of a loop, unlike
+    `np.sum`."""
     return np.cumsum(x, axis=0)[-1]
 
 
@@ -49,7 +49,7 @@ def units(v: np.ndarray, length: np.ndarray | None = None) -> np.ndarray:
 
 
 def gather(face: np.ndarray, values: np.ndarray, nvert: int) -> np.ndarray:
-    """Return the sums at every vertex, (nvert, 3), of a vector at each of the corners, (nface, 3,
+    """Return the sums at every vertex, (nvert, 3), of vectors at the face corners, (nface, 3,
     3)."""
     where = face.ravel()
     flat = values.reshape(-1, 3)

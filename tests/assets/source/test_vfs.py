@@ -88,10 +88,10 @@ def test_full():
     """Code 1 of the documentation."""
     vfs = Vfs(max_files=1)
     vfs["a"] = b""
-    with pytest.raises(OSError, match="has room for 1 files") as caught:
+    with pytest.raises(OSError, match="is limited to 1 files") as caught:
         vfs["b"] = b""
     assert caught.value.errno == errno.ENOSPC
-    with pytest.raises(OSError, match="has room for 2 files"):
+    with pytest.raises(OSError, match="is limited to 2 files"):
         Vfs(max_files=2).add_archive(zipped(a=b"", b=b"", c=b""))
 
 
