@@ -58,11 +58,11 @@ def assemble(
       opt: simulation options, by name.
       stat: statistics, by name.
       names: names of the objects of each kind, by id.
-      contacts: contact capacity of a world; None: see room/capacity.py.
-      pairs: near pairs of each group that are looked at; None: see room.py.
-      smooth: length over which contacts are felt from a distance [m]; None or 0: they are not.
+      contacts: contact capacity of a world; None: a default (room/capacity.py).
+      pairs: capacity for near pairs of each group; None: a default (room/capacity.py).
+      smooth: distance at which contacts start to act [m]; None or 0: only in contact.
       origin: file the model came from, for messages.
-      places: where the objects of each kind were written, by id, for messages.
+      places: source locations of the objects of each kind, by id, for messages.
       plugins: name of the plugin of each instance.
 
     Returns:

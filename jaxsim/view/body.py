@@ -1,4 +1,4 @@
-"""Pose and velocity of one body, which may be chosen while a program runs, and points in it."""
+"""Pose and velocity of one body, whose id may be traced, and conversion of points to its frame."""
 
 from typing import NamedTuple
 
@@ -43,9 +43,9 @@ def in_body(m: Model, d: Data, body: Array, point: Array) -> jax.Array:
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      body: its number, ().
-      point: in the world, (3,) [m].
+      d: data, of which qpos (and the poses of mocap bodies) are used.
+      body: id of the body, ().
+      point: the point in the world, (3,) [m].
     """
     return _in_body(m, d, jnp.asarray(body, jnp.int32)[None], point)
 
@@ -61,8 +61,8 @@ def moving_body(m: Model, d: Data, body: Array) -> MovingBody:
 
     Args:
       m: the model.
-      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
-      body: its number, ().
+      d: data, of which qpos and qvel (and the poses of mocap bodies) are used.
+      body: id of the body, ().
     """
     return _found(m, d, jnp.asarray(body, jnp.int32)[None])
 

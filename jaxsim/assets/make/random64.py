@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 
 _SEED = 42
-_SIZE, _SHIFT = 312, 156  # words of state, and how far ahead each looks
-_LOW = np.uint64(0x7FFFFFFF)  # words of state, and the offset of the recurrence
+_SIZE, _SHIFT = 312, 156  # words of state, and the offset of the recurrence
+_LOW = np.uint64(0x7FFFFFFF)  # bits taken from the next word
 _HIGH = ~_LOW
 _ONE = np.uint64(1)
 _TWIST = np.uint64(0xB5026F5AA96619E9)

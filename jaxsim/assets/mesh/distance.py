@@ -31,7 +31,7 @@ class SurfaceDistance:
             ahead = np.einsum("ki,ki->k", found.offset, normal)
             order = np.lexsort((found.which, -np.abs(ahead), found.row))
             first = order[np.searchsorted(found.row, np.arange(part.stop - part.start))]
-            sign = np.where(ahead[first] < 0, -1.0, 1.0)  # in a flat surface's plane: outside
+            sign = np.where(ahead[first] < 0, -1.0, 1.0)  # in the plane of a flat surface: outside
             distance[part] = sign * lengths(found.offset[first])
         return distance
 

@@ -49,7 +49,7 @@ def read_heightfield(name: str, data: bytes, content_type: str | None = None) ->
 
 
 def normalized(heights: np.ndarray) -> np.ndarray:
-    """Return the heights moved and scaled to between 0 and 1; equal heights all become 0."""
+    """Return the heights normalized to [0, 1]; equal heights all become 0."""
     heights = heights.astype(np.float32) - np.float32(heights.min())
     top = heights.max()
     return heights / top if top > 0 else heights
