@@ -69,7 +69,7 @@ def _guesses(number: int) -> str:
 def _tell(batch: Batch) -> None:
     """Print a line of progress."""
     best, worst = np.min(batch.costs), np.max(batch.costs)
-    text = f"turn {batch.turns:5}  cost {best:<10.6g}"
+    text = f"iteration {batch.turns:5}  cost {best:<10.6g}"
     if len(batch.costs) > 1:
         text += f" (of the guesses up to {worst:.6g})"
     if batch.smooth:

@@ -1,4 +1,4 @@
-"""One step near a state and a control: what feedback and planning linearize."""
+"""One step near a state and a control, linearized for feedback and planning."""
 
 import jax
 import jax.numpy as jnp
