@@ -284,7 +284,7 @@ def test_limits_are_raised_by_an_option(capsys, tmp_path):
     assert "--limit image_bytes=540000000" in err
     path.write_text(path.read_text().replace("30000000", "30"))
     code, _, err = answer(capsys, "info", path, "--limit", "image_bytes=539")
-    assert (code, "the most is 539" in err) == (2, True)
+    assert (code, "the limit is 539" in err) == (2, True)
     assert answer(capsys, "info", path, "--limit", "image_bytes=540")[0] == 0
 
 

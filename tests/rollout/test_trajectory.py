@@ -197,7 +197,7 @@ def test_records_must_keep_their_shape(tmp_path):
 
 def test_a_cut_file(written):
     written.write_bytes(written.read_bytes()[:-40])
-    with pytest.raises(ValueError, match=r"motion\.npz: not an \.npz file, or cut off at its end"):
+    with pytest.raises(ValueError, match=r"motion\.npz: not an \.npz file, or truncated"):
         load_trajectory(written)
 
 

@@ -45,7 +45,7 @@ def read_npz(path: str | os.PathLike[str], name: str | None = None) -> dict[str,
     """
     with Path(path).open("rb") as file:
         if not zipfile.is_zipfile(file):
-            raise ValueError(f"{path}: not an .npz file, or cut off at its end")
+            raise ValueError(f"{path}: not an .npz file, or truncated")
         with Archive(file, f"{path}: damaged .npz file") as archive:
             found = {member.filename.removesuffix(".npy"): member for member in archive.members}
             if name is not None and name not in found:

@@ -150,7 +150,7 @@ def test_damaged_archives():
 
 def test_an_archive_that_unpacks_to_too_much():
     packed = zipped(a=bytes(100_000), compression=zipfile.ZIP_DEFLATED)
-    message = "the archive: 100000 bytes that an archive unpacks to, the most is 99999: .*--limit"
+    message = "the archive: 100000 bytes that an archive unpacks to, the limit is 99999: .*--limit"
     with limits(archive_bytes=99_999), pytest.raises(ValueError, match=message):
         Vfs().add_archive(packed)
     with limits(archive_bytes=100_000):
