@@ -112,7 +112,10 @@ def test_compare_finds_no_difference(capsys, ball):
             ["rollout", "{ball}", "--steps", "1e3"],
             "expected a whole number of at least 1, got '1e3'",
         ),
-        (["info", "{ball}", "--limit", "size=3"], "there is no limit 'size'; choose one of archive_by"),
+        (
+            ["info", "{ball}", "--limit", "size=3"],
+            "there is no limit 'size'; choose one of archive_by",
+        ),
         (["info", "{ball}", "--limit", "image_bytes"], "expected a whole number of at least 1"),
         (["rollout"], "the following arguments are required: MODEL.xml"),
         (["fly", "{ball}"], "invalid choice: 'fly'"),

@@ -239,7 +239,10 @@ def test_double_precision_is_refused(settings, folder):
         ("task=cartpole_swing", "task: no task is named 'cartpole_swing'; did you mean"),
         ("task=learn.tiny:Hol", "module 'learn.tiny' has no attribute 'Hol'"),
         ("task=learn.none:Hold", "No module named 'learn.none'"),
-        ("task=learn.tiny:number", "takes 0 positional arguments|does not create a jaxsim.envs.Env"),
+        (
+            "task=learn.tiny:number",
+            "takes 0 positional arguments|does not create a jaxsim.envs.Env",
+        ),
         ("task=learn.tiny:Pair", "Pair.reward: expected a real number, shape (), got float32 of"),
         ("actor_obs=['angle']", "observations are one array, not a dict with 'angle'"),
         ("ppo.num_minibatches=7", "16 worlds x 16 actions cannot be divided by 7"),

@@ -39,7 +39,7 @@ def read_msh(data: bytes) -> Surface:
     expected = _HEADER + 12 * (nvertex + nnormal + nface) + 8 * ntexcoord
     if len(data) != expected:
         raise AssetError(
-            f"the MSH file has {len(data)} bytes, but its counts ask for {expected}; it is truncated"
+            f"the MSH file has {len(data)} bytes, but its counts need {expected}; it is truncated"
         )
     parts = _Parts(data)
     vertex, normal = parts.take("<f4", nvertex, 3), parts.take("<f4", nnormal, 3)
