@@ -1,6 +1,6 @@
 """A physics engine for articulated bodies with contacts, in pure JAX; it reads MuJoCo models."""
 
-import jaxsim.plugins  # they become known
+import jaxsim.plugins  # registers the bundled plugins
 import jaxsim.xla
 from jaxsim.assets.make import terrain as terrain
 from jaxsim.assets.read.decoder import register_decoder as register_decoder

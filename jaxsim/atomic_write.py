@@ -1,8 +1,9 @@
-"""Files that are written as a whole or not at all.
+"""Atomic file writes: a file is complete or absent.
 
-A file is written under a unique name beside its target, flushed to the disk and renamed, so that
-readers see the old file or the new one. A link stays: the file that it leads to is replaced. Names
-of unfinished files are kept, so that a process that has to end at once can delete them.
+A file is written under a unique name in the folder of its target, flushed to the disk and renamed,
+so that readers see the old file or the new one. A symbolic link is kept: the file it points to is
+replaced. Names of unfinished files are recorded, so that a process that must end at once can delete
+them.
 """
 
 import contextlib
@@ -16,17 +17,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LONGEST = 100  # letters of a target's name that its temporary name repeats
+LONGEST = 100  # characters of a target's name that its temporary name repeats
 
 _TEMPORARY = re.compile(r"\..+-[0-9a-f]{8}($|\.)")
 _unfinished: set[Path] = set()
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file; text in UTF-8.
+    """Write a file atomically; text in UTF-8.
 
     Raises:
-      OSError: it cannot be written; a file that was there is as it was.
+      OSError: it cannot be written; an existing file is unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     with whole_file(path) as part:
@@ -35,10 +36,10 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield the name under which a file is written; on leaving, the file gets its own name.
+    """Yield a temporary name to write to; on exit, the file is renamed to `path`.
 
-    The temporary name is unique and ends as the target's does. After an exception nothing is left
-    of it, and a file that was there is as it was.
+    The temporary name is unique and has the extension of the target. After an exception the
+    temporary file is deleted, and an existing file is unchanged.
 
     Raises:
       OSError: the file cannot be written.
@@ -56,7 +57,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[Path]:
-    """Yield the name of a file or folder that is deleted on leaving, unless it was kept."""
+    """Yield the name of a file or folder that is deleted on exit, unless `keep` was called."""
     _unfinished.add(path)
     try:
         yield path
@@ -67,34 +68,34 @@ def unfinished(path: Path) -> Iterator[Path]:
 
 
 def keep(path: Path) -> None:
-    """Let what is unfinished stay: it is all that there is of some work."""
+    """Keep an unfinished file, as the only result of some work."""
     _unfinished.discard(path)
 
 
 def discard_unfinished() -> None:
-    """Delete all that is not finished; for a process that ends without unwinding."""
+    """Delete all unfinished files; for a process that ends without unwinding."""
     for path in list(_unfinished):
         _delete(path)
 
 
 def temporary_name(target: Path) -> Path:
-    """Return a name beside a target that nothing has, hidden, with the ending of the target."""
+    """Return an unused hidden name in the folder of a target, with its extension."""
     stem = target.name.removesuffix(target.suffix)[:LONGEST]
     return target.with_name(f".{stem}-{secrets.token_hex(4)}{target.suffix}")
 
 
 def discard_left_over(folder: Path) -> None:
-    """Delete what processes that were killed have left unfinished in a folder of ours."""
+    """Delete unfinished files that killed processes have left in one of our folders."""
     for path in folder.iterdir():
         if _TEMPORARY.match(path.name) and path not in _unfinished:
             _delete(path)
 
 
 def target_of(path: str | os.PathLike[str]) -> Path:
-    """Return the file that writing to a path makes or replaces, links followed; try its folder.
+    """Return the file that writing to a path creates or replaces, links followed; test its folder.
 
     Raises:
-      OSError: there can be no such file, or its folder cannot be written to.
+      OSError: there can be no such file, or its folder is not writable.
     """
     target = Path(os.path.realpath(path))
     _check_plain(path, target)
@@ -112,13 +113,13 @@ def target_of(path: str | os.PathLike[str]) -> Path:
 
 
 def _check_plain(path: str | os.PathLike[str], target: Path) -> None:
-    """Refuse what is there and is no file: folders, devices, links that lead in a circle."""
+    """Reject an existing path that is no regular file: folders, devices, circular links."""
     if target.is_symlink():
         raise OSError(errno.ELOOP, f"'{path}' is a link that leads to itself; name another file")
     if target.is_dir():
         raise IsADirectoryError(f"'{path}' is a folder; name a file")
     if target.exists() and not target.is_file():
-        raise OSError(f"'{path}' is no plain file; name another one")
+        raise OSError(f"'{path}' is no regular file; name another one")
 
 
 def _delete(path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Caches of functions, each with a bound: a service that loads many models does not grow.
+"""Bounded caches of function results, so that a service that loads many models does not grow.
 
-What belongs to one model is kept with its structure, `Structure.cache`, and goes with it. What is
-keyed by something else is kept by `bounded`, which drops what was used longest ago. Programs are
-keyed by structures: `jaxsim.physics.arrays.programs`.
+Results that belong to one model are stored with its structure (`Structure.cache`) and freed with
+it. Results keyed by anything else use `bounded`, which drops the least recently used entry.
+Compiled programs are keyed by structures: see `jaxsim.physics.arrays.programs`.
 """
 
 import functools
@@ -13,10 +13,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def bounded(most: int) -> Callable[[Function], Function]:
-    """Return a decorator that keeps the results of a function for its last arguments.
+    """Return a decorator that caches the results of a function, least recently used dropped first.
 
     Args:
-      most: how many results are kept; 1 for a function without arguments.
+      most: maximum number of cached results; 1 for a function without arguments.
+
+    Raises:
+      ValueError: `most` is less than 1.
     """
     if most < 1:
         raise ValueError(f"bounded: most: expected at least 1, got {most}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import IntEnum, IntFlag
 
-# MuJoCo's bounds of numbers (mjMINVAL and its like)
-MINVAL = 1e-15  # what is smaller counts as zero
-MAXVAL = 1e10  # what is larger has diverged
-MINMU = 1e-5  # least friction coefficient
-MINIMP, MAXIMP = 0.0001, 0.9999  # least and largest impedance
-MINAWAKE = 10  # steps that a tree is awake at least
+# MuJoCo's numeric limits (mjMINVAL, mjMAXVAL, ...).
+MINVAL = 1e-15  # smaller values count as zero
+MAXVAL = 1e10  # larger values count as diverged
+MINMU = 1e-5  # smallest friction coefficient
+MINIMP, MAXIMP = 0.0001, 0.9999  # smallest and largest impedance
+MINAWAKE = 10  # steps that a tree stays awake after it was disturbed
 
 
 class JointType(IntEnum):
@@ -22,12 +22,12 @@ class JointType(IntEnum):
 
     @property
     def nq(self) -> int:
-        """Numbers in `qpos`."""
+        """Return the number of coordinates in `qpos`."""
         return (7, 4, 1, 1)[self]
 
     @property
     def nv(self) -> int:
-        """Degrees of freedom, numbers in `qvel`."""
+        """Return the number of degrees of freedom in `qvel`."""
         return (6, 3, 1, 1)[self]
 
 
@@ -159,7 +159,7 @@ class BiasType(IntEnum):
 
 
 class ConstraintType(IntEnum):
-    """What a constraint row is of (mjtConstraint)."""
+    """Origin of a constraint row (mjtConstraint)."""
 
     EQUALITY = 0
     FRICTION_DOF = 1
@@ -172,7 +172,7 @@ class ConstraintType(IntEnum):
 
 
 class ConstraintState(IntEnum):
-    """How a constraint row pushes (mjtConstraintState)."""
+    """State of a constraint row in the solver (mjtConstraintState)."""
 
     SATISFIED = 0
     QUADRATIC = 1
@@ -286,7 +286,7 @@ class SensorType(IntEnum):
 
 
 class Stage(IntEnum):
-    """How much of the forward dynamics a sensor needs (mjtStage)."""
+    """Pipeline stage after which a sensor can be computed (mjtStage)."""
 
     NONE = 0
     POS = 1
@@ -319,7 +319,7 @@ class State(IntFlag):
 
 
 class DataType(IntEnum):
-    """What the numbers of a sensor are (mjtDataType)."""
+    """Kind of a sensor's values (mjtDataType)."""
 
     REAL = 0
     POSITIVE = 1
@@ -328,7 +328,7 @@ class DataType(IntEnum):
 
 
 class Reduce(IntEnum):
-    """Which of the contacts that match a contact sensor reports: `sensor_intprm[1]`."""
+    """Reduction over the contacts that match a contact sensor, `sensor_intprm[1]`."""
 
     NONE = 0
     MINDIST = 1
@@ -337,7 +337,8 @@ class Reduce(IntEnum):
 
 
 class Interpolation(IntEnum):
-    """How a delayed value is found between samples: `actuator_history[1]`, `sensor_history[1]`."""
+    """Interpolation of a delayed value between samples, `actuator_history[1]`,
+    `sensor_history[1]`."""
 
     ZOH = 0
     LINEAR = 1
@@ -345,7 +346,7 @@ class Interpolation(IntEnum):
 
 
 class ConDataField(IntEnum):
-    """What a contact sensor reports of each contact (mjtConDataField)."""
+    """Quantity that a contact sensor reports of each contact (mjtConDataField)."""
 
     FOUND = 0
     FORCE = 1
@@ -359,12 +360,12 @@ class ConDataField(IntEnum):
 
     @property
     def width(self) -> int:
-        """How many numbers it has."""
+        """Return the number of values of the field."""
         return 1 if self in (ConDataField.FOUND, ConDataField.DIST) else 3
 
 
 class RayDataField(IntEnum):
-    """What a rangefinder reports of each ray (mjtRayDataField)."""
+    """Quantity that a rangefinder reports of each ray (mjtRayDataField)."""
 
     DIST = 0
     DIR = 1
@@ -375,12 +376,12 @@ class RayDataField(IntEnum):
 
     @property
     def width(self) -> int:
-        """How many numbers it has."""
+        """Return the number of values of the field."""
         return 1 if self in (RayDataField.DIST, RayDataField.DEPTH) else 3
 
 
 class CamLight(IntEnum):
-    """How a camera or light follows its body (mjtCamLight)."""
+    """Tracking mode of a camera or light (mjtCamLight)."""
 
     FIXED = 0
     TRACK = 1
@@ -399,14 +400,14 @@ class LightType(IntEnum):
 
 
 class Projection(IntEnum):
-    """How a camera projects (mjtProjection)."""
+    """Projection of a camera (mjtProjection)."""
 
     PERSPECTIVE = 0
     ORTHOGRAPHIC = 1
 
 
 class SameFrame(IntEnum):
-    """Which frame of its body a frame coincides with (mjtSameFrame)."""
+    """Frame of its body with which a frame coincides (mjtSameFrame)."""
 
     NONE = 0
     BODY = 1
@@ -416,7 +417,7 @@ class SameFrame(IntEnum):
 
 
 class SleepPolicy(IntEnum):
-    """Whether a tree may sleep (mjtSleepPolicy)."""
+    """Sleep policy of a tree (mjtSleepPolicy)."""
 
     AUTO = 0
     AUTO_NEVER = 1
@@ -427,7 +428,7 @@ class SleepPolicy(IntEnum):
 
 
 class SleepState(IntEnum):
-    """Whether a body moves on its own (mjtSleepState)."""
+    """Sleep state of a body (mjtSleepState)."""
 
     STATIC = -1
     ASLEEP = 0
@@ -435,7 +436,7 @@ class SleepState(IntEnum):
 
 
 class WarningType(IntEnum):
-    """What went wrong in a step, counted in `Data.warning` (mjtWarning)."""
+    """Kind of failure in a step, counted in `Data.warning` (mjtWarning)."""
 
     INERTIA = 0
     CONTACTFULL = 1

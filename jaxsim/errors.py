@@ -1,7 +1,7 @@
-"""Errors that a person can act on: where, what, and what to do instead.
+"""Errors with a source location and a remedy, collected over a whole model.
 
-A model is checked as a whole. Whoever finds a fault adds it to a `Problems` collection and goes on;
-at the end of the check `raise_if_any` raises one `ModelError` that lists them all:
+A check does not stop at the first fault: each fault is added to a `Problems` collection, and
+`raise_if_any` raises one `ModelError` that lists them all at the end:
 
     arm.xml:12: <geom> has no attribute 'siz'; did you mean 'size'?
     arm.xml:31: <joint name='elbow'>: range needs 2 numbers, got 3 ('0 1 2')
@@ -17,7 +17,7 @@ from jaxsim.escape import MAX_MESSAGE, line
 
 @dataclass(frozen=True)
 class Place:
-    """Where something was written; prints as `arm.xml:12`."""
+    """Source location of an element; prints as `arm.xml:12`."""
 
     file: str | None = None
     line: int | None = None
@@ -30,24 +30,24 @@ class Place:
 
 NOWHERE = Place()
 
-# Faults that an error prints; `problems` has them all.
+# Number of faults that an error prints; `problems` holds all of them.
 SHOWN = 50
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault: its place, and a message that names the element and the remedy."""
+    """One fault: its source location, and a message that names the element and the remedy."""
 
     place: Place
     message: str
 
     def __str__(self) -> str:
-        # what is named may hold any character; a fault is one line
+        # Escape names from files, so that a fault stays on one line.
         return line(f"{self.place}: {self.message}", MAX_MESSAGE)
 
 
 class InputError(ValueError):
-    """Files that cannot be used as they are; `problems` holds every fault that was found."""
+    """Unusable input files; `problems` holds every fault."""
 
     problems: tuple[Problem, ...]
 
@@ -71,29 +71,29 @@ class ConfigError(InputError):
 
 
 class UnsupportedError(ModelError):
-    """A model that compiles, and has what the physics cannot simulate yet."""
+    """A model that compiles but has features that the physics cannot simulate yet."""
 
 
 class UnsupportedWarning(UserWarning):
-    """A model was loaded that can be inspected, saved and changed, but not simulated yet."""
+    """Warning that a loaded model can be inspected, saved and changed, but not simulated yet."""
 
 
 class AssetError(ValueError):
-    """The contents of a file that a model names cannot be read; the message says why."""
+    """An asset file whose contents cannot be read; the message gives the reason."""
 
 
 class Problems:
-    """Collects faults in the order they are found, and raises them together."""
+    """Collection of faults in the order in which they are detected, raised together."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
 
     def add(self, place: Place | None, message: str) -> None:
-        """Notes a fault; the message names the element and the remedy."""
+        """Add a fault; the message names the element and the remedy."""
         self._found.append(Problem(place or NOWHERE, message))
 
     def raise_if_any(self) -> None:
-        """Raises all faults together, if there are any."""
+        """Raise all faults together, if there are any."""
         if self._found:
             raise ModelError(self._found)
 

@@ -1,21 +1,21 @@
-"""Text from files, escaped for the place where it is shown: terminal, Markdown, HTML, plots.
+"""Escape text from files for the output format: terminal, Markdown, HTML or Matplotlib.
 
-A model, a recording or a configuration may come from anybody, and its names may hold any character:
-markup that a browser runs, sequences that a terminal obeys, marks that reverse the order of what
-follows, line breaks that forge a row of a table. Every output passes such text through the function
-of its own syntax below. All of them escape first what has no picture of its own, by the rule of
-`repr`, and cut the middle out of what is too long.
+Models, recordings and configurations may come from untrusted sources, and their names may hold any
+character: HTML markup, ANSI escape sequences, bidirectional control characters, line breaks that
+forge a table row. Every output passes such text through the function of its own syntax below. All
+of these functions first escape nonprintable characters, by the rule of `repr`, and cut the middle
+out of text that is too long.
 """
 
 import html as _html
 import string
 from collections.abc import Iterable
 
-MAX_NAME = 80  # characters of a name that are shown
+MAX_NAME = 80  # characters of a name in output
 MAX_LABEL = 40  # characters of a label in a plot
 MAX_MESSAGE = 4000  # characters of a message
 ELLIPSIS = "…"
-# marks that are syntax within a line; those that are only at its beginning stay readable
+# Punctuation that is syntax within a line; marks with a meaning only at its start stay readable.
 _SYNTAX = {ord(c): f"&#{ord(c)};" for c in string.punctuation if c not in ".,-()"}
 
 
@@ -34,39 +34,39 @@ def line(text: str, most: int = MAX_NAME) -> str:
 
 
 def block(text: str) -> str:
-    """Return text with its lines and tabs, all else that has no picture escaped."""
+    """Return text with its line breaks and tabs, and all other nonprintable characters escaped."""
     return _visible(text, "\n\t\r")
 
 
 def markdown(text: str, most: int = MAX_NAME) -> str:
-    """Return text that Markdown, with HTML in it or not, shows as it is, in a table as well.
+    """Return text that renders literally in Markdown, also where HTML is allowed and in tables.
 
-    Put it behind other text of its line. Punctuation becomes a character reference, which is never
+    Put it after other text of its line. Punctuation becomes a character reference, which is never
     syntax (CommonMark, 2.5).
     """
     return line(text, most).translate(_SYNTAX)
 
 
 def html(text: str, most: int = MAX_NAME) -> str:
-    """Return text that HTML shows as it is, inside of an element or of a quoted attribute."""
+    """Return text that renders literally in HTML, inside an element or a quoted attribute."""
     return _html.escape(line(text, most))
 
 
 def mathtext(text: str, most: int = MAX_LABEL) -> str:
-    """Return text that Matplotlib shows as it is: no formula, and never left out of a legend.
+    """Return text that Matplotlib renders literally: no formula, and never dropped from a legend.
 
-    Matplotlib reads text with an even number of unescaped dollars as a formula, and a legend leaves
-    out what begins with an underscore.
+    Matplotlib reads text with an even number of unescaped dollar signs as a formula, and a legend
+    drops labels that begin with an underscore.
     """
     shown = line(text, most).replace("$", r"\$")
     return f"\u2009{shown}" if shown.startswith("_") else shown
 
 
 def unique(labels: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """Return labels for a list of choices, on one line each, numbered where two are the same.
+    """Return one-line labels for a list of choices, numbered where two are equal.
 
     Args:
-      labels: what is shown of each choice.
+      labels: text of each choice.
       taken: labels that other choices have already.
     """
     used, found = set(taken), []
@@ -91,6 +91,7 @@ def _written(character: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """The beginning and the end of a text."""
+    """Return the beginning and the end of a text, joined by an ellipsis, in at most `most`
+    characters."""
     end = most // 3
     return f"{text[: most - end]}{ELLIPSIS}{text[len(text) - end :]}"

@@ -1,18 +1,22 @@
-"""Packages of others that only some users need."""
+"""Import optional dependencies, with an error that names the extra to install."""
 
 import importlib
 from types import ModuleType
 
 
 class MissingExtra(ImportError):
-    """A package that only some users need is not installed; the message says how to get it."""
+    """A missing optional dependency; the message gives the command that installs it."""
 
 
 def needed(name: str, extra: str) -> ModuleType:
-    """A package of an extra.
+    """Import and return the module of an optional dependency.
+
+    Args:
+      name: module name.
+      extra: name of the extra of this package that installs it.
 
     Raises:
-      MissingExtra: it is not installed; names the extra.
+      MissingExtra: the module is not installed.
     """
     try:
         return importlib.import_module(name)

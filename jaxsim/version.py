@@ -1,3 +1,3 @@
-"""The version, which the package's metadata, saved models and the command read here."""
+"""The version of the package, read by its metadata, by saved models and by the command line."""
 
 __version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""The word that was probably meant: for messages about names that nothing has."""
+"""Spelling suggestions for error messages about unknown names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 from jaxsim.escape import line
 
-# Shares of letters in common, in order: a word worth naming, and one that is surely meant.
+# Similarity thresholds of `difflib`: close enough to suggest, and close enough to be sure.
 _NEAR, _SURE = 0.6, 0.8
 
 
 def suggest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` is most likely a misspelling of, or None."""
+    """Return the known word of which `word` is most likely a misspelling, or None."""
     known = list(known)
     lowered = {name.lower(): name for name in known}
     if word.lower() in lowered:
@@ -21,18 +21,18 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
 
 
 def remedy(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """The end of a message: `; did you mean 'elbow'?`, or `otherwise` if nothing is near."""
+    """Return the end of a message: `; did you mean 'elbow'?`, or `otherwise` if no word is near."""
     near = suggest(word, known)
     return otherwise if near is None else f"; did you mean '{line(near)}'?"
 
 
 def is_slip(word: str, known: Iterable[str]) -> bool:
-    """Whether a word is so near to a known one that nothing else can be meant."""
+    """Return whether a word is so near to a known one that it must be a misspelling."""
     return bool(difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=_SURE))
 
 
 def check_options(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise TypeError if an option is not among the known ones; proposes the nearest.
+    """Raise TypeError, with the nearest known name, if an option is not known.
 
     Example:
       >>> check_options("receding", ["iteration"], ["iterations", "tolerance"])

@@ -1,11 +1,11 @@
-"""What XLA is told about programs for a CPU, before it compiles the first one.
+"""XLA flags for CPU programs, set in the environment before the first compilation.
 
-The physics on a CPU is loops over worlds in a few large kernels (physics/arrays/cpu_kernels.py).
-LLVM writes short loops out, number by number, before it looks for vectors, and repeats the vectors
-of others many times. Without that a step of the humanoid compiles in half the time and runs faster;
-so it does with vectors as long as the CPU has, instead of half of these (docs/numerics.md). XLA
-takes both from the environment alone, when a process first uses it: they hold for all that the
-process compiles for a CPU.
+On a CPU the physics compiles to loops over worlds in a few large kernels
+(physics/arrays/cpu_kernels.py). By default LLVM unrolls short loops before it vectorizes, and
+unrolls vectorized loops several times. Without this unrolling a step of the humanoid compiles in
+half the time and runs faster; vectors of the full width of the CPU, instead of half of it, also
+help (docs/numerics.md). XLA reads both settings only from the environment, when a process first
+uses it, so they hold for everything the process compiles for a CPU.
 """
 
 import os
@@ -14,17 +14,17 @@ import jax
 
 OPTIONS = {
     "xla_backend_extra_options": "xla_cpu_disable_loop_unrolling",
-    "xla_cpu_prefer_vector_width": "512",  # at most what the CPU has
+    "xla_cpu_prefer_vector_width": "512",  # upper bound; XLA uses at most the width of the CPU
 }
-# A flag that XLA does not know ends the process: later versions are not told what was not tried.
-# The first is a list that any word may stand in.
+# XLA ends the process at an unknown flag, so later, untested versions get none of these flags. The
+# first flag takes a list of arbitrary words.
 TRIED = (0, 13)
 
 
 def tell_xla() -> None:
-    """Adds to `XLA_FLAGS` what is not in there: who sets an option keeps it.
+    """Add the flags that are missing to `XLA_FLAGS`; flags set by the user are not changed.
 
-    Without effect where XLA was used before; programs are then slower, and correct.
+    Without effect if XLA was used before in this process: programs are then slower, and correct.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     known = list(OPTIONS.items())[: None if jax.__version_info__ < TRIED else 1]

@@ -1,1 +1,1 @@
-"""What a model takes from files: meshes, images, height fields, and where the files are found."""
+"""Read and generate assets: meshes, images, height fields; locate their files."""

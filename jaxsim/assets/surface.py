@@ -1,4 +1,4 @@
-"""A triangle surface as a mesh file gives it, before the compiler has done anything to it."""
+"""A triangle surface as given by a mesh file, before any processing by the compiler."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class Surface:
     """Triangles over shared points.
 
     The numbers are the file's own: no scale, no weld, no change of frame. Normals and texture
-    coordinates may be indexed apart from the points, as in OBJ.
+    coordinates may have indices of their own, as in OBJ.
 
     Attributes:
       vertex: (nvert, 3) positions, with the precision of the file widened to float64.
-      face: (nface, 3) indices into `vertex`; a closed surface is seen counter-clockwise from
-        outside. No faces: a cloud of points.
+      face: (nface, 3) indices into `vertex`; faces of a closed surface are counter-clockwise from
+        outside. No faces: a point cloud.
       normal: (nnormal, 3) unit normals, or None.
       face_normal: (nface, 3) indices into `normal`, or None.
       texcoord: (ntexcoord, 2) texture coordinates, or None.

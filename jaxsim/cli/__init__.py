@@ -1,3 +1,3 @@
-"""The command `jaxsim`."""
+"""The command line interface `jaxsim`."""
 
 from jaxsim.cli.main import main as main

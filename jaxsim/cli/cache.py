@@ -1,4 +1,4 @@
-"""Compiled programs kept between runs, in a folder in the user's cache directory."""
+"""Persistent compilation cache of the command line, in the user's cache directory."""
 
 import hashlib
 import os
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import jax
 
-MOST = 2**31  # bytes of programs; the oldest go first
-SECONDS = 0.3  # what took less to compile is not worth a file
+MOST = 2**31  # size limit in bytes; the oldest programs are deleted first
+SECONDS = 0.3  # programs that compile faster are not cached
 
 
 def keep_programs() -> None:
-    """Lets JAX keep what it compiles; a folder that the user has given JAX himself stays."""
+    """Enable JAX's compilation cache; a folder that the user has configured is kept."""
     if jax.config.values["jax_compilation_cache_dir"] is not None:
         return
     try:
@@ -23,7 +23,7 @@ def keep_programs() -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
         _trim(folder, MOST)
-    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home directory
         remedy = "set XDG_CACHE_HOME, or give --no-cache"
         print(f"compiled programs are not kept: {error}; {remedy}", file=sys.stderr)
         return
@@ -32,24 +32,25 @@ def keep_programs() -> None:
 
 
 def cache_folder() -> Path:
-    """The folder of the programs for this machine, below the user's cache directory."""
+    """Return the cache folder for this machine, below the user's cache directory."""
     return user_cache(sys.platform) / "jaxsim" / _machine()
 
 
 def user_cache(system: str) -> Path:
-    """The user's cache directory on a system, by the custom there."""
+    """Return the user's cache directory by the convention of an operating system."""
     if system == "win32":
         local = os.environ.get("LOCALAPPDATA")
         return Path(local) if local else Path.home() / "AppData" / "Local"
     if system == "darwin":
         return Path.home() / "Library" / "Caches"
     given = os.environ.get("XDG_CACHE_HOME", "")
-    # the XDG specification: a relative path is invalid, and to be ignored
+    # XDG specification: a relative path is invalid and must be ignored.
     return Path(given) if os.path.isabs(given) else Path.home() / ".cache"
 
 
 def _machine() -> str:
-    """A name for the kind of processor: a home directory may serve machines of several kinds."""
+    """Return a name for the CPU type: a home directory may be shared by machines of several
+    types."""
     kind = f"{platform.machine()} {platform.processor()}"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -59,7 +60,7 @@ def _machine() -> str:
 
 
 def _trim(folder: Path, most: int) -> None:
-    """Deletes the oldest programs until the rest is within a number of bytes."""
+    """Delete the oldest programs until the rest fits in a number of bytes."""
     files = [(entry.stat(), entry.path) for entry in os.scandir(folder) if entry.is_file()]
     total = 0
     for status, path in sorted(files, key=lambda file: -file[0].st_mtime):

@@ -1,4 +1,5 @@
-"""`jaxsim compare MODEL.xml`: one state here and in MuJoCo, stage by stage, then step by step."""
+"""`jaxsim compare MODEL.xml`: compare with MuJoCo, first one state stage by stage, then a
+rollout."""
 
 import argparse
 import importlib
@@ -20,7 +21,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.physics.make_data import make_data
 
-# what each stage of the forward dynamics makes, in the order of the stages
+# Results of each stage of the forward dynamics, in the order of the stages.
 STAGES = {
     "positions": ("xpos", "xquat", "xipos", "geom_xpos", "site_xpos", "subtree_com"),
     "tendons": ("ten_length", "actuator_length"),
@@ -35,11 +36,11 @@ STAGES = {
     "result": ("qacc", "sensordata"),
 }
 ITERATIONS, TOLERANCE = 100, 1e-12
-SETTLE = 20  # steps of MuJoCo's before the state is compared, so that it is a natural one
+SETTLE = 20  # steps of MuJoCo before the comparison, so that the state is a typical one
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Prints the largest difference of each quantity."""
+    """Print the largest difference of each quantity."""
     mujoco = _mujoco()
     if not args.float32:
         jax.config.update("jax_enable_x64", True)
@@ -89,7 +90,8 @@ def _mujoco() -> Any:
 
 
 def _converged(m: Model, theirs) -> Model:
-    """Lets both solvers find the solution itself, not what an iteration limit leaves of it."""
+    """Return the model with solver settings that converge, so that iteration limits do not
+    matter."""
     theirs.opt.iterations = theirs.opt.ls_iterations = ITERATIONS
     theirs.opt.tolerance = theirs.opt.ls_tolerance = TOLERANCE
     theirs.opt.solver = SolverType.NEWTON
@@ -105,7 +107,7 @@ def _converged(m: Model, theirs) -> Model:
 
 
 def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
-    """A state with random velocities and controls, from the seed, that has settled a little."""
+    """Return a state with random velocities and controls, from the seed, after `SETTLE` steps."""
     state, rng = mujoco.MjData(theirs), np.random.default_rng(args.seed)
     if args.key is not None:
         try:
@@ -124,12 +126,12 @@ def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
 def _same_state(m: Model, state, keep):
     d = make_data(m, keep)
     names = ("time", "qpos", "qvel", "act", "history", "plastic", "ctrl", "qacc_warmstart")
-    # copies: the next step there overwrites the originals
+    # Copy, because MuJoCo's next step overwrites the originals.
     return d.replace(**{n: jnp.array(getattr(state, n), m.qpos0.dtype) for n in names})
 
 
 def _pair(mujoco, theirs, state, mine, M, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A quantity here and there."""
+    """Return a quantity of jaxsim and of MuJoCo."""
     if name == "M":
         full = np.zeros((theirs.nv, theirs.nv))
         mujoco.mj_fullM(theirs, state, full)
@@ -144,7 +146,7 @@ def _pair(mujoco, theirs, state, mine, M, name: str) -> tuple[np.ndarray, np.nda
 
 
 def _sorted(values: np.ndarray, geom) -> np.ndarray:
-    """Contact quantities in an order that both sides share: by geoms, then by value."""
+    """Return contact quantities in an order that both sides share: by geoms, then by value."""
     if not len(values):
         return values
     columns = np.round(values.reshape(len(values), -1), 6)

@@ -1,4 +1,5 @@
-"""`jaxsim compile MODEL.xml --out MODEL.jxm`: a model in one file that loads without compiling."""
+"""`jaxsim compile MODEL.xml --out MODEL.jxm`: save a compiled model that loads without
+compiling."""
 
 import argparse
 import os
@@ -13,9 +14,9 @@ from jaxsim.io.save import save_model
 
 
 def compile_model(args: argparse.Namespace) -> int:
-    """Compiles a model and saves it."""
+    """Compile a model and save it."""
     if args.out is None and is_uri(args.model):
-        raise InputProblem("--out: say which file to write for a model that is not one itself")
+        raise InputProblem("--out: name the file to write, because the model is not a file")
     out = Path(args.model).with_suffix(".jxm") if args.out is None else Path(args.out)
     if out.resolve() == Path(args.model).resolve():
         raise InputProblem(f"--out: '{out}' is the model itself; name another file")

@@ -1,4 +1,4 @@
-"""`jaxsim identify CONFIG.toml`: parameters from recordings, how well they are known, a report."""
+"""`jaxsim identify CONFIG.toml`: fit parameters to recordings, with confidence and a report."""
 
 import argparse
 import json
@@ -18,8 +18,8 @@ from jaxsim.io.save import save_model
 
 
 def identify(args: argparse.Namespace) -> int:
-    """Fits as a file says, and writes what was found."""
-    needed("matplotlib", "identify")  # before the work, not after it
+    """Run the fit that a configuration specifies, and write its results."""
+    needed("matplotlib", "identify")  # fail before the fit, not after it
     folder = Path(args.out or Path("runs") / Path(args.config).stem)
     reading = read_study(args.config, args.changes, args.data)
     how = reading.study.fit
@@ -75,7 +75,7 @@ def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) 
     }
     write_whole(folder / "fit.json", json.dumps(summary, indent=2) + "\n")
     save_model(found.model, folder / "model.jxm")
-    # last: what was found is not lost to a drawing of it
+    # The report comes last, so that an error in it does not lose the results.
     title = f"Identification of {Path(reading.study.model).name}"
     page = folder / "report.html"
     with drawing(page, f"the fit is in '{folder}': fit.json, model.jxm"):
@@ -83,5 +83,5 @@ def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) 
 
 
 def _number(x: float) -> float | None:
-    """A number that JSON has; what is not known is null."""
+    """Return a number that JSON can represent; None for non-finite values."""
     return float(x) if np.isfinite(x) else None

@@ -1,4 +1,4 @@
-"""`jaxsim info MODEL.xml`: what a model has, be it MJCF or compiled."""
+"""`jaxsim info MODEL.xml`: describe a model, given as MJCF or compiled."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from jaxsim.physics.collision.candidates.report import collision_report
 
 
 def info(args: argparse.Namespace) -> int:
-    """Prints a description of the model."""
+    """Print a description of the model."""
     m = load_model(args.model)
     print(args.model)
     print("\n".join(text for text in (describe(m), collision_report(m)) if text))

@@ -1,9 +1,11 @@
-"""Reads the command line, runs a command, and turns faults into one clear line and an exit code.
+"""Parse the command line, run a command, and report errors as one line and an exit code.
 
-0    done
-2    wrong input: the line on stderr says what, where and what to do
-130  interrupted; nothing half-written is left
-143  asked to stop by SIGTERM, 129 by SIGHUP; likewise
+Exit codes:
+
+    0    success
+    2    wrong input: the line on stderr names the fault, its location and the remedy
+    130  interrupted; no partial file is left
+    143  stopped by SIGTERM, 129 by SIGHUP; no partial file is left
 """
 
 import argparse
@@ -42,13 +44,13 @@ examples:
   jaxsim play runs/cartpole
 """
 
-MOST_PIXELS = 8192  # of a side of a picture
+MOST_PIXELS = 8192  # largest width or height of an image
 MOST_PORT = 65535
 MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     with visible_output():
         code = _answer(_parser().parse_args(argv))
     if argv is None and code > 128:
@@ -57,8 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _answer(args: argparse.Namespace) -> int:
-    """Run a command; return the exit code. Its faults are a line and an exit code."""
-    # `info` lists what cannot be simulated, and the other commands end with it
+    """Run a command and report its errors; return the exit code."""
+    # `info` lists unsupported features, and the other commands end with an error.
     warnings.simplefilter("ignore", UnsupportedWarning)
     try:
         with stops_in_order(), limits(**dict(args.limit)), listening(Phases()):
@@ -72,10 +74,10 @@ def _answer(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         _say("\ninterrupted")
         return 130
-    except BrokenPipeError:  # the reader of our output, `head` say, has gone
+    except BrokenPipeError:  # the reader of the output, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a disk that is full, a folder that is gone
+    except OSError as error:  # the disk is full, or a folder was deleted
         place = "" if error.filename is None else f"{error.filename}: "
         _say(f"{place}{error.strerror or error}")
         return 2
@@ -87,7 +89,7 @@ def _say(text: str) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    # a command is imported when it is run, so that `--help` and a wrong argument answer at once
+    # Import a command when it is run, so that `--help` and wrong arguments respond at once.
     if args.cache:
         from jaxsim.cli.cache import keep_programs
 
@@ -125,7 +127,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _load_plugins(folders: Sequence[str]) -> None:
-    """Makes the plugins of some folders known, before a model is read that names them."""
+    """Load the plugins of some folders before a model that uses them is read."""
     if not folders:
         return
     from jaxsim.extend.registry import load_plugins
@@ -200,8 +202,8 @@ def _run_rollout(args: argparse.Namespace) -> int:
 
     if args.float64:
         jax.config.update("jax_enable_x64", True)
-    # XLA runs small operations on one core, so each core is made a device of its own; a program
-    # that has used JAX before it called us keeps the devices it has.
+    # XLA runs small operations on one core, so each core becomes a device. A process that has used
+    # JAX before keeps its devices.
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", os.cpu_count())
     from jaxsim.cli.rollout import rollout
@@ -210,20 +212,20 @@ def _run_rollout(args: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that names the command or option that was probably meant."""
+    """Argument parser that suggests the nearest command or option."""
 
     def __init__(self, *args: Any, **options: Any):
-        self.known: list[str] = []  # options
+        self.known: list[str] = []  # option strings
         self.commands: Any = None
         super().__init__(*args, **options)
 
     def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
-        """Add an argument; its options are known."""
+        """Add an argument and record its option strings."""
         self.known += [n for n in names if isinstance(n, str) and n.startswith("--")]
         return super().add_argument(*names, **options)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments; the first unknown one is reported."""
+        """Parse arguments; report the first unknown one."""
         first = next(iter(sys.argv[1:] if args is None else args), "")
         if first.startswith("--") and not any(name.startswith(first) for name in self.known):
             self.error(f"unrecognized arguments: {first}{remedy(first, self.known)}")
@@ -263,7 +265,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_models(commands: Any) -> None:
-    """The commands that take a model."""
+    """Add the commands that take a model."""
     info = _command(commands, "info", "describe a model and what it costs")
     info.add_argument("model", metavar="MODEL.xml", help=MODEL)
 
@@ -277,133 +279,152 @@ def _add_models(commands: Any) -> None:
         metavar="random|zero|FILE.npz",
         help="controls; a file has an array 'ctrl' of shape (steps, nu) or (steps, worlds, nu)",
     )
-    run.add_argument("--key", metavar="NAME", help="start from this key frame")
+    run.add_argument("--key", metavar="NAME", help="start from this keyframe")
     run.add_argument("--out", metavar="FILE.npz", help="write the motion of all worlds here")
     run.add_argument(
-        "--record", default="", metavar="NAME,...", help="more fields of it, such as sensordata"
+        "--record", default="", metavar="NAME,...", help="more fields to record, such as sensordata"
     )
     run.add_argument("--every", type=_count, default=1, help="steps between records (default 1)")
-    run.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
-    run.add_argument("--contacts", type=_count, help="contacts a world has room for")
+    run.add_argument(
+        "--seed", type=int, default=0, help="random seed for `--ctrl random` (default 0)"
+    )
+    run.add_argument("--contacts", type=_count, help="contact capacity of a world")
     run.add_argument("--float64", action="store_true", help="double precision")
 
-    compare = _command(commands, "compare", "step a model beside MuJoCo, stage by stage")
+    compare = _command(commands, "compare", "compare a model with MuJoCo, stage by stage")
     compare.add_argument("model", metavar="MODEL.xml")
-    compare.add_argument("--steps", type=_count, default=100, help="longest run (default 100)")
-    compare.add_argument("--key", metavar="NAME", help="start from this key frame")
-    compare.add_argument("--seed", type=int, default=0, help="of the state compared (default 0)")
+    compare.add_argument(
+        "--steps", type=_count, default=100, help="steps of the longest rollout (default 100)"
+    )
+    compare.add_argument("--key", metavar="NAME", help="start from this keyframe")
+    compare.add_argument("--seed", type=int, default=0, help="random seed of the state (default 0)")
     compare.add_argument("--float32", action="store_true", help="single precision")
 
     times = _command(commands, "profile", "measure each stage of a step on the device")
     times.add_argument("model", metavar="MODEL.xml", help=MODEL)
     times.add_argument("--worlds", type=_count, default=128, help="parallel worlds (default 128)")
-    times.add_argument("--steps", type=_count, default=100, help="steps before (default 100)")
-    times.add_argument("--seconds", type=_positive, default=0.1, help="of a stage (default 0.1)")
-    times.add_argument("--key", metavar="NAME", help="start from this key frame")
-    times.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
-    times.add_argument("--contacts", type=_count, help="contacts a world has room for")
+    times.add_argument(
+        "--steps", type=_count, default=100, help="steps before measuring (default 100)"
+    )
+    times.add_argument(
+        "--seconds", type=_positive, default=0.1, help="time per stage (default 0.1)"
+    )
+    times.add_argument("--key", metavar="NAME", help="start from this keyframe")
+    times.add_argument("--seed", type=int, default=0, help="random seed of controls (default 0)")
+    times.add_argument("--contacts", type=_count, help="contact capacity of a world")
     times.add_argument("--float64", action="store_true", help="double precision")
 
-    save = _command(commands, "compile", "write a model to a file that loads at once")
+    save = _command(commands, "compile", "save a compiled model that loads without compiling")
     save.add_argument("model", metavar="MODEL.xml")
-    save.add_argument("--out", metavar="MODEL.jxm", help="(default: beside the model, .jxm)")
-    save.add_argument("--contacts", type=_count, help="contacts a world has room for")
+    save.add_argument("--out", metavar="MODEL.jxm", help="file to write (default: MODEL.jxm)")
+    save.add_argument("--contacts", type=_count, help="contact capacity of a world")
     save.add_argument("--float64", action="store_true", help="double precision")
 
 
 def _add_pictures(commands: Any) -> None:
-    """The commands that show a model or a recorded motion."""
+    """Add the commands that show a model or a recorded motion."""
     show = _command(commands, "view", "show a model or a recorded motion in the browser")
-    show.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{MODEL}; or what was recorded")
-    show.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
-    show.add_argument("--worlds", type=_count, help="of the motion (default: at most 64)")
-    show.add_argument("--ghosts", action="store_true", help="worlds in one place, not side by side")
+    show.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{MODEL}; or a motion")
+    show.add_argument("--model", metavar="MODEL.xml", help="model file, if it was moved")
+    show.add_argument("--worlds", type=_count, help="worlds to show (default: at most 64)")
+    show.add_argument("--ghosts", action="store_true", help="overlay the worlds in one scene")
     show.add_argument(
-        "--out", metavar="PAGE.html", help="write a page that plays by itself instead"
+        "--out", metavar="PAGE.html", help="write a standalone page instead of serving one"
     )
-    show.add_argument("--port", type=_port, help="(default: 8080, or the next free one)")
+    show.add_argument("--port", type=_port, help="TCP port (default: 8080, or the next free)")
     show.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="where to listen (default 127.0.0.1); 0.0.0.0 for other machines: docs/view.md",
+        help="address to listen on (default 127.0.0.1); 0.0.0.0 for other machines: docs/view.md",
     )
     show.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="a further name by which browsers call this machine, such as that of a proxy",
+        help="additional host name accepted from browsers, such as that of a proxy",
     )
     show.add_argument("--open", action="store_true", help="open it in the browser")
     show.add_argument("--float64", action="store_true", help="double precision")
 
-    picture = _command(commands, "render", "draw a model or a recorded motion: a picture or a film")
+    picture = _command(
+        commands, "render", "render a model or a recorded motion to an image or a video"
+    )
     picture.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{MODEL}; or a motion")
     picture.add_argument("--out", metavar="FILE", help=".png, .jpg, .gif or .mp4 (default: .png)")
-    picture.add_argument("--camera", metavar="NAME", help="or its number (default: a free one)")
+    picture.add_argument(
+        "--camera", metavar="NAME", help="camera name or id (default: free camera)"
+    )
     picture.add_argument(
         "--size",
         type=_size,
         metavar="WxH",
-        help="of a world (default: the camera's resolution, or 320x240)",
+        help="image size per world (default: the camera's resolution, or 320x240)",
     )
-    picture.add_argument("--worlds", type=_count, default=1, help="side by side (default 1)")
-    picture.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
-    picture.add_argument("--key", metavar="NAME", help="start from this key frame")
-    picture.add_argument("--seconds", type=_positive, help="length of a film, or when a picture is")
-    picture.add_argument("--fps", type=_positive, default=25, help="pictures a second (default 25)")
+    picture.add_argument("--worlds", type=_count, default=1, help="worlds in a mosaic (default 1)")
+    picture.add_argument("--model", metavar="MODEL.xml", help="model file, if it was moved")
+    picture.add_argument("--key", metavar="NAME", help="start from this keyframe")
+    picture.add_argument("--seconds", type=_positive, help="length of a video, or time of an image")
+    picture.add_argument("--fps", type=_positive, default=25, help="frames per second (default 25)")
     picture.add_argument(
-        "--samples", type=_count, default=2, help="by side, of a pixel (default 2)"
+        "--samples", type=_count, default=2, help="N x N rays per pixel (default 2)"
     )
-    picture.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
+    picture.add_argument("--seed", type=int, default=0, help="random seed of controls (default 0)")
     picture.add_argument("--float64", action="store_true", help="double precision")
 
-    curves = _command(commands, "plot", "draw fields of a recorded motion as curves")
+    curves = _command(commands, "plot", "plot fields of a recorded motion as curves")
     curves.add_argument("file", metavar="MOTION.npz")
     curves.add_argument(
         "--fields",
         default="qpos",
         metavar="NAME,...",
-        help="(default qpos); qpos:knee for those whose name has knee in it",
+        help="fields to plot (default qpos); qpos:knee selects entries whose name contains knee",
     )
-    curves.add_argument("--out", metavar="FILE.png", help="or .svg, .pdf (default: MOTION.png)")
-    curves.add_argument("--world", type=int, default=0, help="whose curves (default 0)")
-    curves.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
+    curves.add_argument(
+        "--out", metavar="FILE.png", help=".png, .svg or .pdf (default: MOTION.png)"
+    )
+    curves.add_argument("--world", type=int, default=0, help="index of the world (default 0)")
+    curves.add_argument("--model", metavar="MODEL.xml", help="model file, if it was moved")
 
 
 def _add_files(commands: Any) -> None:
-    """The commands that take a file of settings, and what shows their results."""
-    seek = _command(commands, "optimize", "seek the controls of a motion")
-    seek.add_argument("config", metavar="CONFIG.toml", help="what is sought: docs/control.md")
+    """Add the commands that take a configuration file, and `play`, which shows the result of
+    one."""
+    seek = _command(commands, "optimize", "optimize the controls of a motion")
+    seek.add_argument("config", metavar="CONFIG.toml", help="the problem: docs/control.md")
     seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
-    seek.add_argument("--plot", metavar="FILE.png", help="draw costs, motion and controls here")
+    seek.add_argument("--plot", metavar="FILE.png", help="plot costs, motion and controls here")
     seek.add_argument("--float64", action="store_true", help="double precision")
     _settable(seek, "iterations=20")
 
-    learn = _command(commands, "train", "learn a task by reinforcement, as a file says")
-    learn.add_argument("config", metavar="CONFIG.toml", help="the settings; with --resume a folder")
-    learn.add_argument("--out", metavar="FOLDER", help="of the run (default: runs/CONFIG)")
-    learn.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    learn = _command(commands, "train", "train a policy by reinforcement learning")
+    learn.add_argument(
+        "config", metavar="CONFIG.toml", help="the settings; with --resume a run folder"
+    )
+    learn.add_argument("--out", metavar="FOLDER", help="run folder (default: runs/CONFIG)")
+    learn.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     _settable(learn, "worlds.count=256")
 
-    play = _command(commands, "play", "play what was learned, and record it")
-    play.add_argument("run", metavar="FOLDER", help="that `jaxsim train` made")
+    play = _command(commands, "play", "evaluate a trained policy, and record it")
+    play.add_argument("run", metavar="FOLDER", help="run folder written by `jaxsim train`")
     play.add_argument("--episodes", type=_count, default=8, help="(default 8)")
-    play.add_argument("--checkpoint", type=int, metavar="STEP", help="(default: the last one)")
-    play.add_argument("--seed", type=int, default=0, help="of the starts (default 0)")
+    play.add_argument(
+        "--checkpoint", type=int, metavar="STEP", help="checkpoint to load (default: the last)"
+    )
+    play.add_argument("--seed", type=int, default=0, help="random seed of episodes (default 0)")
     play.add_argument("--out", metavar="FILE.npz", help="write the motion of the best seed here")
 
-    search = _command(commands, "identify", "find parameters of a model from recordings")
+    search = _command(commands, "identify", "fit parameters of a model to recordings")
     search.add_argument("config", metavar="CONFIG.toml", help="the settings")
     search.add_argument(
         "--data",
         nargs="+",
         default=[],
         metavar="FILE",
-        help="recordings (.csv, .npz) instead of those of the file",
+        help="recordings (.csv, .npz) that replace those in the file",
     )
-    search.add_argument("--out", metavar="FOLDER", help="of the result (default: runs/CONFIG)")
+    search.add_argument("--out", metavar="FOLDER", help="result folder (default: runs/CONFIG)")
     search.add_argument("--float64", action="store_true", help="double precision")
     _settable(search, "fit.starts=16")
 
@@ -415,12 +436,12 @@ def _settable(parser: argparse.ArgumentParser, example: str) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=f"a setting that replaces the file's, such as {example}",
+        help=f"override a setting of the file, such as {example}",
     )
 
 
 def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
-    """The parser of a command, with the options that all commands have."""
+    """Return the parser of a command, with the options that all commands have."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=purpose)
     parser.add_argument(
         "--limit",
@@ -428,42 +449,42 @@ def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=N",
-        help=f"raise a limit on what files may ask for: {', '.join(LIMITS)}",
+        help=f"raise a limit on the sizes of input files: {', '.join(LIMITS)}",
     )
     parser.add_argument(
         "--plugins",
         action="append",
         default=[],
         metavar="FOLDER",
-        help="run its Python files first, which register plugins (docs/extend.md)",
+        help="run the Python files in this folder, which register plugins (docs/extend.md)",
     )
     parser.add_argument(
         "--no-cache",
         dest="cache",
         action="store_false",
-        help="do not keep compiled programs for the next run",
+        help="do not cache compiled programs between runs",
     )
     return parser
 
 
 def _limit(text: str) -> tuple[str, int]:
-    """A limit and its new value."""
+    """Return a limit and its new value."""
     name, _, number = text.partition("=")
     if name not in LIMITS:
         known = ", ".join(LIMITS)
-        raise argparse.ArgumentTypeError(f"there is no limit '{name}'; known are {known}")
+        raise argparse.ArgumentTypeError(f"there is no limit '{name}'; choose one of {known}")
     return name, _count(number)
 
 
 def _port(text: str) -> int:
-    """Number of a port."""
+    """Return a port number."""
     if not text.isdecimal() or int(text) > MOST_PORT:
         raise argparse.ArgumentTypeError(f"expected a port from 0 to {MOST_PORT}, got '{text}'")
     return int(text)
 
 
 def _size(text: str) -> tuple[int, int]:
-    """Width and height of `320x240`."""
+    """Return the width and height of text such as `320x240`."""
     parts = text.split("x")
     if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= MOST_PIXELS for p in parts):
         raise argparse.ArgumentTypeError(f"expected pixels such as 320x240, got '{text}'")
@@ -471,7 +492,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _positive(text: str) -> float:
-    """A number above zero."""
+    """Return a number above zero."""
     try:
         value = float(text)
     except ValueError:
@@ -482,7 +503,7 @@ def _positive(text: str) -> float:
 
 
 def _count(text: str) -> int:
-    """A whole number of at least one."""
+    """Return a whole number of at least one."""
     try:
         value = int(text)
     except ValueError:

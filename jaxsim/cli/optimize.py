@@ -1,4 +1,5 @@
-"""`jaxsim optimize CONFIG.toml`: seeks controls, tells how it goes, writes motion and picture."""
+"""`jaxsim optimize CONFIG.toml`: optimize controls, report progress, write the motion and a
+plot."""
 
 import argparse
 import os
@@ -18,7 +19,7 @@ from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 
 def optimize(args: argparse.Namespace) -> int:
-    """Seeks the controls of an optimisation file."""
+    """Optimize the controls of the problem in a configuration file."""
     _check_file("--out", args.out, ".npz")
     _check_file("--plot", args.plot, ".png")
     whole = read_optimization(args.config, tuple(args.changes))
@@ -38,7 +39,7 @@ def optimize(args: argparse.Namespace) -> int:
     print(_summary(whole, found), flush=True)
     if not np.isfinite(found.after.cost):
         raise InputProblem(
-            f"{args.config}: every motion that was tried diverged; try a shorter timestep, another "
+            f"{args.config}: every rollout diverged; try a shorter timestep, another "
             "guess, or a smaller spread"
         )
     if args.out is not None:
@@ -60,7 +61,7 @@ def optimize(args: argparse.Namespace) -> int:
 
 
 def _check_file(option: str, path: str | None, ending: str) -> None:
-    """A file can be written, before the search begins."""
+    """Check that an output file can be written, before the optimization begins."""
     if path is None:
         return
     if not path.endswith(ending):
@@ -76,9 +77,9 @@ def _guesses(number: int) -> str:
 
 
 def _tell(batch: Batch) -> None:
-    """A line of progress."""
+    """Print a line of progress."""
     best, worst = np.min(batch.costs), np.max(batch.costs)
-    text = f"turn {batch.turns:5}  cost {best:<10.6g}"
+    text = f"iteration {batch.turns:5}  cost {best:<10.6g}"
     if len(batch.costs) > 1:
         text += f" (of the guesses up to {worst:.6g})"
     if batch.smooth:
@@ -87,7 +88,7 @@ def _tell(batch: Batch) -> None:
 
 
 def _summary(whole: Optimization, found: Found) -> str:
-    """What each term cost before and costs now."""
+    """Return the cost and its terms before and after the optimization."""
     seconds = found.batches[-1].seconds
     rows = [f"{'programs':11} ready in {found.compile_seconds:.1f} s, search {seconds:.1f} s"]
     rows.append(f"{'cost':18} {found.before.cost:>12.6g} -> {found.after.cost:.6g}")

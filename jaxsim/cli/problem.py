@@ -1,4 +1,4 @@
-"""What a person can put right, said in one line; and pictures that cannot be drawn."""
+"""Errors that the user of a command can correct, and failures to draw, reported in one line."""
 
 import os
 from collections.abc import Iterator
@@ -10,16 +10,17 @@ from jaxsim.extra import MissingExtra
 
 
 class InputProblem(Exception):
-    """Wrong input to a command; the message says what, where and what to do. Exit code 2."""
+    """Wrong input to a command; the message names the fault, its location and the remedy. Exit code
+    2."""
 
 
 @contextmanager
 def drawing(path: str | os.PathLike[str], kept: str = "") -> Iterator[None]:
-    """Turn what libraries raise while they draw into one line.
+    """Convert exceptions that libraries raise while drawing into one line.
 
     Args:
       path: the picture, for the message.
-      kept: where the result is that was to be drawn, for the end of the message.
+      kept: location of the saved result, for the end of the message.
 
     Raises:
       InputProblem: the picture could not be drawn or written.

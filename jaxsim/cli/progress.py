@@ -1,4 +1,4 @@
-"""One line that grows: how far, how fast, how long still; and phases without steps to count."""
+"""Progress bars with rate and remaining time, and reports on phases without countable steps."""
 
 import contextlib
 import sys
@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from typing import TextIO
 
 WIDTH = 30
-REDRAW = 0.1  # seconds, on a terminal
-LINE = 10.0  # seconds, in a log
-PATIENCE = 1.0  # seconds without a sign of life
-TICK = 0.5  # seconds between two lines of a phase, on a terminal
+REDRAW = 0.1  # seconds between updates on a terminal
+LINE = 10.0  # seconds between lines in a log
+PATIENCE = 1.0  # seconds without output before a phase is reported
+TICK = 0.5  # seconds between updates of a phase, on a terminal
 
 
 class Progress:
-    """A progress bar on a terminal; elsewhere a line now and then.
+    """Progress bar on a terminal; elsewhere an occasional line.
 
     Args:
       total: number of steps.
       worlds: worlds that advance at each step.
-      stream: where the bar is drawn; stderr by default.
-      start: steps that were done before.
-      unit: what is counted.
+      stream: output stream; stderr by default.
+      start: steps completed before.
+      unit: name of a step.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return time.perf_counter() - self._start
 
     def show(self, done: int) -> None:
-        """Draws the bar after `done` steps, if it is time to."""
+        """Draw the bar after `done` steps, unless it was drawn just before."""
         now = time.perf_counter()
         if done < self._total and now - self._drawn < (REDRAW if self._live else LINE):
             return
@@ -54,16 +54,16 @@ class Progress:
         self._write(f"\r{text}" if self._live else f"{text}\n")
 
     def say(self, text: str) -> None:
-        """Writes a line that stays; the bar goes on below it."""
+        """Write a permanent line; the bar continues below it."""
         self._write(f"\r{text:<100}\n" if self._live else f"{text}\n")
 
     def close(self) -> None:
-        """Ends the line."""
+        """End the line."""
         if self._live:
             self._write("\n")
 
     def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError):  # the terminal is closed: nobody sees the bar
+        with contextlib.suppress(OSError):  # the terminal is closed
             self._stream.write(text)
             self._stream.flush()
 
@@ -78,15 +78,15 @@ class Progress:
 
 
 class Phases:
-    """Report on each phase that takes more than a second, so that no command is silent for long.
+    """Reporter of phases that take more than a second, so that no command is silent for long.
 
-    On a terminal one line counts the seconds; elsewhere there is a line after a second, then now
-    and then. It stays with the time that the phase took. A thread writes it, while the main thread
-    is in the compiler.
+    On a terminal one line counts the seconds; elsewhere a line is written after a second, and
+    further lines at intervals. The last line gives the duration. A thread writes it while the main
+    thread is in the compiler.
 
     Args:
-      stream: where it is written; stderr by default.
-      patience: seconds that a phase may take in silence.
+      stream: output stream; stderr by default.
+      patience: seconds that a phase may take without output.
     """
 
     def __init__(self, stream: TextIO | None = None, patience: float = PATIENCE):
@@ -123,7 +123,7 @@ class Phases:
 
 
 def thousands(x: float) -> str:
-    """A number a person can read: 31.4k, 2.1M."""
+    """Return a number with a metric suffix: 31.4k, 2.1M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if x >= limit:
             return f"{x / limit:.3g}{unit}"
@@ -131,7 +131,7 @@ def thousands(x: float) -> str:
 
 
 def size(n: float) -> str:
-    """Bytes a person can read: 34.1 kB."""
+    """Return a number of bytes with a unit: 34.1 kB."""
     for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if n >= limit:
             return f"{n / limit:.3g} {unit}"

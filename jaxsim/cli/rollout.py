@@ -1,4 +1,5 @@
-"""`jaxsim rollout MODEL.xml`: thousands of worlds, a progress bar, a summary, a file."""
+"""`jaxsim rollout MODEL.xml`: simulate thousands of worlds with a progress bar, a summary, a
+file."""
 
 import argparse
 import contextlib
@@ -24,11 +25,11 @@ from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 RECORDED = ("time", "qpos", "qvel", "ctrl")
 MOCAP = ("mocap_pos", "mocap_quat")
-CHUNK = 10  # steps between two visits to the host
+CHUNK = 10  # steps between returns to the host
 
 
 def rollout(args: argparse.Namespace) -> int:
-    """Simulates many worlds of a model."""
+    """Simulate many worlds of a model."""
     check_out(args)
     m = load_model(args.model, contacts=args.contacts)
     check_states(args, m)
@@ -47,7 +48,9 @@ def rollout(args: argparse.Namespace) -> int:
     program = BatchProgram(m, d, ctrl, size=min(CHUNK, args.steps), record=recorded)
     temporary = program.temporary_bytes / args.worlds
     print(f"{'program':11} traced in {program.trace_seconds:.1f} s, ", end="")
-    print(f"compiled in {program.compile_seconds:.1f} s, {size(temporary)} of temporaries a world")
+    print(
+        f"compiled in {program.compile_seconds:.1f} s, {size(temporary)} of temporaries per world"
+    )
     try:
         _simulate(args, m, program, d)
     except NotWrittenError as error:
@@ -66,7 +69,7 @@ def _simulate(args: argparse.Namespace, m: Model, program: BatchProgram, d: Data
                 progress.show(part.start + part.steps)
         finally:
             progress.close()
-        # before the file is finished: this is known, whatever becomes of the file
+        # before the file is finished: the summary is valid even if the file cannot be written
         print(summary(m, d, args.steps, progress.seconds), flush=True)
     if writer is not None:
         bytes_written = size(os.path.getsize(args.out))
@@ -84,7 +87,7 @@ def _start(m: Model, key: str | None) -> Data:
 
 
 def _recorded(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
-    """The fields that are recorded: what a motion is, and what was asked for."""
+    """Return the fields to record: those that define a motion, and those requested."""
     more = tuple(name.strip() for name in args.record.split(",") if name.strip())
     try:
         check_record(m, one, more)
@@ -94,7 +97,7 @@ def _recorded(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
 
 
 def _thinned(part, every: int) -> dict[str, np.ndarray]:
-    """The records of a chunk at every `every`-th step of the rollout."""
+    """Return the records of a chunk at every `every`-th step of the rollout."""
     first = -(part.start + 1) % every
     return {name: np.asarray(x[first::every]) for name, x in part.records.items()}
 

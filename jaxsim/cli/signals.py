@@ -1,10 +1,10 @@
-"""Requests to stop, by a terminal, a user or a system: a command cleans up before it ends.
+"""Handle SIGTERM, SIGHUP and SIGINT so that a command cleans up before it ends.
 
-Python runs signal handlers in the main thread, between two instructions of its own: while that
-thread is in the compiler, which may be minutes, none runs. A second thread receives each signal
-through a pipe. If the main thread does not answer soon, nothing of it can be unwound; then the
-second thread deletes unfinished files and ends the process, with the status that it would have had.
-Where the compiler does let a handler run, its threads go on, so the handler ends the process too.
+Python runs signal handlers in the main thread, between two bytecode instructions: while that thread
+is in the compiler, possibly for minutes, no handler runs. A second thread receives each signal
+through a pipe. If the main thread does not respond in time, it cannot be unwound; the second thread
+then deletes unfinished files and ends the process with the status of the signal. If a handler does
+run during compilation, the compiler's threads would continue, so the handler ends the process too.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ from typing import Any, NoReturn
 from jaxsim.atomic_write import discard_unfinished
 from jaxsim.io.phase import is_active
 
-# a terminal that is closed does not send SIGHUP on every system
+# Closing a terminal does not send SIGHUP on every system.
 REQUESTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-GRACE = 0.4  # seconds in which the main thread has to answer
-TICK = 0.01  # seconds between two looks at its answer
+GRACE = 0.4  # seconds in which the main thread must respond
+TICK = 0.01  # seconds between two checks of its response
 
 
 class Stopped(KeyboardInterrupt):
-    """Somebody asked the command to stop."""
+    """A signal requested the command to stop."""
 
     def __init__(self, number: int):
         super().__init__(signal.Signals(number).name)
@@ -38,10 +38,10 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def stops_in_order() -> Iterator[None]:
-    """Convert requests to stop into `Stopped`, which runs every `finally` on its way.
+    """Convert stop signals to `Stopped`, so that every `finally` runs.
 
-    A Control-C stays a KeyboardInterrupt. Where the main thread does not answer, the process ends
-    all the same. What the caller handles himself, or ignores as `nohup` does, stays as it is.
+    Ctrl-C stays a KeyboardInterrupt. If the main thread does not respond, the process ends all the
+    same. Signals that the caller handles himself, or ignores as `nohup` does, are unchanged.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
@@ -54,8 +54,9 @@ def stops_in_order() -> Iterator[None]:
     def stop(number: int, _frame: object) -> None:
         answers.append(time.monotonic())
         if is_active("compile"):
-            _end(number)  # threads of the compiler go on, and crash where its caller unwinds
-        # one request is enough: another one would interrupt the cleaning
+            # the compiler's threads would continue, and crash when their caller unwinds
+            _end(number)
+        # One request is enough: another one would interrupt the cleanup.
         for request in ours:
             if request != signal.SIGINT:
                 signal.signal(request, signal.SIG_IGN)
@@ -75,7 +76,7 @@ def stops_in_order() -> Iterator[None]:
 
 @contextmanager
 def _watched(ours: set[int], answers: list[float]) -> Iterator[None]:
-    """Let a thread end the process where a signal of ours is not answered."""
+    """Start a thread that ends the process if a signal is not handled in time."""
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
@@ -92,7 +93,7 @@ def _watched(ours: set[int], answers: list[float]) -> Iterator[None]:
 
 def _watch(reader: socket.socket, ours: set[int], answers: list[float]) -> None:
     while received := reader.recv(64):
-        # the handler may have run before this thread was told
+        # The handler may have run before this thread received the signal.
         earliest = time.monotonic() - GRACE
         for number in filter(ours.__contains__, received):
             while answers[-1] < earliest:
@@ -112,7 +113,7 @@ def _end(number: int) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process at once: what was printed is written, nothing is taken down."""
+    """End the process at once: buffered output is flushed, nothing else is torn down."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

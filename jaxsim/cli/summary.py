@@ -1,4 +1,4 @@
-"""What came of a rollout, in a few lines for a person."""
+"""Summary of a rollout in a few lines."""
 
 import jax
 import numpy as np
@@ -12,13 +12,13 @@ from jaxsim.model.warning import warning_counts
 
 
 def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
-    """Describes the worlds after a rollout.
+    """Return a description of the worlds after a rollout.
 
     Args:
       m: the model.
-      d: the worlds at the end, with a leading axis.
-      steps: steps that each took.
-      seconds: wall time they took together.
+      d: the worlds at the end, with a leading batch axis.
+      steps: steps of each world.
+      seconds: wall time of all worlds together.
     """
     d = jax.device_get(d)
     worlds = len(d.time)
@@ -38,7 +38,7 @@ def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
 
 
 def _heights(m: Model, d: Data):
-    """Heights of the free bodies at the end."""
+    """Yield the heights of the free bodies at the end."""
     free = np.flatnonzero(m.jnt_type == JointType.FREE)
     if len(free):
         z = d.qpos[:, m.jnt_qposadr[free] + 2]
@@ -46,14 +46,14 @@ def _heights(m: Model, d: Data):
 
 
 def _contacts(m: Model, d: Data):
-    """Contacts at the end."""
+    """Yield the numbers of contacts at the end."""
     if m.ncontact and d.ncon is not None:
-        most = f"{int(d.ncon.max())} in the fullest world"
-        yield "contacts", f"{d.ncon.mean():.1f} a world, {most}, room for {m.ncontact}"
+        most = f"{int(d.ncon.max())} at most"
+        yield "contacts", f"{d.ncon.mean():.1f} per world, {most}, capacity {m.ncontact}"
 
 
 def _warnings(m: Model, d: Data):
-    """What went wrong, how often, and what it was in the first worlds."""
+    """Yield the warning counts, and sentences on the first worlds."""
     counts = warning_counts(d)
     if not counts:
         yield "warnings", "none: no resets, no overflow"

@@ -1,6 +1,6 @@
-"""`jaxsim train CONFIG.toml`: a training with a progress bar, curves, checkpoints; it can go on.
+"""`jaxsim train CONFIG.toml`: train a policy with a progress bar, curves and resumable checkpoints.
 
-`jaxsim play FOLDER`: episodes of what was learned, told and recorded.
+`jaxsim play FOLDER`: evaluate and record episodes of a trained policy.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from jaxsim.learn.run import train as run_training
 
 
 def train(args: argparse.Namespace) -> int:
-    """Trains as a file says, or goes on with a run."""
+    """Train as a configuration specifies, or resume a run."""
     file = Path(args.config)
     if args.resume:
         run = old_run(args.out or file, args.changes)
@@ -27,7 +27,7 @@ def train(args: argparse.Namespace) -> int:
         run = new_run(file, args.out or Path("runs") / file.stem, args.changes)
     _describe(run)
     training = run.training
-    bars: list[Progress] = []  # begins with the first actions: compilation is not their pace
+    bars: list[Progress] = []  # created at the first actions, so that compile time does not count
 
     def say(report: Report) -> None:
         if report.note:
@@ -50,14 +50,14 @@ def train(args: argparse.Namespace) -> int:
         return 0
     last = [row for row in rows if row.step == rows[-1].step]
     if not bars:
-        print(f"{'done':11} already; --set steps=N goes on for longer")
+        print(f"{'done':11} already; use --set steps=N to continue")
     print(f"{'result':11} {_told(last)}")
     print(f"{'wrote':11} {run.folder}: curve.csv, curve.png, motion.npz, checkpoints")
     return 0
 
 
 def play(args: argparse.Namespace) -> int:
-    """Plays episodes of a run's policy."""
+    """Run episodes of a run's policy."""
     run = old_run(args.run)
     step, state = run.restore(args.checkpoint)
     keys = jax.random.split(jax.random.key(args.seed), args.episodes)
@@ -85,13 +85,13 @@ def _describe(run: Run) -> None:
     training, env = run.training, run.env
     worlds = training.worlds
     print(f"{'task':11} {training.task}: {env.action_size} actions, ", end="")
-    print(f"{env.observation_size} numbers seen, {float(env.dt) * 1e3:.3g} ms an action")
+    print(f"{env.observation_size} observations, {float(env.dt) * 1e3:.3g} ms per action")
     print(f"{'learner':11} {training.algorithm}, {training.seeds} seeds of {worlds.count} worlds")
     print(f"{'folder':11} {run.folder}", flush=True)
 
 
 def _told(rows: Sequence[Row]) -> str:
-    """An evaluation in a line."""
+    """Return an evaluation as one line."""
     scores = np.array([row.score for row in rows])
     text = f"{rows[0].step:,} actions, {rows[0].seconds:.0f} s: return {_mean(scores)}"
     if len(rows) > 1:

@@ -1,4 +1,4 @@
-"""The compiler: from an editable model to the arrays of the physics, in numpy float64."""
+"""Compile an editable model to the arrays of the physics, in numpy float64."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jaxsim.spec import Spec
 
 
 def compile_spec(spec: Spec) -> Compiled:
-    """Compiles a model; the spec itself is not changed.
+    """Compile a model; the spec itself is not changed.
 
     Raises:
       ModelError: the model cannot be compiled; it lists every fault found by the pass that failed.
@@ -29,16 +29,16 @@ def compile_file(
     assets: Mapping[str, bytes] | None = None,
     data: bytes | None = None,
 ) -> Compiled:
-    """Compiles an MJCF file.
+    """Compile an MJCF file.
 
     Args:
       path: the file or archive, its name in `assets`, or a URI that has a provider.
-      assets: files in memory, which are looked up before the disk.
-      data: contents of the file itself, where they have been read already.
+      assets: files in memory, searched before the disk.
+      data: contents of the file itself, if they have been read already.
     """
     return compile_spec(Spec.from_source(find_model(path, assets, data)))
 
 
 def compile_string(text: str, assets: Mapping[str, bytes] | None = None) -> Compiled:
-    """Compiles an MJCF text; the files it names are in `assets`, or in the current folder."""
+    """Compile an MJCF text; the files it names are in `assets`, or in the current folder."""
     return compile_spec(Spec.from_element(read_string(text, assets=assets), files=assets))

@@ -1,4 +1,4 @@
-"""Fields that are plain copies of attributes: one table row each, for all objects of a kind."""
+"""Fields that are plain copies of attributes, declared in tables for all objects of a kind."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Column(NamedTuple):
 
     Attributes:
       field: MuJoCo's name of the field.
-      attr: the attribute; its schema default fills what nobody gave.
-      width: numbers per object, 0 for a scalar field; longer values are cut to it.
+      attr: the attribute; its schema default is used if it is unset.
+      width: numbers per object, 0 for a scalar field; longer values are truncated.
       dtype: float64, int32 or bool (keywords "true" and "false").
     """
 
@@ -35,7 +35,7 @@ class Column(NamedTuple):
 def copy_columns(
     c: Compilation, elements: Iterable[SpecElement], columns: Iterable[Column]
 ) -> None:
-    """Fills the fields of a table, one row per element."""
+    """Add the fields of a table, one row per element."""
     elements = list(elements)
     sources = [element.inherited() for element in elements]
     for column in columns:
@@ -48,7 +48,7 @@ def copy_columns(
 def _values(
     elements: Iterable[SpecElement], sources: Iterable[Inherited], column: Column
 ) -> Iterator[_Value]:
-    """The value of each element; those that inherit it from the same class share one."""
+    """Yield the value of each element; elements that inherit it from the same class share it."""
     shared: dict[Inherited, _Value] = {}
     for element, source in zip(elements, sources, strict=True):
         if column.attr in element.attrs:
@@ -74,7 +74,7 @@ def _value(value: Any, column: Column) -> _Value:
 
 
 def higher(elements: list[SpecElement], attr: str) -> np.ndarray:
-    """Second and third coefficient of a polynomial attribute, (n, 2)."""
+    """Return the second and third coefficient of a polynomial attribute, (n, 2)."""
     table = np.zeros((len(elements), 2))
     for row, element in zip(table, elements, strict=True):
         value = np.atleast_1d(element.get(attr))[1:3]
@@ -83,7 +83,8 @@ def higher(elements: list[SpecElement], attr: str) -> np.ndarray:
 
 
 def user_data(c: Compilation, prefix: str, elements: Sequence[SpecElement | None]) -> None:
-    """`<prefix>_user`, as wide (`nuser_<prefix>`) as the longest, or as `<size>` says."""
+    """Add `<prefix>_user`, whose width `nuser_<prefix>` is that of the longest, or given by
+    `<size>`."""
     rows = [np.zeros(0) if e is None or e.get("user") is None else e.get("user") for e in elements]
     longest = max((len(row) for row in rows), default=0)
     width = int(c.spec.setting("size", f"nuser_{prefix}"))

@@ -1,8 +1,8 @@
-"""What the compiler's passes share: the model being compiled and the arrays made so far.
+"""State shared by the compiler's passes: the model being compiled and the arrays made so far.
 
 A pass is a function of one `Compilation`: it reads the spec and the fields of earlier passes, adds
-fields of its own, and reports faults to `problems` with the place of the element. `passes.py` lists
-the passes in order.
+fields of its own, and reports faults to `problems` with the location of the element. `passes.py`
+lists the passes in order.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from jaxsim.words import remedy
 
 @dataclass(eq=False)
 class Growth:
-    """What a model and all models attached to it share while elements are put into them.
+    """State shared by a model and all models attached to it while elements are added.
 
     Attributes:
-      models: attached models as they are written, by path; None for one that is wrong.
-      elements: how many elements have been put in.
+      models: attached models as they are written, by path; None for an invalid one.
+      elements: number of elements added so far.
     """
 
     models: dict[str, Spec | None] = field(default_factory=dict)
@@ -42,23 +42,23 @@ class Growth:
 
 @dataclass(eq=False)
 class Compilation(Products):
-    """The state of one compilation: fields, objects, products (products.py), and memory.
+    """The state of one compilation: fields, objects, products (products.py), and caches.
 
     `fields` holds arrays and sizes under MuJoCo's mjModel names, in float64, int32 and bool; `opt`
-    and `stat` likewise. For each kind of object ("body", "joint", "geom", ...), in order of ids,
-    `elements` has what it was written as, `names` its name or "", and `ids` the way back from a
-    name to the id.
+    and `stat` hold options and statistics. For each kind of object ("body", "joint", "geom", ...),
+    in order of ids, `elements` holds its source elements, `names` its names or "", and `ids` maps
+    names to ids.
 
-    What is remembered from one element to the next:
+    Caches and state that passes share:
 
-      frames: poses of frames in their bodies, found so far.
+      frames: poses of frames in their bodies, computed so far.
       resources: files, by the path of the model that they belong to and its files in memory.
-      written_out: file of each skin whose numbers have been written on its element.
+      written_out: file of each skin whose values have been written to its element.
       copied: plain copies of attributes: elements in order of rows, and the column (columns.py).
-      known_inertia: of all bodies of the tree as it was written, by id; None if nobody has asked.
-      growth, depth: of models that attach models; how deep inside others this one is.
+      known_inertia: inertias of all bodies of the original tree, by id; None if not computed.
+      growth, depth: shared state of attached models; nesting depth of this one.
       flexcomp_sections: the section for each kind of element that flexcomps are expanded to.
-      twist_places: the last twist body that was put after a body of the world (rod_twist.py).
+      twist_places: the last twist body that was added after a body of the world (rod_twist.py).
     """
 
     spec: Spec
@@ -81,7 +81,8 @@ class Compilation(Products):
     _foreign: dict[Origin, Settings] = field(default_factory=dict)
 
     def settings_of(self, element: SpecElement | None) -> Settings:
-        """The compiler settings an element was written for: the model's, or those it came with."""
+        """Return the compiler settings of an element: the model's, or those of the model it was
+        attached from."""
         origin = element.origin if element is not None else None
         if origin is None:
             return self.settings
@@ -90,19 +91,19 @@ class Compilation(Products):
         return self._foreign[origin]
 
     def use_radians(self) -> None:
-        """From here on the angles of the spec are in radians, whatever model they came from."""
+        """Switch the angles of the spec to radians, for all models that it came from."""
         self.settings = replace(self.settings, degree=False)
         self._foreign = {o: replace(s, degree=False) for o, s in self._foreign.items()}
 
     def fault(self, element: SpecElement | None, message: str) -> None:
-        """Reports a fault of an element; the message says what is wrong and what would be right."""
+        """Report a fault of an element; the message gives the fault and the remedy."""
         label = element.label if element is not None else "<mujoco>"
         self.problems.add(element.place if element is not None else None, f"{label}: {message}")
 
     def register(
         self, kind: str, elements: Sequence[SpecElement | None], names: Sequence[str | None]
     ) -> None:
-        """Gives the objects of one kind their ids, in the order of the list; names must differ."""
+        """Assign ids to the objects of one kind, in the order of the list; names must be unique."""
         self.elements[kind] = list(elements)
         self.names[kind] = [name or "" for name in names]
         ids = self.ids[kind] = {}
@@ -118,7 +119,8 @@ class Compilation(Products):
             ids.setdefault(name, i)
 
     def find(self, kind: str, name: str | None, element: SpecElement, attr: str) -> int:
-        """The id of a named object, or -1; reports an unknown name with the nearest known one."""
+        """Return the id of a named object, or -1; report an unknown name with the nearest known
+        one."""
         known = self.ids.get(kind, {})
         if name in known:
             return known[name]
@@ -127,18 +129,20 @@ class Compilation(Products):
         return -1
 
     def find_own(self, kind: str, element: SpecElement, attr: str) -> int:
-        """The id of the object that `attr` of the element names, -1 if the attribute is absent."""
+        """Return the id of the object that `attr` of the element names, -1 if the attribute is
+        absent."""
         name = element.get(attr)
         return -1 if name is None else self.find(kind, name, element, attr)
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """The result of a compilation: arrays under MuJoCo's names, and names and places by id.
+    """The result of a compilation: arrays under MuJoCo's names, and names and source locations by
+    id.
 
-    `length_ranges` are ranges of actuator lengths that are not in `fields` yet: it takes a
-    simulation to find them (reference/length_range.py). `plugins` names the plugin of each
-    instance. `identities` tells objects from one compilation of a spec in the next.
+    `length_ranges` are ranges of actuator lengths that are not in `fields` yet, because they need a
+    simulation (reference/length_range.py). `plugins` names the plugin of each instance.
+    `identities` match objects between consecutive compilations of a spec.
     """
 
     fields: MappingProxyType[str, Any]
@@ -152,7 +156,7 @@ class Compiled:
 
     @classmethod
     def of(cls, c: Compilation) -> Compiled:
-        """Freezes what a compilation made; the arrays become read-only."""
+        """Return the frozen result of a compilation; the arrays become read-only."""
         for table in (c.fields, c.opt, c.stat):
             for value in table.values():
                 if isinstance(value, np.ndarray):

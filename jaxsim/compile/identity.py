@@ -1,8 +1,8 @@
-"""Identities of objects, which stay when ids and names change from one compilation to the next.
+"""Identities of objects, which persist when ids and names change between compilations.
 
-An object is the element of the spec that it was written as. Several objects of one element, such as
-the copies of a `<replicate>`, are distinguished by their order, and those that the compiler has
-made are known by name or, without one, by the element that they are in.
+An object is identified by its source element in the spec. Several objects of one element, such as
+the copies of a `<replicate>`, are distinguished by their order, and objects made by the compiler
+are identified by name or, without one, by the element that contains them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from jaxsim.spec import SpecElement
 
-# Kinds of objects that have a state.
+# Kinds of objects that have state.
 KINDS = ("body", "joint", "tendon", "actuator", "sensor", "equality", "flex", "plugin")
 
-# an element of the spec, a name, or a parent; and how many objects of the kind have it before
+# Source element, name, or parent; and the number of earlier objects of the kind with the same one.
 Identity = tuple[Hashable, int]
 
 
@@ -30,7 +30,7 @@ def identities(
 
 
 def by_name(names: Sequence[str]) -> tuple[Identity, ...]:
-    """Return the identities of objects of which nothing but their names is known."""
+    """Return the identities of objects of which only the names are known."""
     return _counted(names)
 
 
@@ -46,7 +46,7 @@ def _of(element: SpecElement | None, name: str) -> Hashable:
 
 
 def _counted(keys: Sequence[Hashable]) -> tuple[Identity, ...]:
-    """The keys, each with how often it has come before."""
+    """Return the keys, each with the number of its earlier occurrences."""
     seen: dict[Hashable, int] = {}
     found = []
     for key in keys:

@@ -1,4 +1,4 @@
-"""Whether a limit is imposed: by its flag, or because its range rises."""
+"""Decide whether a limit is active: by its flag, or because its range is not empty."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ def is_limited(
     rising: bool = True,
     decided: bool = False,
 ) -> bool:
-    """Whether a limit is on: by its flag, or for `auto` when the range rises.
+    """Return whether a limit is active: by its flag, or for `auto` if the lower bound is below the
+    upper.
 
     Args:
       c: the compilation.
-      element: what has the limit.
+      element: the element with the limit.
       flag: the attribute that is `true`, `false` or `auto`; absent it is `auto`.
-      attr: the attribute that has the range.
-      given: the range, (2,), where it is not just what the attribute says.
-      rising: whether a range whose limit is on must rise.
+      attr: the attribute of the range.
+      given: the range, (2,), if it differs from the attribute.
+      rising: whether an active limit needs a lower bound below the upper.
       decided: whether the range needs no flag even without `autolimits`.
     """
     keyword = element.get(flag) or "auto"

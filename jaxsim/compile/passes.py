@@ -1,6 +1,6 @@
-"""The compiler at a glance: its passes, in the order in which they run.
+"""The passes of the compiler, in the order in which they run.
 
-Each says at its function what it needs and gives (step.py).
+Each declares at its function what it needs and gives (step.py).
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ from jaxsim.compile.whole.settings import settings
 
 @step()
 def freeze(c: Compilation) -> None:
-    """From here on the tree does not change, and look-ups in it may be remembered."""
+    """Freeze the tree: it does not change any more, and queries of it may be cached."""
     c.spec.freeze()
 
 
 PASSES: tuple[Step, ...] = (
     written,
-    # what the user sets for the model as a whole
+    # settings of the whole model
     settings,
     classes,
-    # elements that stand for others
+    # elements that are expanded
     attach,
     replicate,
     option,
     scale_frames,
     repeated_names,
-    # what the model can do without
+    # optional removal of parts of the model
     discard_visual,
     fuse_static,
     freeze,
-    # the tree and what is fixed to it
+    # the kinematic tree and its elements
     *WEIGHING,
     textures,
     materials,
@@ -80,7 +80,7 @@ PASSES: tuple[Step, ...] = (
     masses,
     align_free,
     tree,
-    # what connects and measures its parts
+    # elements that connect and measure bodies
     tendons,
     actuators,
     scale_actuators,
@@ -92,7 +92,7 @@ PASSES: tuple[Step, ...] = (
     sensors,
     custom,
     sleep,
-    # what follows from the reference pose
+    # quantities of the reference pose
     derive,
     flex_weights,
     springdamper,

@@ -1,4 +1,4 @@
-"""A product of a pass: what it makes for later passes and no field of the model holds."""
+"""A product of a pass: a value for later passes that is no field of the model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 
 class Product(Generic[T]):
-    """An attribute that is absent until a pass gives it, and says so when it is read too early."""
+    """Attribute that is absent until a pass sets it; reading it too early raises."""
 
     def __init__(self, by: str, doc: str):
-        """Declares it: the name of the pass that gives it, and what it is."""
+        """Declare a product: the name of the pass that sets it, and its meaning."""
         self.by = by
         self.doc = self.__doc__ = doc
         self.name = ""

@@ -1,4 +1,4 @@
-"""All products of the passes, each with the pass that gives it and what it is."""
+"""All products of the passes, each with the pass that sets it and its meaning."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from jaxsim.spec import Body, SpecElement
 
 
 class Products:
-    """What passes make for later ones, typed; a product is absent until its pass has run."""
+    """Typed values that passes compute for later ones; absent until their pass has run."""
 
     settings = Product[Settings]("settings", "what `<compiler>` says")
     scales = Product[Scales | None](
         "scale_frames", "scales of the elements in frames; None if no frame has one"
     )
     stretched = Product[Mapping[SpecElement, np.ndarray]](
-        "scale_frames", "maps (3, 3) of meshes that are stretched along other axes than their own"
+        "scale_frames", "maps (3, 3) of meshes that are stretched along axes other than their own"
     )
-    instances = Product[Instances]("plugins", "instances of plugins, and whom they serve")
+    instances = Product[Instances]("plugins", "instances of plugins, and the elements they serve")
     bodies = Product[Sequence[Body]]("bodies", "the bodies, by id")
     meshes = Product[Sequence[Mesh]]("meshes", "the meshes, by id")
     geom_mass = Product[np.ndarray]("geoms", "mass of each geom [kg], (ngeom,)")
@@ -38,7 +38,7 @@ class Products:
         "scale_actuators", "factors of the numbers in keyframes; None if nothing is scaled"
     )
     flexes = Product[Sequence[Flex]]("flexes", "the flexes, by id")
-    constants = Product[Constants]("derive", "what follows from the pose qpos0")
+    constants = Product[Constants]("derive", "quantities derived from the pose qpos0")
     length_ranges = Product[LengthRanges | None](
         "derive", "ranges of actuator lengths that need a simulation; None if there are none"
     )

@@ -1,4 +1,4 @@
-"""Runs the passes of the compiler over a copy of a model."""
+"""Run the passes of the compiler on a copy of a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jaxsim.spec import Spec
 
 
 def run(spec: Spec) -> Compilation:
-    """The compilation of a model after the last pass; the model itself is not changed.
+    """Return the compilation of a model after the last pass; the model itself is not changed.
 
     Raises:
       ModelError: the model cannot be compiled; it lists every fault found by the pass that failed.
@@ -18,6 +18,6 @@ def run(spec: Spec) -> Compilation:
         element.source = source
     for step in PASSES:
         step(c)
-        # A later pass may rely on what an earlier one has checked.
+        # A later pass may rely on the checks of an earlier one.
         c.problems.raise_if_any()
     return c

@@ -1,4 +1,4 @@
-"""Compiler settings: the merged `<compiler>` sections of a model, as values the passes read."""
+"""Compiler settings: the merged `<compiler>` sections of a model, as values for the passes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Angle = TypeVar("Angle", float, np.ndarray)
 
 @dataclass(frozen=True)
 class Settings:
-    """What `<compiler>` says; where it is silent, what the schema says.
+    """The attributes of `<compiler>`, with the schema's defaults.
 
     `inertiafromgeom` is "true", "false" or "auto"; `inertiagrouprange` is (first, last) geom group;
-    masses in kg, inertias in kg m^2; a negative `settotalmass` leaves the masses alone. `meshdir`
-    and `texturedir` are folders seen from that of the model; `strippath` drops the folders from
-    file names.
+    masses in kg, inertias in kg m^2; a negative `settotalmass` leaves the masses unchanged.
+    `meshdir` and `texturedir` are folders relative to that of the model; `strippath` drops the
+    folders from file names.
     """
 
     autolimits: bool
@@ -42,7 +42,8 @@ class Settings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
-        """What the attributes of `<compiler>` say; the schema fills what is absent."""
+        """Return the settings of the attributes of `<compiler>`; the schema supplies absent
+        ones."""
         row = COMPILER
         value = {attr.name: given.get(attr.name, attr.default) for attr in row.attrs.values()}
         first, last = np.asarray(value["inertiagrouprange"])
@@ -69,5 +70,5 @@ class Settings:
         )
 
     def radians(self, angle: Angle) -> Angle:
-        """An angle in the unit of the model, in radians."""
+        """Return an angle in the unit of the model, in radians."""
         return angle * np.pi / 180.0 if self.degree else angle

@@ -1,11 +1,12 @@
-"""A pass of the compiler: a function of one `Compilation`, and what it needs and gives.
+"""Declaration of a compiler pass: a function of one `Compilation`, with its needs and results.
 
     @step(needs="assets bodies", gives="site")
     def sites(c: Compilation) -> None: ...
 
-It needs the passes whose work it reads. It gives fields, named by their first word (`body` for
-`body_mass`; sizes go with what they count), kinds of objects (`camera`), products (products.py),
-`opt`, `stat`, and `spec` for a change of the tree. The tests run the compiler and compare.
+It needs the passes whose results it reads. It gives fields, named by their first word (`body` for
+`body_mass`; sizes belong to the objects they count), kinds of objects (`camera`), products
+(products.py), `opt`, `stat`, and `spec` for a change of the tree. The tests compare these
+declarations with a compiler run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from jaxsim.compile.context import Compilation
 
 
 class Step:
-    """One pass, which is called as the function it was made of.
+    """One pass, called as the function it was made from.
 
     Attributes:
       name: its name in other passes' needs.
@@ -32,7 +33,7 @@ class Step:
         self.__doc__ = run.__doc__
 
     def __call__(self, c: Compilation) -> None:
-        """Runs the pass."""
+        """Run the pass."""
         self._run(c)
 
     def __repr__(self) -> str:
@@ -40,5 +41,5 @@ class Step:
 
 
 def step(*, needs: str = "", gives: str = "") -> Callable[[Callable[[Compilation], None]], Step]:
-    """Declares a pass; names are separated by spaces."""
+    """Return a decorator that declares a pass; names are separated by spaces."""
     return lambda run: Step(run, needs, gives)

@@ -1,7 +1,7 @@
-"""The passes that find what bodies weigh, from their shapes: a part of the list in `passes.py`.
+"""The passes that determine the inertia of bodies, from their shapes: a part of `passes.py`.
 
-They also run by themselves, on a copy of the model, where the tree is to be simplified and the
-weight of its bodies kept (expand/weigh.py).
+They also run separately, on a copy of the model, when the tree is simplified and the inertia of its
+bodies must be preserved (expand/weigh.py).
 """
 
 from __future__ import annotations

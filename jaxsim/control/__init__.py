@@ -1,4 +1,4 @@
-"""Trajectory optimisation, feedback, equilibria and inverse problems, by gradients of the step."""
+"""Trajectory optimization, feedback, equilibria and inverse problems, by gradients of the step."""
 
 from jaxsim.control.equilibrium import Equilibrium as Equilibrium
 from jaxsim.control.equilibrium import equilibrium as equilibrium

@@ -1,4 +1,4 @@
-"""States that a constant control holds: no velocity, no acceleration."""
+"""Equilibria under constant control: no velocity, no acceleration."""
 
 from typing import NamedTuple
 
@@ -17,11 +17,11 @@ from jaxsim.physics.arguments import check_count, check_data, check_model
 
 
 class Equilibrium(NamedTuple):
-    """A state at rest.
+    """An equilibrium state.
 
     Attributes:
-      d: the world: its pose, its control, and activations that no longer change.
-      acceleration: the largest that is left, () [m/s^2 or rad/s^2].
+      d: the world: its pose, its control, and stationary activations.
+      acceleration: largest remaining acceleration, () [m/s^2 or rad/s^2].
     """
 
     d: Data
@@ -31,25 +31,25 @@ class Equilibrium(NamedTuple):
 def equilibrium(
     m: Model, d: Data, *, pose: float | jax.Array = 1e-3, iterations: int = 100
 ) -> Equilibrium:
-    """The control and the pose, near those of `d`, at which nothing accelerates.
+    """Return the pose and control near those of `d` at which nothing accelerates.
 
     Least squares over (dq, dact, du):
 
-        min |qacc|^2 + |act_dot|^2,   near the start as far as `pose` holds it there
+        min |qacc|^2 + |act_dot|^2 + regularization of dq by `pose`
 
-    Contacts count: a body stands where it has sunk into the floor. Controls stay within their
-    limits. `pose` is the weight of the displacement in the first of two solutions; the second,
-    which begins there, has no such weight, so that it does not disturb the balance.
+    Contacts are included: a body rests at its equilibrium penetration into the floor. Controls stay
+    within their limits. There are two solves: the first is regularized by `pose`, the weight of the
+    displacement; the second starts from its result without that weight, so that no bias remains.
 
     Args:
       m: the model.
-      d: the world to begin with; its velocity is taken as zero. Forces applied to it count.
-      pose: how strongly the pose is held in the first solution, a number or (nv,); infinite weights
-        are not needed: 1e3 holds.
-      iterations: most turns of each solution.
+      d: the initial world; its velocity is taken as zero. Forces applied to it are included.
+      pose: weight of the displacement in the first solve, a number or (nv,); large weights such as
+        1e3 hold a dof.
+      iterations: iteration limit of each solve.
 
     Returns:
-      An Equilibrium. Ask for its acceleration: what cannot be held is not.
+      An Equilibrium. Check its acceleration: not every pose can be held.
 
     Raises:
       ValueError: a shape or precision is wrong.
@@ -70,7 +70,8 @@ def equilibrium(
 
     def accelerations(x: jax.Array) -> jax.Array:
         found = forward(m, carrying(m, world(x), "qacc act_dot"))
-        beyond = d.ctrl + x[nv + na :]  # a slope back into the limits
+        # gradient of the clipped part: a slope back into the limits
+        beyond = d.ctrl + x[nv + na :]
         beyond = beyond - jnp.clip(beyond, lower, upper)
         return jnp.concatenate([found.qacc, found.act_dot, beyond])
 

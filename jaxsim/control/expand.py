@@ -1,7 +1,8 @@
-"""A motion to first and second order: the model that iLQR and multiple shooting solve each turn.
+"""Second-order expansion of a motion: the model that iLQR and multiple shooting solve in each
+iteration.
 
-Steps are linearised exactly, all at once, with the worlds last as the physics has them. Costs have
-the curvature of their norms; that of the residuals is left out (Gauss-Newton).
+Steps are linearized exactly, all at once, with the worlds as last axis as in the physics. Costs
+have the curvature of their norms; that of the residuals is dropped (Gauss-Newton).
 """
 
 import jax
@@ -20,13 +21,13 @@ from jaxsim.physics.forward import forward
 
 
 def expand(m: Model, worlds: Data, problem: Problem, gap: jax.Array) -> Quadratic:
-    """Steps and their costs to second order about a motion.
+    """Expand steps to first and costs to second order about a motion.
 
     Args:
       m: the model.
       worlds: the worlds of the motion with their controls, (steps + 1, ...); the last is the end.
-      problem: what is to be achieved.
-      gap: by how much each step misses the next state, (steps, nx).
+      problem: the costs.
+      gap: defect of each step, f(x_t, u_t) - x_t+1, (steps, nx).
     """
     ends = np.cumsum([r.size for r in _shapes(m, worlds, problem)])[:-1]
 

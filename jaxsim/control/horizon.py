@@ -1,11 +1,11 @@
-"""Receding horizon: plan again and again from where the world is.
+"""Receding horizon: repeated planning from the current state.
 
-A planner is a pure function of state and time, with the plan before as a warm start,
+A planner is a pure function of state and time, with the previous plan as a warm start,
 
     control, plan = planner(d, plan)
 
-so that the loop of plan and step is one `jax.lax.scan`, and many worlds are one `jax.vmap`. The old
-plan is moved by the time that has passed since it was made, not by a number of calls: calls may
+so that the loop of plan and step is one `jax.lax.scan`, and many worlds are one `jax.vmap`. The
+previous plan is shifted by the time elapsed since it was made, not by a number of calls: calls may
 come at any rate. Beyond its end the last control is held.
 """
 
@@ -32,15 +32,15 @@ from jaxsim.words import check_options, remedy
 
 
 class Running(NamedTuple):
-    """What a planner carries from call to call.
+    """State of a planner between calls.
 
     Attributes:
-      time: when the plan begins, () [s].
-      time_low: what it lacks in single precision, () [s]; None in double.
-      guess: the controls (steps, nu), or the knots (n, nu), that the next plan begins from.
+      time: start time of the plan, () [s].
+      time_low: rounding error of `time` in single precision, () [s]; None in double.
+      guess: the controls (steps, nu), or the knots (n, nu), that initialize the next plan.
       ctrl: the controls of the plan, (steps, nu).
-      cost: of its motion, ().
-      key: of the random numbers of the next call; not used by `ilqr` and `shoot`.
+      cost: cost of its motion, ().
+      key: random key of the next call; not used by `ilqr` and `shoot`.
     """
 
     time: jax.Array
@@ -51,21 +51,21 @@ class Running(NamedTuple):
     key: jax.Array
 
 
-# eq=False: `jax.jit(planner)` finds its program by identity, as that of a function
+# eq=False: `jax.jit(planner)` caches its program by identity, as for a function
 @dataclass(frozen=True, eq=False)
 class Planner:
     """A planner of a receding horizon, see `receding`.
 
     A function `(d, running) -> (control, running)`, for `jax.jit`, `jax.vmap` and `jax.lax.scan`.
-    It can be pickled where the residuals of its problem can.
+    It can be pickled if the residuals of its problem can.
 
     Attributes:
       m: the model that it plans with.
-      problem: what is to be achieved.
-      steps: how far it looks.
+      problem: the costs and limits.
+      steps: length of the horizon.
       method: name of the method.
-      knots: number of knots of the methods that sample.
-      options: of the method.
+      knots: number of knots of sampling methods.
+      options: options of the method.
     """
 
     m: Model
@@ -78,14 +78,14 @@ class Planner:
     def start(
         self, d: Data, key: jax.Array | None = None, guess: jax.Array | None = None
     ) -> Running:
-        """Return the plan before the first one.
+        """Return the initial plan.
 
         Args:
           d: the world at the start.
-          key: of the random numbers; None: that of seed 0.
-          guess: controls (steps, nu) that the first plan begins from, taken within the limits;
-            None: zeros. A method that samples takes knots (knots, nu) too, and fits its knots to
-            controls.
+          key: random key; None: that of seed 0.
+          guess: controls (steps, nu) that initialize the first plan, clipped to the limits; None:
+            zeros.
+            Sampling methods accept knots (knots, nu) too, and fit their knots to controls.
 
         Raises:
           ValueError: a shape or precision is wrong.
@@ -103,10 +103,10 @@ class Planner:
         )
 
     def plan(self, d: Data, running: Running) -> tuple[jax.Array, Running]:
-        """Return the control for now, (nu,), and the new plan."""
+        """Return the current control, (nu,), and the new plan."""
         m, samples = self.m, METHODS[self.method].samples
         length = self.steps * m.opt.timestep
-        # knots lie from the start to the end of the horizon, controls at the start of each step
+        # knots span the horizon from start to end, controls apply from the start of each step
         spacing = length / max(self.knots - 1, 1) if samples else m.opt.timestep
         guess = moved_on(running.guess, elapsed(d, running.time, running.time_low) / spacing)
         key, now = jax.random.split(running.key)
@@ -121,16 +121,16 @@ class Planner:
         return found.ctrl[0], Running(d.time, d.time_low, guess, found.ctrl, found.cost, key)
 
     def __call__(self, d: Data, running: Running) -> tuple[jax.Array, Running]:
-        """Return the control for now, (nu,), and the new plan."""
+        """Return the current control, (nu,), and the new plan."""
         return self.plan(d, running)
 
     @property
     def _rows(self) -> int:
-        """The number of rows of a guess."""
+        """Return the number of rows of a guess."""
         return self.knots if METHODS[self.method].samples else self.steps
 
     def _basis(self) -> np.ndarray:
-        """The matrix (steps, rows) from the rows of a guess to controls."""
+        """Return the matrix (steps, rows) from the rows of a guess to controls."""
         if not METHODS[self.method].samples:
             return np.eye(self.steps)
         return sampling.spline_basis(
@@ -138,26 +138,26 @@ class Planner:
         )
 
     def _controls(self, rows: jax.Array) -> jax.Array:
-        """The controls (steps, nu) of the rows of a guess, within the limits."""
+        """Return the controls (steps, nu) of the rows of a guess, within the limits."""
         lower, upper = (a[None] for a in self.problem.limits(self.m))
         return jnp.clip(jnp.asarray(self._basis(), rows.dtype) @ rows, lower, upper)
 
     def _rows_of(self, guess: jax.Array) -> jax.Array:
-        """The rows of a guess that was given: itself, or knots fitted to controls."""
+        """Return the rows of a given guess: the guess itself, or knots fitted to controls."""
         shape, nu = jnp.shape(guess), self.m.nu
         allowed = dict.fromkeys([(self._rows, nu), (self.steps, nu)])
         if shape not in allowed:
             expected = " or ".join(map(str, allowed))
             raise ValueError(f"start: guess: expected shape {expected}, got {brief(guess)}")
         rows = jnp.asarray(guess).astype(self.m.qpos0.dtype)
-        if shape[0] != self._rows:  # the knots of least squares
+        if shape[0] != self._rows:  # fit knots by least squares
             rows = jnp.asarray(np.linalg.pinv(self._basis()), rows.dtype) @ rows
         lower, upper = (a[None] for a in self.problem.limits(self.m))
         return jnp.clip(rows, lower, upper)
 
 
 class Method(NamedTuple):
-    """A way to plan.
+    """A planning method.
 
     Attributes:
       solve: (m, d, guess, problem, **options) -> plan; with `key` after `problem` if it samples.
@@ -171,7 +171,7 @@ class Method(NamedTuple):
 
 
 def _keywords(function: Callable) -> tuple[str, ...]:
-    """The keyword-only parameters of a function."""
+    """Return the keyword-only parameters of a function."""
     parameters = inspect.signature(function).parameters.values()
     return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
@@ -203,21 +203,21 @@ def receding(
     knots: int = 6,
     **how: Any,
 ) -> Planner:
-    """Return a planner that looks some steps ahead.
+    """Return a planner with a receding horizon.
 
     Args:
-      m: the model that it plans with; the world may be another.
-      problem: what is to be achieved.
-      steps: how far it looks.
+      m: the model that it plans with; the simulated world may have another.
+      problem: the costs and limits.
+      steps: length of the horizon.
       method: "ilqr", "shoot", "predictive_sampling", "mppi" or "cem".
-      knots: number of knots of the methods that sample.
-      how: of the method, such as `iterations=2`.
+      knots: number of knots of sampling methods.
+      how: options of the method, such as `iterations=2`.
 
     Returns:
       A Planner: `running = planner.start(d, key)`, then `u, running = planner(d, running)`.
 
     Raises:
-      TypeError: the method has no such option; the message proposes the nearest.
+      TypeError: the method has no such option; the message suggests the nearest.
       ValueError: there is no such method, or a count is wrong.
     """
     if method not in METHODS:
@@ -231,7 +231,8 @@ def receding(
 
 
 def moved_on(rows: jax.Array, by: jax.Array) -> jax.Array:
-    """Rows (n, k) of a plan, `by` rows later, between rows on a line; the last is held.
+    """Return the rows (n, k) of a plan shifted by `by` rows, linearly interpolated; the last is
+    held.
 
     Example:
       >>> moved_on(jnp.array([[0.0], [1.0], [4.0]]), jnp.array(0.5))[:, 0].tolist()

@@ -1,10 +1,10 @@
-"""Trajectory optimisation by iLQR with limits of controls.
+"""Trajectory optimization by iLQR with control limits.
 
-Tassa, Mansard, Todorov: Control-limited differential dynamic programming, ICRA 2014. Each turn
-linearises the steps exactly, takes the curvature of the norms of the residuals (Gauss-Newton),
-finds the best change of the controls backwards (jaxsim/control/solve/backward.py), and tries all
-lengths of that change at once. A turn that finds no lower cost raises the regularisation, one that
-does lowers it.
+Tassa, Mansard, Todorov: Control-limited differential dynamic programming, ICRA 2014. Each iteration
+linearizes the steps exactly, takes the curvature of the norms of the residuals (Gauss-Newton),
+computes the best change of the controls by a backward pass (jaxsim/control/solve/backward.py), and
+tries all step lengths of that change at once. The regularization is raised after an iteration
+without improvement and lowered after one with.
 """
 
 from typing import Any, NamedTuple
@@ -25,25 +25,26 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
-LENGTHS = 0.5 ** np.arange(8)  # of the change of the controls
+LENGTHS = 0.5 ** np.arange(8)  # step lengths of the line search
 STATE = ("time", "time_low", "qpos", "qvel", "act", "plastic", "qacc_warmstart")
 
 
 class Solution(NamedTuple):
-    """What `ilqr` or `multiple_shooting` found.
+    """Result of `ilqr` or `multiple_shooting`.
 
     Attributes:
       ctrl: controls, (steps, nu).
       states: the worlds from the start to the end, with a leading axis of steps + 1: time, state
         and control. Results such as `xpos` are not filled in: `jax.vmap(jaxsim.forward)`.
-      cost: of the motion, ().
-      history: the cost before each turn and after the last, (iterations + 1,).
+      cost: cost of the motion, ().
+      history: the cost before each iteration and after the last, (iterations + 1,).
       gains: feedback about the motion, (steps, nu, 2 nv + na): u = ctrl + gains difference.
       converged: whether no better change of the controls was expected, () bool.
-      iterations: how many turns were taken, ().
-      regularization: that of the last turn, ().
-      defect: largest entry, in tangent coordinates, of what parts the pieces of the motion, ();
-        zero for `ilqr`, whose motion is one piece.
+      iterations: number of iterations performed, ().
+      regularization: final regularization, ().
+      defect: largest entry, in tangent coordinates, of the defects between the pieces of the
+        motion,
+        (); zero for `ilqr`, whose motion is one piece.
     """
 
     ctrl: jax.Array
@@ -58,7 +59,7 @@ class Solution(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What stays the same from turn to turn: model (unclamped), start, problem, limits (nu,)."""
+    """Constants of all iterations: model (unclamped), start, problem, limits (nu,)."""
 
     m: Model
     d: Data
@@ -68,7 +69,7 @@ class Setting(NamedTuple):
 
 
 class _Turn(NamedTuple):
-    """What one turn hands to the next."""
+    """State that one iteration passes to the next."""
 
     number: jax.Array
     ctrl: jax.Array
@@ -91,23 +92,22 @@ def ilqr(
     tolerance: float = 1e-6,
     regularization: Any = 0.0,
 ) -> Solution:
-    """Finds controls that a problem costs least, from a first guess.
+    """Minimize the cost of a problem over the controls, from an initial guess.
 
     One program for any weights and starts; `jax.vmap` over `d` and `ctrl` solves for many starts or
-    guesses. The solution of a problem that has moved a little is a good guess for it.
+    guesses. The solution of a slightly different problem is a good guess.
 
     Args:
       m: the model.
       d: the world at the start.
-      ctrl: the guess, (steps, nu); taken within the limits.
-      problem: what is to be achieved.
-      iterations: most turns; static.
-      tolerance: it has converged when a turn is expected to lower the cost by less than this part
-        of 1 + cost.
-      regularization: to begin with, (); that of a Solution goes on where it ended.
+      ctrl: the guess, (steps, nu); clipped to the limits.
+      problem: the costs and limits.
+      iterations: iteration limit; static.
+      tolerance: convergence criterion: the expected decrease of the cost, relative to 1 + cost.
+      regularization: initial value, (); pass that of a Solution to continue it.
 
     Returns:
-      A Solution. Its cost is infinite if no motion was found that does not diverge.
+      A Solution. Its cost is infinite if every motion tried diverged.
 
     Raises:
       ValueError: a shape or precision is wrong.
@@ -144,7 +144,8 @@ def ilqr(
 def setting_of(
     function: str, m: Model, d: Data, ctrl: jax.Array, problem: Problem
 ) -> tuple[Setting, jax.Array]:
-    """What stays the same, and the guess (steps, nu) within the limits; raises what is wrong."""
+    """Return the constants, and the guess (steps, nu) clipped to the limits; check the
+    arguments."""
     check_motion(function, m, d, ctrl, problem)
     check_memory(function, m)
     lower, upper = problem.limits(m)
@@ -153,7 +154,7 @@ def setting_of(
 
 
 def no_policy(steps: int, nu: int, nx: int, dtype: Any) -> Policy:
-    """No change of the controls."""
+    """Return a policy that does not change the controls."""
 
     def zeros(*shape: int) -> jax.Array:
         return jnp.zeros(shape, dtype)
@@ -169,23 +170,24 @@ def no_policy(steps: int, nu: int, nx: int, dtype: Any) -> Policy:
 
 
 def state_rows(d: Data, steps: int) -> dict:
-    """The state of a world as that of each step and the end, (steps + 1, ...)."""
+    """Return the state of a world repeated for each step and the end, (steps + 1, ...)."""
     states = {name: getattr(d, name) for name in STATE}
     return jax.tree.map(lambda a: jnp.broadcast_to(a, (steps + 1, *a.shape)), states)
 
 
 def worlds_of(d: Data, states: dict, ctrl: jax.Array) -> Data:
-    """The worlds of a motion, (steps + 1, ...); at the end the control is zero."""
+    """Return the worlds of a motion, (steps + 1, ...); at the end the control is zero."""
     return jax.vmap(lambda state, u: d.replace(**state, ctrl=u))(states, with_end(ctrl))
 
 
 def filled(history: jax.Array, number: jax.Array, cost: jax.Array) -> jax.Array:
-    """The history (iterations + 1,) with the cost before turn `number`, and from there on."""
+    """Return the history (iterations + 1,) with the cost from entry `number` on."""
     return jnp.where(jnp.arange(len(history), dtype=jnp.int32) >= number, cost, history)
 
 
 def _turn(setting: Setting, now: _Turn, tolerance: float) -> _Turn:
-    """Tries the change that the turn before found, takes it if it is better, finds the next."""
+    """Try the change found by the previous iteration, accept it if it is better, compute the
+    next."""
     m, d, problem, lower, upper = setting
     found = _try_lengths(setting, now)
     better = (found[0] < now.cost) | (now.number == 0)
@@ -209,7 +211,7 @@ def _turn(setting: Setting, now: _Turn, tolerance: float) -> _Turn:
 
 
 def _try_lengths(setting: Setting, now: _Turn) -> tuple[jax.Array, jax.Array, dict]:
-    """The best motion along a change of the controls: its cost, controls and states."""
+    """Return the best motion along a change of the controls: its cost, controls and states."""
     m, d, problem, lower, upper = setting
     k, K = with_end(now.policy.k), with_end(now.policy.K)
     is_end = jnp.arange(len(k)) == len(k) - 1
@@ -235,7 +237,8 @@ def _try_lengths(setting: Setting, now: _Turn) -> tuple[jax.Array, jax.Array, di
 
 
 def _start(setting: Setting, ctrl: jax.Array, iterations: int, mu: Any) -> _Turn:
-    """Before the first turn: no states, no cost, no change of the controls."""
+    """Return the state before the first iteration: no states, no cost, no change of the
+    controls."""
     steps, nu = ctrl.shape
     return _Turn(
         number=jnp.zeros((), jnp.int32),

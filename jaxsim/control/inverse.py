@@ -1,4 +1,4 @@
-"""Controls and forces that a motion asks for, from inverse dynamics."""
+"""Controls and forces of a given motion, by inverse dynamics."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.api import differentiate_pos, forward, inverse
 from jaxsim.physics.arguments import check_array, check_data, check_model
 
-# results that are read here, and what `inverse` reads and writes
+# results that are read here, and the fields that `inverse` reads and writes
 FORCES = " ".join(
     {"qfrc_passive", "qfrc_bias", "qfrc_actuator", "qfrc_smooth", *vars(inverse)["carries"]}
 )
@@ -25,8 +25,9 @@ class Torque(NamedTuple):
     """Controls for an acceleration.
 
     Attributes:
-      ctrl: within the limits, (nu,).
-      missing: generalized force that the actuators do not give, (nv,) [N or N m]: at dofs without
+      ctrl: controls within the limits, (nu,).
+      missing: generalized force that the actuators cannot provide, (nv,) [N or N m]: at dofs
+        without
         an actuator, or because of limits.
     """
 
@@ -35,15 +36,15 @@ class Torque(NamedTuple):
 
 
 def computed_torque(m: Model, d: Data, qacc: jax.Array) -> Torque:
-    """The controls that give an acceleration, as far as the actuators can.
+    """Return the controls that achieve an acceleration, as far as the actuators can.
 
         qfrc_actuator(ctrl) = inverse(qpos, qvel, qacc) - applied forces
 
-    The actuators' force is affine in the controls, so that the controls of least squares solve it.
+    The actuator force is affine in the controls, so that a linear least-squares problem gives them.
     With `qacc = wanted + Kp (q_wanted - q) + Kd (v_wanted - v)` this is computed torque control.
 
     Args:
-      m: the model; of an actuator with an activation only the present force counts.
+      m: the model; for an actuator with an activation only the present force is used.
       d: the state.
       qacc: the acceleration, (nv,) [m/s^2 or rad/s^2].
 
@@ -60,11 +61,11 @@ def computed_torque(m: Model, d: Data, qacc: jax.Array) -> Torque:
 
 
 class Violation(NamedTuple):
-    """What of a motion the physics does not explain, at each of its inner steps.
+    """The part of a motion that the physics does not explain, at each of its inner steps.
 
     Attributes:
-      force: generalized force that neither bodies, contacts nor actuators give, (steps - 2, nv).
-      ctrl: controls that explain most, (steps - 2, nu).
+      force: generalized force not provided by dynamics, contacts or actuators, (steps - 2, nv).
+      ctrl: controls that explain the motion best, (steps - 2, nu).
       worlds: the worlds at the steps with their `qfrc_inverse`, with a leading axis of steps - 2.
     """
 
@@ -74,20 +75,19 @@ class Violation(NamedTuple):
 
 
 def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
-    """Forces that would have to act from nowhere for a motion to happen.
+    """Return the residual forces, without physical source, that a motion requires.
 
-    A motion drawn by hand, or recorded, is taken apart by inverse dynamics: velocities and
-    accelerations are differences of the configurations, one time step apart, as the integrator
-    makes them,
+    A hand-made or recorded motion is analyzed by inverse dynamics: velocities and accelerations are
+    differences of the configurations, one time step apart, consistent with the integrator,
 
         qvel_t = (qpos_t - qpos_t-1) / h,   qacc_t = (qvel_t+1 - qvel_t) / h
 
-    and what the actuators cannot give is left. A motion of the engine with semi-implicit
-    integration leaves nothing. With RK4 the differences are only first order.
+    and the force that the actuators cannot provide remains. A motion of the engine with
+    semi-implicit integration has no residual. With RK4 the differences are only first order.
 
     Args:
       m: the model.
-      d: a world; its inputs but the controls, such as applied forces, count.
+      d: a world; its inputs other than controls, such as applied forces, are used.
       qpos: the motion, (steps, nq), with `m.opt.timestep` between configurations.
 
     Returns:
@@ -123,7 +123,7 @@ def _controls(m: Model, d: Data, qacc: jax.Array) -> Torque:
 
     def forces(u: jax.Array) -> jax.Array:
         found = forward(free, d.replace(ctrl=u))
-        # the smooth force is the sum of all; what is left of it without the others is applied
+        # the smooth force is the sum of all; subtracting the others leaves the applied force
         inner = found.qfrc_passive - found.qfrc_bias + found.qfrc_actuator
         return jnp.concatenate([found.qfrc_actuator, found.qfrc_smooth - inner])
 

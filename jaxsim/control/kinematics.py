@@ -1,4 +1,4 @@
-"""Inverse kinematics: the pose that brings sites and bodies to their places."""
+"""Inverse kinematics: the pose in which sites and bodies reach their targets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,15 +30,15 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Target:
-    """Where an object should be.
+    """Target pose of an object.
 
     Attributes:
       kind: "site", "body" or "geom".
-      name: of the object.
-      pos: its position in the world, (3,) [m]; None: any.
-      quat: its orientation in the world, (4,), real part first; None: any.
-      weight: of a metre.
-      turn: weight of a radian.
+      name: name of the object.
+      pos: target position in the world, (3,) [m]; None: free.
+      quat: target orientation in the world, (4,), real part first; None: free.
+      weight: weight of the position error, per meter.
+      turn: weight of the orientation error, per radian.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Target:
                 raise ValueError(f"{name}: expected shape ({size},), got {brief(value)}")
 
     def residual(self, m: Model, d: Data) -> jax.Array:
-        """How far the object is from there: metres, then radians if the angle is small."""
+        """Return the weighted errors: meters, then radians if the angle is small."""
         i = name2id(m, self.kind, self.name)
         pos, mat = (getattr(d, field)[i] for field in KINDS[self.kind])
         parts = [jnp.zeros(0, pos.dtype)]
@@ -74,8 +74,8 @@ class Pose(NamedTuple):
 
     Attributes:
       qpos: (nq,).
-      error: largest residual of a target that is left, () [m, or rad if small].
-      outside: how far a joint is beyond its limits, () [m or rad].
+      error: largest remaining residual of a target, () [m, or rad if small].
+      outside: largest violation of joint limits, () [m or rad].
     """
 
     qpos: jax.Array
@@ -93,20 +93,20 @@ def inverse_kinematics(
     iterations: int = 100,
     solver: Any = None,
 ) -> Pose:
-    """The pose, from that of `d` on, that brings objects nearest to their targets.
+    """Return the pose, starting from that of `d`, that brings objects closest to their targets.
 
-    Least squares of weighted distances. Where the targets leave freedom, the pose found depends on
-    that of `d`; for many starts or moving targets use `jax.vmap` or `jax.lax.scan`.
+    Least squares of weighted errors. If the targets leave freedom, the result depends on the
+    initial pose; for many starts or moving targets use `jax.vmap` or `jax.lax.scan`.
 
     Args:
       m: the model.
-      d: the world to begin with.
-      targets: where objects should be; their places may be traced.
-      limits: weight of what is beyond the range of a joint; 0: ranges do not count.
+      d: the initial world.
+      targets: target poses of objects; their positions may be traced.
+      limits: weight of violations of joint limits; 0: limits are ignored.
       rest: weight of the displacement from the pose of `d`, a number or (nv,).
-      iterations: most turns.
+      iterations: iteration limit.
       solver: a least-squares solver of optimistix, such as
-        `optimistix.Dogleg(rtol=1e-9, atol=1e-9)`; None: Levenberg and Marquardt's method.
+        `optimistix.Dogleg(rtol=1e-9, atol=1e-9)`; None: the Levenberg-Marquardt method.
 
     Returns:
       A Pose.
@@ -142,7 +142,7 @@ def inverse_kinematics(
 
 
 def _beyond(m: Model, qpos: jax.Array) -> jax.Array:
-    """How far joints with a range are beyond it; balls have no such number here."""
+    """Return the limit violations of slide and hinge joints; ball joints are not included."""
     scalar = np.isin(m.jnt_type, (JointType.SLIDE, JointType.HINGE))
     joints = np.flatnonzero(scalar & np.asarray(m.jnt_limited).astype(bool))
     q, limits = qpos[m.jnt_qposadr[joints]], m.jnt_range[joints]
@@ -150,10 +150,10 @@ def _beyond(m: Model, qpos: jax.Array) -> jax.Array:
 
 
 def _turn(mat: jax.Array, quat: jax.Array) -> jax.Array:
-    """How far a frame is turned from an orientation, (9,).
+    """Return the orientation error of a frame, (9,).
 
-    The difference of the rotation matrices over the root of 2: its length is 2 sin(angle / 2), the
-    angle itself if that is small, and it has no singular point.
+    The difference of the rotation matrices over the root of 2: its norm is 2 sin(angle / 2), the
+    angle itself if that is small, and it has no singularity.
     """
     w, x, y, z = quat / jnp.sqrt(jnp.sum(quat * quat))
     goal = jnp.stack(

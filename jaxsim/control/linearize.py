@@ -1,4 +1,4 @@
-"""One step near a state and a control: what feedback and planning linearize."""
+"""One step near a state and a control, linearized for feedback and planning."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from jaxsim.physics.arguments import check_data, check_model
 
 
 def linearize(m: Model, d: Data, ctrl: jax.Array | None = None, *, sensors: bool = False) -> Linear:
-    """The derivative of one step with respect to state and control.
+    """Return the derivative of one step with respect to state and control.
 
     `jaxsim.derivative.transition` at another control. For a trajectory use `jax.vmap` over its
     states and controls.

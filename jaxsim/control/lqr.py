@@ -15,16 +15,16 @@ from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 
 
-# eq=False: `jax.jit(regulator)` finds its program by identity, as that of a function
+# eq=False: `jax.jit(regulator)` caches its program by identity, as for a function
 @partial(jax.tree_util.register_dataclass, data_fields=["d", "ctrl", "K", "P"], meta_fields=[])
 @dataclass(frozen=True, eq=False)
 class Regulator:
     """Feedback about a state: u = ctrl + K difference(m, d, now).
 
     Attributes:
-      d: the state that it holds.
-      ctrl: the control there, (nu,).
-      K: (nu, 2 nv + na).
+      d: the equilibrium state.
+      ctrl: the equilibrium control, (nu,).
+      K: gain matrix, (nu, 2 nv + na).
       P: cost to go, x'Px, (2 nv + na, 2 nv + na).
     """
 
@@ -34,19 +34,20 @@ class Regulator:
     P: jax.Array
 
     def __call__(self, m: Model, d: Data) -> jax.Array:
-        """The control of a state, (nu,)."""
+        """Return the control of a state, (nu,)."""
         return self.ctrl + self.K @ difference(m, self.d, d)
 
 
 def lqr(m: Model, d: Data, Q: Any, R: Any, ctrl: jax.Array | None = None) -> Regulator:
-    """The feedback that costs least near an equilibrium, sum x'Qx + u'Ru over endless time.
+    """Return the feedback that minimizes sum x'Qx + u'Ru over an infinite horizon near an
+    equilibrium.
 
     Args:
       m: the model.
-      d: the state to hold, which a step with the control does not change; `equilibrium` finds it.
+      d: the equilibrium, a fixed point of the step under the control; `equilibrium` finds it.
       Q: weight of the state in tangent coordinates: a number, a diagonal (2 nv + na,) or a matrix.
       R: weight of the controls: a number, a diagonal (nu,) or a matrix.
-      ctrl: the control that holds the state, (nu,); None: that of `d`.
+      ctrl: the equilibrium control, (nu,); None: that of `d`.
 
     Returns:
       A Regulator, a function (m, d) -> control.
@@ -62,7 +63,7 @@ def lqr(m: Model, d: Data, Q: Any, R: Any, ctrl: jax.Array | None = None) -> Reg
 
 
 def _matrix(name: str, value: Any, n: int, dtype: Any) -> jax.Array:
-    """A weight as a matrix, (n, n)."""
+    """Return a weight as a matrix, (n, n)."""
     value = jnp.asarray(value).astype(dtype)
     if value.shape == (n, n):
         return value

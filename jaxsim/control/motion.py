@@ -1,7 +1,8 @@
-"""The motion that controls make, and what it costs.
+"""The motion that controls produce, and its cost.
 
-A step of the physics leaves the results of the state before it beside the state after it. `observe`
-puts both in their places, so that a residual sees one consistent world.
+A step of the physics returns the results of the state before it together with the state after it.
+`observe` combines the results with the state that they belong to, so that a residual sees one
+consistent world.
 """
 
 from collections.abc import Callable
@@ -23,13 +24,13 @@ DIVERGED = (WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC, Warni
 
 
 def motion_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
-    """What a motion costs, (); infinite if it diverges.
+    """Return the cost of a motion, (); infinite if it diverges.
 
     Args:
       m: the model.
       d: the world at the start.
-      ctrl: controls, (steps, nu); taken within the limits.
-      problem: what is to be achieved.
+      ctrl: controls, (steps, nu); clipped to the limits.
+      problem: the costs and limits.
 
     Raises:
       ValueError: a shape or precision is wrong.
@@ -46,7 +47,7 @@ def motion_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Arr
 
 
 def run_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
-    """`motion_cost` of controls that are within their limits."""
+    """Return `motion_cost` of controls that are within their limits."""
 
     def advance(d: Data, u: jax.Array) -> tuple[Data, tuple]:
         after, residuals, bad = advanced(m, d, u, problem)
@@ -57,41 +58,43 @@ def run_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
 
 
 def with_end(ctrl: jax.Array) -> jax.Array:
-    """Controls (steps, nu) with one more row of zeros.
+    """Return the controls (steps, nu) with one more row of zeros.
 
-    The end of a motion is looked at by one more step, which is the same program: its residuals are
-    those of the end, where it leads to is of no interest.
+    The end of a motion is evaluated by one more step of the same program: its residuals are those
+    of the end, and the state after it is ignored.
     """
     return jnp.concatenate([ctrl, jnp.zeros_like(ctrl[:1])])
 
 
 def advanced(m: Model, d: Data, u: jax.Array, problem: Problem) -> tuple[Data, tuple, jax.Array]:
-    """The world after one step, the residuals of the step, and whether the world diverged in it."""
+    """Return the world after one step, the residuals of the step, and whether it diverged."""
     before = d.replace(ctrl=u)
     after = step(m, before)
     return after, problem.residuals(m, observe(m, before, after, forward)), diverged(before, after)
 
 
 def step_costs(problem: Problem, residuals: tuple) -> jax.Array:
-    """The cost of each step and of the end, (steps + 1,), of residuals (steps + 1, n) each."""
+    """Return the cost of each step and of the end, (steps + 1,), of residuals (steps + 1, n)
+    each."""
     running = jax.vmap(problem.cost_of)(tuple(r[:-1] for r in residuals))
     end = problem.cost_of(tuple(r[-1] for r in residuals), terminal=True)
     return jnp.concatenate([running, end[None]])
 
 
 def total_cost(problem: Problem, residuals: tuple, bad: jax.Array) -> jax.Array:
-    """The cost of a motion, (); infinite if it diverged."""
+    """Return the cost of a motion, (); infinite if it diverged."""
     return jnp.where(jnp.any(bad), jnp.inf, jnp.sum(step_costs(problem, residuals)))
 
 
 def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data], Data]) -> Data:
-    """The world before a step, with the results that the step found for it.
+    """Return the world before a step, with the results that the step found for it.
 
     Args:
       m, before, after: public, or in the form of the physics.
       forward: the forward dynamics in the same form.
     """
-    if m.opt.integrator == IntegratorType.RK4:  # the results of its step are of its last stage
+    # the results of an RK4 step are those of its last stage
+    if m.opt.integrator == IntegratorType.RK4:
         return forward(m, before)
     state = (*("time", "time_low", "qpos", "qvel", "act", "history", "history_low"),
              *("plastic", "ctrl"))  # fmt: skip
@@ -99,20 +102,20 @@ def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data]
 
 
 def diverged(before: Data, after: Data) -> jax.Array:
-    """Whether the step between two worlds was put back to the start, () bool."""
+    """Return whether the step between two worlds was reset because it diverged, () bool."""
     index = jnp.array([int(w) for w in DIVERGED])
     return jnp.any(after.warning[index] > before.warning[index])
 
 
 def carrying(m: Model, d: Data, names: str) -> Data:
-    """The world with a place for results, named in one string, that it does not keep."""
+    """Return the world with zeros for the results, named in one string, that it does not keep."""
     sizes, dtype = m.structure.sizes, m.qpos0.dtype
     absent = [n for n in names.split() if getattr(d, n) is None]
     return d.replace(**{n: jnp.zeros(Data.fields[n].dims(sizes), dtype) for n in absent})
 
 
 def check_motion(function: str, m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> None:
-    """Raises ValueError if controls, world and problem are not of one motion."""
+    """Raise ValueError if controls, world and problem do not match."""
     check_model(function, m)
     check_data(function, m, d)
     if not isinstance(problem, Problem):

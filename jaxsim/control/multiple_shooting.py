@@ -1,19 +1,20 @@
-"""Trajectory optimisation by multiple shooting: the motion in pieces that need not fit at first.
+"""Trajectory optimization by multiple shooting: the motion in pieces with initial defects between
+them.
 
     minimize J(x, u),   f(x_t, u_t) = x_t+1 within a piece,   c_j = f(x_t, u_t) - s_j = 0 at its end
 
-The states s_j at which pieces begin, and the end of the motion, are unknowns as the controls are.
+The initial states s_j of the pieces, and the end of the motion, are unknowns like the controls.
 Giftthaler, Neunert, Stäuble, Buchli, Diehl: A family of iterative Gauss-Newton shooting methods for
-nonlinear optimal control, IROS 2018. Each turn expands all steps about the pieces, finds the best
-change with the gaps c in the backward pass (jaxsim/control/solve/backward.py), moves the beginnings
-along the linear motion, and runs all pieces at once from there, with feedback. Between the lengths
-of the change decides the merit
+nonlinear optimal control, IROS 2018. Each iteration expands all steps about the pieces, computes
+the best change including the defects c in the backward pass (jaxsim/control/solve/backward.py),
+moves the initial states along the linear motion, and simulates all pieces at once from there, with
+feedback. The line search minimizes the merit function
 
     J + sum_j weight' |c_j|
 
-whose weights, one a coordinate of the state, follow the multipliers of the gaps (Powell, A fast
-algorithm for nonlinearly constrained optimization calculations, 1978). A long motion of an unstable
-world is well behaved in pieces, and a guess of its states is of use.
+whose weights, one per coordinate of the state, follow the multipliers of the defects (Powell, A
+fast algorithm for nonlinearly constrained optimization calculations, 1978). Short pieces keep a
+long motion of an unstable world well conditioned, and a guess of its states can be used.
 """
 
 from typing import Any, NamedTuple
@@ -51,10 +52,10 @@ class _Pieces(NamedTuple):
     """A motion in pieces.
 
     Attributes:
-      cost: of its steps, (); infinite if one diverged.
+      cost: cost of its steps, (); infinite if one diverged.
       ctrl: (steps, nu).
       states: by name, (steps + 1, ...).
-      gap: from each next state to where the step leads, (steps, nx); zero within pieces.
+      gap: defect f(x_t, u_t) - x_t+1 of each step, (steps, nx); zero within pieces.
     """
 
     cost: jax.Array
@@ -64,12 +65,12 @@ class _Pieces(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """The best change of a motion of the linear model, and the feedback about it.
+    """The best change of a motion in the linear model, and the feedback about it.
 
     Attributes:
-      dx: of the states, (steps + 1, nx).
-      du: of the controls, (steps, nu); within the limits.
-      policy: that it follows.
+      dx: change of the states, (steps + 1, nx).
+      du: change of the controls, (steps, nu); within the limits.
+      policy: policy that produced it.
     """
 
     dx: jax.Array
@@ -78,7 +79,7 @@ class _Change(NamedTuple):
 
 
 class _Turn(NamedTuple):
-    """What one turn hands to the next."""
+    """State that one iteration passes to the next."""
 
     number: jax.Array
     pieces: _Pieces
@@ -102,27 +103,28 @@ def multiple_shooting(
     tolerance: float = 1e-6,
     regularization: Any = 0.0,
 ) -> Solution:
-    """Finds controls that a problem costs least, by a motion in pieces that are joined on the way.
+    """Minimize the cost of a problem over the controls and the states between pieces.
 
-    As `ilqr` it is one program, to be batched with `jax.vmap` over starts and guesses.
+    Like `ilqr` it is one program, to be batched with `jax.vmap` over starts and guesses.
 
     Args:
       m: the model.
       d: the world at the start.
-      ctrl: the guess, (steps, nu); taken within the limits.
-      problem: what is to be achieved.
+      ctrl: the guess, (steps, nu); clipped to the limits.
+      problem: the costs and limits.
       nodes: number of pieces; divides the steps. None: each step is a piece.
       states: guess of the states, worlds (steps + 1, ...): of an earlier Solution, or
-        `straight_line`; of these the beginnings of pieces and the end count. None: the motion that
-        the guess of the controls makes.
-      iterations: most turns; static.
-      tolerance: it has converged when the pieces fit, and a turn is expected to lower the cost by
-        less than this part of 1 + cost.
-      regularization: to begin with, (); that of a Solution goes on where it ended.
+        `straight_line`; the initial states of pieces and the end are used. None: the motion of the
+        guessed controls.
+      iterations: iteration limit; static.
+      tolerance: convergence criterion: the defects are closed, and the expected decrease of the
+        cost,
+        relative to 1 + cost, is less than this.
+      regularization: initial value, (); pass that of a Solution to continue it.
 
     Returns:
-      A Solution. It is a motion as far as its `defect` is small: up to then its cost is that of the
-      pieces, and may rise from turn to turn while they are joined.
+      A Solution. It is a motion only if its `defect` is small: until then its cost is that of the
+      pieces, and may rise between iterations while the defects are closed.
 
     Raises:
       ValueError: a shape or precision is wrong, or pieces are not of equal length.
@@ -149,7 +151,7 @@ def multiple_shooting(
 
 
 def _solution(d: Data, end: _Turn) -> Solution:
-    """What the last turn has found."""
+    """Return the Solution of the last iteration."""
     return Solution(
         end.pieces.ctrl,
         worlds_of(d, end.pieces.states, end.pieces.ctrl),
@@ -164,16 +166,17 @@ def _solution(d: Data, end: _Turn) -> Solution:
 
 
 def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
-    """Worlds (steps + 1, ...) on a line from one state to another: a guess for `multiple_shooting`.
+    """Return the worlds (steps + 1, ...) on a line from one state to another: a guess for
+    `multiple_shooting`.
 
-    Positions and activations go evenly, in tangent coordinates; velocities are those of this
-    motion, but for the first, which is that of the start.
+    Positions and activations are interpolated linearly, in tangent coordinates; velocities are
+    those of this motion, except for the first, which is that of the start.
 
     Args:
       m: the model.
       d: the world at the start.
       end: the world at the end.
-      steps: how many steps lead there, at least 1.
+      steps: number of steps between them, at least 1.
 
     Example:
       >>> line = straight_line(m, d, d.replace(qpos=d.qpos + 0.4), 4)
@@ -195,14 +198,15 @@ def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
 
 
 def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
-    """Tries the change that the turn before found, takes it if it is better, finds the next."""
+    """Try the change found by the previous iteration, accept it if it is better, compute the
+    next."""
     m, d, problem, lower, upper = setting
     tried = _try_lengths(setting, now, nodes)
     better = (_merit(tried, now.weight) < _merit(now.pieces, now.weight)) | (now.number == 0)
     pieces: _Pieces = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, now.pieces)
     growth, mu = next_regularization(better, now.growth, now.mu)
 
-    # the best change about the new pieces; the regularisation holds the states back too
+    # the best change about the new pieces; the regularization applies to the states too
     ctrl = pieces.ctrl
     low, high = lower[None] - ctrl, upper[None] - ctrl
     model = expand(m, worlds_of(d, pieces.states, ctrl), problem, pieces.gap)
@@ -215,13 +219,13 @@ def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
     policy, mu = solvable(solve, now.change.policy, mu)
     change = _linear_motion(model, policy, low, high)
 
-    # what a gap costs: at least what the change pays for closing it
+    # the penalty of a defect: at least the cost of the change for closing it
     price = jnp.abs(policy.V_x + jnp.einsum("txy,ty->tx", policy.V_xx, change.dx[1:]))
     price = jnp.max(_at_ends(price, nodes), axis=0)
     weight = jnp.maximum(price, (now.weight + price) / 2)
 
     whole = _largest(pieces.gap) <= jnp.finfo(ctrl.dtype).eps ** (2 / 3)
-    # within limits the change is not quite the best of the model: it may be expected to cost
+    # within limits the change may be slightly suboptimal, with an expected rise of the cost
     settled = jnp.abs(_expected(model, change)) <= tolerance * (1 + jnp.abs(pieces.cost))
     converged = whole & settled & (mu <= LEAST) & policy.good
     history = filled(now.history, now.number, pieces.cost)
@@ -229,7 +233,7 @@ def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
 
 
 def _linear_motion(model: Quadratic, policy: Policy, lower: jax.Array, upper: jax.Array) -> _Change:
-    """The change that a policy makes of the linear model: it closes all gaps."""
+    """Return the change that a policy produces in the linear model: it closes all defects."""
 
     def advance(dx: jax.Array, row: tuple) -> tuple[jax.Array, tuple]:
         F, gap, k, K, low, high = row
@@ -242,7 +246,7 @@ def _linear_motion(model: Quadratic, policy: Policy, lower: jax.Array, upper: ja
 
 
 def _expected(model: Quadratic, change: _Change) -> jax.Array:
-    """By how much the model says that a change lowers the cost, ()."""
+    """Return the decrease of the cost expected by the model for a change, ()."""
     z = jnp.concatenate([change.dx, with_end(change.du)], axis=1)
     return -jnp.einsum("tz,tz->", model.gradient, z) - (
         jnp.einsum("ty,tyz,tz->", z, model.hessian, z) / 2
@@ -250,7 +254,7 @@ def _expected(model: Quadratic, change: _Change) -> jax.Array:
 
 
 def _try_lengths(setting: Setting, now: _Turn, nodes: int) -> _Pieces:
-    """The best of all lengths of a change."""
+    """Return the best of all step lengths of a change."""
     lengths = jnp.asarray(LENGTHS, now.weight.dtype)
     found = jax.vmap(lambda length: _run(setting, now, nodes, length))(lengths)
     best = jnp.argmin(jax.vmap(lambda pieces: _merit(pieces, now.weight))(found))
@@ -259,9 +263,9 @@ def _try_lengths(setting: Setting, now: _Turn, nodes: int) -> _Pieces:
 
 
 def _run(setting: Setting, now: _Turn, nodes: int, length: jax.Array) -> _Pieces:
-    """All pieces at once, their beginnings moved by a length of the change.
+    """Simulate all pieces at once, with their initial states moved by a length of the change.
 
-    The end is the beginning of one more piece, of which the first row counts.
+    The end is the initial state of one more piece, of which only the first row is used.
     """
     m, d, problem, lower, upper = setting
     steps, old, change = len(now.pieces.ctrl), now.pieces, now.change
@@ -287,7 +291,7 @@ def _run(setting: Setting, now: _Turn, nodes: int, length: jax.Array) -> _Pieces
     first, moves = jax.tree.map(lambda a: a[::size], (old.states, change.dx))
     ends, found = jax.vmap(piece)(first, moves, rows)
 
-    # as one motion again, and what is between its pieces
+    # back to one motion, and the defects between its pieces
     flat = jax.tree.map(lambda a: a.reshape(number.size, *a.shape[2:])[: steps + 1], found)
     ctrl, states, residuals, bad = flat
     begin, end = jax.tree.map(lambda a: a[size::size], states), _all_but_last(ends)
@@ -299,7 +303,7 @@ def _run(setting: Setting, now: _Turn, nodes: int, length: jax.Array) -> _Pieces
 
 
 def _merit(pieces: _Pieces, weight: jax.Array) -> jax.Array:
-    """Cost and gaps of a motion, (); infinite if it diverged."""
+    """Return the merit of a motion, (); infinite if it diverged."""
     merit = pieces.cost + jnp.sum(jnp.abs(pieces.gap) * weight[None])
     return jnp.where(jnp.isnan(merit), jnp.inf, merit)
 
@@ -309,7 +313,7 @@ def _largest(gap: jax.Array) -> jax.Array:
 
 
 def _at_ends(rows: jax.Array, nodes: int) -> jax.Array:
-    """Of one row a step those of the ends of pieces."""
+    """Return the rows of the last steps of pieces, given one row per step."""
     size = len(rows) // nodes
     return rows[size - 1 :: size]
 
@@ -323,7 +327,7 @@ def _state(d: Data) -> dict:
 
 
 def _check_nodes(nodes: int | None, steps: int) -> int:
-    """The number of pieces; raises ValueError if it does not divide the steps."""
+    """Return the number of pieces; raises ValueError if it does not divide the steps."""
     if nodes is None:
         return steps
     nodes = check_count("multiple_shooting: nodes", nodes)
@@ -337,7 +341,7 @@ def _check_nodes(nodes: int | None, steps: int) -> int:
 
 
 def _guess(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
-    """The states to begin with, (steps + 1, ...)."""
+    """Return the initial guess of the states, (steps + 1, ...)."""
     m, d, steps = setting.m, setting.d, len(ctrl)
     if states is None:
 
@@ -353,7 +357,7 @@ def _guess(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
             f"multiple_shooting: states: expected worlds with a leading axis of steps + 1 = "
             f"{steps + 1}, got {brief(getattr(states, 'qpos', states))}"
         )
-    # the first state is the start; time is what the steps make it
+    # the first state is the start; time follows from the steps
     part = jnp.arange(steps + 1, dtype=d.time.dtype)
     times = jax.vmap(lambda p: later(d, p * m.opt.timestep.astype(d.time.dtype)))(part)
     given = _state(states) | times
@@ -361,7 +365,7 @@ def _guess(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
 
 
 def _start(setting: Setting, ctrl: jax.Array, rows: dict, iterations: int, mu: Any) -> _Turn:
-    """Before the first turn: the guess, no change of it."""
+    """Return the state before the first iteration: the guess, without change."""
     steps, nu = ctrl.shape
     nx, dtype = state_size(setting.m), ctrl.dtype
 

@@ -1,7 +1,7 @@
 """Norms of residuals, by the names of MuJoCo MPC.
 
-A norm makes a cost of a residual x (n,). Parameters p and q say where it turns from one form to
-another; both are in the unit of x but where q is an exponent. All are convex.
+A norm maps a residual x (n,) to a cost. Parameters p and q set the transition between the forms of
+a norm; both have the unit of x, unless q is an exponent. All are convex.
 
     quadratic       x'x / 2
     l2              sqrt(x'x + p^2) - p
@@ -13,7 +13,7 @@ another; both are in the unit of x but where q is an exponent. All are convex.
     rectify         sum p log(1 + exp(x / p))
     huber           sum x^2 / 2 where |x| <= p, else p (|x| - p / 2)
 
-`huber` is not in MuJoCo MPC; `rectify` is p times what it has, so that its slope tends to 1.
+`huber` is not in MuJoCo MPC; `rectify` is p times that of MuJoCo MPC, so that its slope tends to 1.
 """
 
 from collections.abc import Callable
@@ -26,14 +26,14 @@ from jaxsim.words import remedy
 
 
 class Norm(NamedTuple):
-    """A norm: (x, p, q) -> cost, and the defaults of the parameters that it has."""
+    """A norm: (x, p, q) -> cost, and the defaults of its parameters."""
 
     function: Callable[..., jax.Array]
     defaults: tuple[float, ...]
 
 
 def _power(x: jax.Array, p: jax.Array) -> jax.Array:
-    """|x|^p for p >= 1, with derivatives of zero at zero."""
+    """Return |x|^p for p >= 1, with derivatives of zero at zero."""
     zero = x == 0
     return jnp.where(zero, 0, jnp.where(zero, 1, jnp.abs(x)) ** p)
 
@@ -89,10 +89,10 @@ NORMS = {
 
 
 def norm_named(name: str) -> Norm:
-    """The norm of a name.
+    """Return the norm of a name.
 
     Raises:
-      ValueError: there is none; says the nearest.
+      ValueError: there is no such norm; suggests the nearest name.
     """
     if name not in NORMS:
         known = "; there are: " + ", ".join(NORMS)

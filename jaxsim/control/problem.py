@@ -1,8 +1,8 @@
-"""A problem of optimal control: residuals with weights and norms, by name, and limits of controls.
+"""A problem of optimal control: named residuals with weights and norms, and control limits.
 
     J = sum_t l(x_t, u_t) + l_T(x_T),   l = sum_i w_i n_i(r_i(x, u)),   l_T with terminal weights
 
-Steps count equally, whatever their length. The residuals read the world as `forward` leaves it at
+Steps have equal weight, regardless of the time step. The residuals read the result of `forward` at
 (x_t, u_t); at the end, where there is no control, `ctrl` is zero.
 """
 
@@ -28,15 +28,16 @@ Weight = Any  # a number or an array
 class Term:
     """One term of the cost.
 
-    Weights and parameters are traced: change, batch or differentiate them without compiling anew.
+    Weights and parameters are traced: they can be changed, batched or differentiated without
+    recompilation.
 
     Attributes:
       name: for messages and `Problem.costs`.
-      residual: (m, d) -> a vector or a number, zero where all is well; or the name of a sensor.
-      weight: of the cost at each step, at least 0.
+      residual: (m, d) -> a vector or a number, zero at the goal; or the name of a sensor.
+      weight: weight of the cost at each step, at least 0.
       terminal: weight of the cost at the end; None: `weight`.
       norm: a name of the table in jaxsim/control/norms.py.
-      parameters: of the norm; (): its defaults.
+      parameters: parameters of the norm; (): its defaults.
     """
 
     name: str
@@ -60,13 +61,13 @@ class Term:
             )
 
     def vector(self, m: Model, d: Data) -> jax.Array:
-        """The residual, (n,)."""
+        """Return the residual, (n,)."""
         if not callable(self.residual):
             return _sensor(m, d, self.residual)
         return jnp.atleast_1d(jnp.asarray(self.residual(m, d))).astype(m.qpos0.dtype).reshape(-1)
 
     def cost(self, r: jax.Array, terminal: bool = False) -> jax.Array:
-        """Weight times norm of a residual (n,)."""
+        """Return the weighted norm of a residual (n,)."""
         norm = norm_named(self.norm)
         weight = self.weight if self.terminal is None or not terminal else self.terminal
         parameters = (jnp.asarray(p).astype(r.dtype) for p in self.parameters or norm.defaults)
@@ -75,10 +76,10 @@ class Term:
 
 @dataclass(frozen=True)
 class Problem:
-    """What should be achieved.
+    """Costs and control limits of an optimal control problem.
 
     Attributes:
-      terms: of the cost.
+      terms: terms of the cost.
       lower, upper: limits of the controls, (nu,) each; None: those of the model.
 
     Example:
@@ -100,36 +101,37 @@ class Problem:
             raise ValueError(f"terms: expected Terms of different names, got {names}")
 
     def limits(self, m: Model) -> tuple[jax.Array, jax.Array]:
-        """The least and largest control, (nu,) each; infinite where there is no limit."""
+        """Return the lower and upper limits of controls, (nu,) each; infinite where there is no
+        limit."""
         low, high = control_limits(m)
         lower = low if self.lower is None else jnp.maximum(low, self.lower)
         upper = high if self.upper is None else jnp.minimum(high, self.upper)
         return lower.astype(m.qpos0.dtype), upper.astype(m.qpos0.dtype)
 
     def running(self, m: Model, d: Data) -> jax.Array:
-        """The cost of a step, (): `d` is the world at (x, u), after `forward`."""
+        """Return the cost of a step, (): `d` is the world at (x, u), after `forward`."""
         return self.cost_of(self.residuals(m, d))
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
-        """The cost at the end, ()."""
+        """Return the cost at the end, ()."""
         return self.cost_of(self.residuals(m, d), terminal=True)
 
     def costs(self, m: Model, d: Data, terminal: bool = False) -> dict[str, jax.Array]:
-        """The cost of each term by name."""
+        """Return the cost of each term by name."""
         return {t.name: t.cost(t.vector(m, d), terminal) for t in self.terms}
 
     def residuals(self, m: Model, d: Data) -> tuple[jax.Array, ...]:
-        """The residual of each term."""
+        """Return the residual of each term."""
         return tuple(t.vector(m, d) for t in self.terms)
 
     def cost_of(self, residuals: Sequence[jax.Array], terminal: bool = False) -> jax.Array:
-        """The cost of given residuals, one a term."""
+        """Return the cost of given residuals, one per term."""
         each = zip(self.terms, residuals, strict=True)
         return sum((t.cost(r, terminal) for t, r in each), jnp.zeros((), residuals[0].dtype))
 
 
 def _sensor(m: Model, d: Data, name: str) -> jax.Array:
-    """The part of the sensor data that is one sensor's."""
+    """Return the data of one sensor."""
     i = name2id(m, "sensor", name)
     if d.sensordata is None:
         raise ValueError(

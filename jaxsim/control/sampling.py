@@ -1,16 +1,18 @@
-"""Planning by sampling: controls along splines, tried in many worlds at once, without derivatives.
+"""Planning by sampling: controls along splines, evaluated in many worlds at once, without
+derivatives.
 
 A plan is a few knots, evenly spaced over the horizon, and the controls are a spline through them.
-Each turn draws knots about the mean, runs all motions as one batch, and moves the mean:
+Each iteration samples knots about the mean, simulates all motions as one batch, and updates the
+mean:
 
-    predictive sampling   to the cheapest knots        Howell et al., Predictive Sampling, 2022
+    predictive sampling   to the knots of lowest cost  Howell et al., Predictive Sampling, 2022
     MPPI                  to sum w knots, w = exp(-(J - min J) / temperature) / sum
                           Williams et al., Information theoretic MPC, ICRA 2017
-    CEM                   to the mean of the cheapest few; the spread follows them
+    CEM                   to the mean of the elites; the spread follows them
                           Rubinstein, The cross-entropy method, 1999
 
-The first motion of each turn is that of the mean. A motion that diverges costs infinity and counts
-for nothing. Equal keys give equal plans.
+The first sample of each iteration is the mean itself. A diverged motion has infinite cost and is
+ignored. Equal keys give equal plans.
 """
 
 from collections.abc import Callable
@@ -35,11 +37,11 @@ class Plan(NamedTuple):
     """A plan found by sampling.
 
     Attributes:
-      ctrl: controls of the cheapest motion that was tried, (steps, nu).
-      cost: of that motion, (); infinite if all diverged.
-      knots: the mean, from which to go on, (n, nu).
-      sigma: spread of the knots, in half ranges of the controls, (n, nu).
-      history: cost of the mean before each turn, (iterations,).
+      ctrl: controls of the sampled motion with the lowest cost, (steps, nu).
+      cost: cost of that motion, (); infinite if all diverged.
+      knots: the mean, for the next call, (n, nu).
+      sigma: standard deviation of the knots, in half ranges of the controls, (n, nu).
+      history: cost of the mean before each iteration, (iterations,).
     """
 
     ctrl: jax.Array
@@ -49,7 +51,7 @@ class Plan(NamedTuple):
     history: jax.Array
 
 
-# of all methods of this file, see `predictive_sampling`
+# options of all methods of this file, see `predictive_sampling`
 OPTIONS = ("steps", "samples", "iterations", "sigma", "interpolation")
 
 Update = Callable[[jax.Array, jax.Array, jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
@@ -58,18 +60,21 @@ Update = Callable[[jax.Array, jax.Array, jax.Array, jax.Array], tuple[jax.Array,
 def predictive_sampling(
     m: Model, d: Data, knots: jax.Array, problem: Problem, key: jax.Array, **how
 ):
-    """Takes the cheapest of random plans.
+    """Take the random plan of lowest cost.
 
     Args:
       m: the model.
       d: the world at the start.
-      knots: where to begin, (n, nu): the knots of an earlier plan, or zeros.
-      problem: what is to be achieved.
-      key: of the random numbers.
-      how: of all methods of this file. `steps`: the horizon. `samples`: motions a turn (64).
-        `iterations`: turns (1). `sigma`: spread of the knots in half ranges of the controls, or in
-        the unit of a control without limits, a number or (n, nu) (0.3). `interpolation`: "zero",
-        "linear" or "cubic" ("cubic").
+      knots: initial mean, (n, nu): the knots of an earlier plan, or zeros.
+      problem: the costs and limits.
+      key: random key.
+      how: options of all methods of this file. `steps`: the horizon. `samples`: motions per
+        iteration
+        (64). `iterations`: number of iterations (1). `sigma`: standard deviation of the knots in
+          half
+        ranges of the controls, or in the unit of a control without limits, a number or (n, nu)
+          (0.3).
+        `interpolation`: "zero", "linear" or "cubic" ("cubic").
 
     Returns:
       A Plan.
@@ -96,10 +101,10 @@ def mppi(
     temperature: Any = 0.1,
     **how,
 ) -> Plan:
-    """Averages random plans, cheap ones more.
+    """Average random plans, weighted by exp(-cost / temperature).
 
     Args, returns, raises: see `predictive_sampling`.
-      temperature: how much dearer a plan is, in units of cost, that counts for 1/e.
+      temperature: increase of the cost that lowers the weight of a plan by a factor e.
     """
     check_options("mppi", how, ("temperature", *OPTIONS))
 
@@ -125,11 +130,11 @@ def cem(
     least_sigma: Any = 0.02,
     **how,
 ) -> Plan:
-    """Moves mean and spread to those of the cheapest plans.
+    """Fit mean and standard deviation to the plans of lowest cost.
 
     Args, returns, raises: see `predictive_sampling`.
-      elites: how many of the cheapest plans count.
-      least_sigma: the spread does not fall below it.
+      elites: number of plans that are used.
+      least_sigma: lower bound of the standard deviation.
     """
     check_options("cem", how, ("elites", "least_sigma", *OPTIONS))
     elites = check_count("cem: elites", elites)
@@ -149,25 +154,25 @@ def cem(
 
 
 def motion_costs(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
-    """What many motions from one start cost, (n,), of controls (n, steps, nu)."""
+    """Return the costs of many motions from one start, (n,), of controls (n, steps, nu)."""
     lower, upper = (a[None, None] for a in problem.limits(m))
     inside, free = jnp.clip(ctrl, lower, upper), unclamped(m)
     return jax.vmap(lambda u: run_cost(free, d, u, problem))(inside)
 
 
 def half_range(m: Model, problem: Problem) -> jax.Array:
-    """Half of the range of each control, (nu,); 1 for a control without limits."""
+    """Return half of the range of each control, (nu,); 1 for a control without limits."""
     lower, upper = problem.limits(m)
     limited = jnp.isfinite(lower) & jnp.isfinite(upper)
     return jnp.where(limited, (jnp.where(limited, upper, 0) - jnp.where(limited, lower, 0)) / 2, 1)
 
 
 def spline(knots: jax.Array, steps: int, interpolation: str = "cubic") -> jax.Array:
-    """Controls (steps, nu) along a spline through knots (n, nu).
+    """Return the controls (steps, nu) along a spline through knots (n, nu).
 
     The first knot is at the first step, the last at the end of the last. "zero" holds each knot
-    until the next, "linear" joins them, "cubic" has the slopes of central differences (Catmull and
-    Rom, 1974).
+    until the next, "linear" interpolates linearly, "cubic" has the slopes of central differences
+    (Catmull and Rom, 1974).
 
     Raises:
       ValueError: there is no such interpolation, or no knot.
@@ -197,7 +202,7 @@ def spline_basis(number: int, steps: int, interpolation: str = "cubic") -> np.nd
 
 
 def _places(number: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each step the knot before it, and how far it is on the way to the next."""
+    """Return the preceding knot of each step, and the fraction of the way to the next."""
     at = np.arange(steps) * (number - 1) / steps
     before = np.minimum(at.astype(int), number - 2)
     return before, at - before
@@ -244,7 +249,7 @@ def _improve(
     sigma: Any = 0.3,
     interpolation: str = "cubic",
 ) -> Plan:
-    """The turns that all methods share; `update` moves the mean and the spread."""
+    """Run the iterations that all methods share; `update` changes the mean and the spread."""
     steps, samples, iterations = (
         check_count(f"{function}: {name}", value)
         for name, value in (("steps", steps), ("samples", samples), ("iterations", iterations))

@@ -1,7 +1,7 @@
-"""Trajectory optimisation by gradients of a whole motion, with any optimiser of optax.
+"""Trajectory optimization by gradients of a whole motion, with any optimizer of optax.
 
-The gradient goes backwards through all steps, contacts included. Limits are kept by projection:
-after each turn the controls are put back into their box.
+The gradient is backpropagated through all steps, including contacts. Limits are kept by projection:
+after each iteration the controls are clipped.
 """
 
 from typing import Any, NamedTuple
@@ -21,15 +21,15 @@ from jaxsim.physics.arguments import check_count
 
 
 class Shot(NamedTuple):
-    """What shooting found.
+    """Result of shooting.
 
     Attributes:
-      ctrl: the cheapest controls that were tried, (steps, nu).
-      cost: of their motion, ().
-      history: the cost before each turn and after the last, (iterations + 1,).
-      slope: largest entry of the last gradient that no limit holds, ().
-      last: the controls that the next turn would try, (steps, nu), from which to go on.
-      memory: of the optimiser, likewise.
+      ctrl: the best controls found, (steps, nu).
+      cost: cost of their motion, ().
+      history: the cost before each iteration and after the last, (iterations + 1,).
+      slope: largest entry of the last gradient, without controls held by a limit, ().
+      last: the controls of the next iteration, (steps, nu), to continue from.
+      memory: state of the optimizer for the next iteration.
     """
 
     ctrl: jax.Array
@@ -50,19 +50,19 @@ def shoot(
     memory: Any = None,
     iterations: int = 100,
 ) -> Shot:
-    """Improves controls along the gradient of what their motion costs.
+    """Improve controls along the gradient of the cost of their motion.
 
-    For many starts or guesses use `jax.vmap`: the cheapest of several is often far better, as the
-    cost of a motion with contacts has many valleys.
+    For many starts or guesses use `jax.vmap`: the best of several is often much better, because the
+    cost of a motion with contacts has many local minima.
 
     Args:
       m: the model.
       d: the world at the start.
-      ctrl: the guess, (steps, nu); taken within the limits.
-      problem: what is to be achieved.
+      ctrl: the guess, (steps, nu); clipped to the limits.
+      problem: the costs and limits.
       optimizer: of optax; None: `optax.adam(0.05)`.
-      memory: of the optimiser, from an earlier Shot whose `last` is the guess; None: it begins.
-      iterations: turns; static.
+      memory: state of the optimizer, from an earlier Shot whose `last` is the guess; None: initial.
+      iterations: number of iterations; static.
 
     Returns:
       A Shot.
@@ -87,7 +87,7 @@ def shoot(
         best, least = jnp.where(better, u, best), jnp.where(better, cost, least)
         held = ((u <= lower) & (gradient > 0)) | ((u >= upper) & (gradient < 0))
         slope = jnp.max(jnp.where(held, 0, jnp.abs(gradient)), initial=0)
-        # a motion that diverged has no gradient: go back to the cheapest
+        # a motion that diverged has no gradient: return to the best controls
         gradient = jnp.where(jnp.isfinite(gradient), gradient, 0)
         with their_types():
             change, memory = optimizer.update(gradient, memory, u)

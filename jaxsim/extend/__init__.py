@@ -1,1 +1,1 @@
-"""What extends the engine: rows for plugins and colliders, those of MuJoCo and those of users."""
+"""Extension points of the engine: plugins and colliders, those of MuJoCo and those of users."""

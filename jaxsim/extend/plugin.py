@@ -1,6 +1,6 @@
-"""A plugin: pure functions with a name and settings, which serve elements of a model.
+"""Plugin: named pure functions with settings that serve elements of a model.
 
-The compiler reads what is said of its settings and sizes, the physics calls the functions.
+The compiler reads the declared settings and sizes, the physics calls the functions.
 `docs/extend.md` shows one of each kind.
 """
 
@@ -17,21 +17,21 @@ from jaxsim.assets.sdf.shapes import Shape, settings
 from jaxsim.enums import ObjType, Stage
 from jaxsim.errors import AssetError
 
-Config = Mapping[str, str]  # the settings of an instance, as its <config> elements have them
+Config = Mapping[str, str]  # settings of an instance, from its <config> elements
 
 
 @dataclass(frozen=True)
 class Attached:
-    """An instance of a plugin in one world, and elements of the model that it serves.
+    """An instance of a plugin in one world, and the elements of the model that it serves.
 
     Attributes:
       config: its settings; absent ones have the plugin's defaults.
-      id: actuators, sensors or bodies, `(n,)`; where its state is asked for, its actuators.
-      objtype, objid: of sensors, what they are attached to, `(n,)`; else UNKNOWN and -1.
-      reftype, refid: of sensors, the frame they are seen from; else UNKNOWN and -1.
-      params: its parameters, as `Plugin.params` made them; they can be differentiated.
+      id: actuators, sensors or bodies, `(n,)`; for `next_state`, its actuators.
+      objtype, objid: of sensors, the objects they are attached to, `(n,)`; else UNKNOWN and -1.
+      reftype, refid: of sensors, their reference frames; else UNKNOWN and -1.
+      params: its parameters, from `Plugin.params`; they can be differentiated.
       state: its state `(states,)`.
-      act: of actuators, the activations that the plugin keeps for each, `(n, activations)`.
+      act: of actuators, the activations that the plugin adds to each, `(n, activations)`.
     """
 
     config: Config
@@ -46,35 +46,35 @@ class Attached:
 
 
 class Plugin:
-    """What a plugin is; a subclass says its `name` and has the functions of what it can do.
+    """Base class of plugins; a subclass defines its `name` and the functions it supports.
 
-    One instance of it in a model may serve several elements of several kinds: a motor and the
-    thermometer inside it. The object keeps nothing: what changes is the state of the world.
+    One instance in a model may serve several elements of several kinds, such as a motor and the
+    thermometer inside it. The object is stateless: all state is in the world.
 
     The functions `actuator`, `sensor`, `passive`, `act_dot`, `next_act` and `next_state` take one
-    world, with `m` and `d` as users have them, and are traced by JAX. Of `d` they may read what the
-    stages before them have written: all of them for a sensor of stage `ACC`, which finds in
-    `d.contact` the forces of contacts too; positions, velocities and inertias for forces. A
-    subclass has those that it needs.
+    world, with `m` and `d` in their public form, and are traced by JAX. They may read the fields of
+    `d` that earlier stages have written: all of them for a sensor of stage `ACC`, including the
+    forces of contacts in `d.contact`; positions, velocities and inertias for forces. A subclass
+    defines the functions that it needs.
 
         actuator(m, d, at, given) -> (n,): forces before their limits [N or N m]; `given` `(n,)` is
-          the control in its range or, of an actuator with a dyntype, the activation.
+          the clamped control or, for an actuator with a dyntype, the activation.
         sensor(m, d, at) -> (n, readings).
         passive(m, d, at) -> (nv,): generalized force of all bodies it serves [N or N m].
-        act_dot(m, d, at, given) -> (n, activations): rates of the activations that it keeps, with
-          `given` the control or, of an actuator with a dyntype, the activation of that.
-        next_act(m, d, at) -> (n, activations): the same activations at the end of a step, instead
-          of those that integration gives, which `at.act` has.
+        act_dot(m, d, at, given) -> (n, activations): rates of the added activations, with `given`
+          the control or, for an actuator with a dyntype, the activation of the dyntype.
+        next_act(m, d, at) -> (n, activations): the added activations at the end of a step, which
+          replace the integrated ones in `at.act`.
         next_state(m, d, at) -> (states,): the state at the end of a step. As in `next_act`, the
           state of `d` is the new one, and results are those of the step.
 
     Attributes:
       name: its identifier in `<plugin plugin="...">`.
       settings: its settings and their defaults, in their order in `plugin_attr`.
-      stage: of sensors, when they are computed.
+      stage: of sensors, the stage after which they are computed.
       objtype: of sensors, the kind of object they are attached to; None: any, or none.
       shape: of meshes and `sdf` geoms, their signed distance.
-      idle: what is wrong with an instance that no element names, if it may not be so.
+      idle: error message for an instance that no element uses; empty if that is allowed.
 
     Example:
       >>> class Servo(jaxsim.Plugin):
@@ -100,39 +100,42 @@ class Plugin:
     next_state: Callable | None = None
 
     def check(self, config: Config) -> str:
-        """What is wrong with the settings of an instance, or "".
+        """Return the fault in the settings of an instance, or "".
 
-        A ValueError, such as that of `float("x")`, is told in the same way: with file and line.
+        A ValueError, such as that of `float("x")`, is reported in the same way, with file and line.
         """
         return ""
 
     def lacks(self, m: Any, body: int) -> str:
-        """What a body has to have for its passive force and does not, or ""."""
+        """Return the property that a body lacks for the passive force, or ""."""
         return ""
 
     def readings(self, config: Config) -> int:
-        """How many numbers one of its sensors reports."""
+        """Return the number of values of one of its sensors."""
         return 1
 
     def activations(self, config: Config) -> int:
-        """How many activations it keeps for each actuator, before that of the dyntype."""
+        """Return the number of activations that it adds to each actuator, before that of the
+        dyntype."""
         return 0
 
     def state(self, config: Config) -> Any:
-        """The state of an instance at the start of a world, `(states,)`."""
+        """Return the initial state of an instance, `(states,)`."""
         return ()
 
     def params(self, config: Config) -> Any:
-        """Parameters of an instance that can be changed, randomized and trained: a pytree of real
-        numbers and arrays, such as the weights of a network."""
+        """Return the parameters of an instance that can be changed, randomized and trained.
+
+        They are a pytree of real numbers and arrays, such as the weights of a network.
+        """
         return ()
 
     def serves(self) -> tuple[str, ...]:
-        """What it can serve, in words."""
+        """Return the kinds of elements that it supports, in words."""
         return tuple(what for what, function in CAPABILITIES.items() if getattr(self, function))
 
 
-# what an element asks of a plugin, and the attribute that answers
+# Capabilities of a plugin, and the function that implements each.
 CAPABILITIES = {
     "actuator": "actuator",
     "sensor": "sensor",
@@ -142,15 +145,15 @@ CAPABILITIES = {
 
 
 class ShapePlugin(Plugin):
-    """A plugin that is a shape: it makes meshes, and is the signed distance of geoms."""
+    """Plugin that defines a shape: it generates meshes, and is the signed distance of geoms."""
 
     def __init__(self, name: str, shape: Shape):
-        """A plugin of a name, with the settings of its shape."""
+        """Create a plugin with the settings of its shape."""
         self.name, self.shape = name, shape
         self.settings = dict.fromkeys(shape.settings, "")
 
     def check(self, config: Config) -> str:
-        """What the shape says of its settings."""
+        """Return the fault that the shape reports for the settings, or ""."""
         assert self.shape is not None
         try:
             settings(self.shape, config)
@@ -160,12 +163,12 @@ class ShapePlugin(Plugin):
 
 
 def settings_in(plugin: Plugin, texts: np.ndarray, start: int) -> Config:
-    """The settings of an instance: those that a model gives, and the plugin's defaults.
+    """Return the settings of an instance: those in the model, completed by the plugin's defaults.
 
     Args:
       plugin: its plugin.
-      texts: `plugin_attr`: in the order of the settings, each ended by a zero byte.
-      start: where those of the instance begin.
+      texts: `plugin_attr`: values in the order of the settings, each terminated by a zero byte.
+      start: address of the values of the instance.
     """
     defaults = plugin.settings
     given = np.asarray(texts[start:]).astype(np.uint8).tobytes().split(b"\0", len(defaults))

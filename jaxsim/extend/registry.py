@@ -1,7 +1,7 @@
-"""The rows that a user adds: plugins, and colliders for pairs of geom types.
+"""Registry of plugins, and of colliders for pairs of geom types.
 
-A model remembers which rows it was loaded with. Programs that were compiled with a row are not used
-with another one of the same name: a model loaded before a row was replaced refuses to run.
+A model stores the entries with which it was loaded. Programs compiled with an entry are not reused
+with another entry of the same name: a model loaded before an entry was replaced raises an error.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from jaxsim.cache import bounded
 from jaxsim.enums import GeomType
 from jaxsim.extend.plugin import CAPABILITIES, Plugin, ShapePlugin
 
-ENTRY_POINTS = "jaxsim.plugins"  # group of those that installed packages offer
+ENTRY_POINTS = "jaxsim.plugins"  # entry point group of installed packages
 
-Key = tuple[str, int]  # name of a row, and when it was registered
-ColliderKey = tuple[int, int, int]  # types of the geoms, and when it was registered
+Key = tuple[str, int]  # name of a plugin, and its serial number
+ColliderKey = tuple[int, int, int]  # types of the geoms, and serial number
 AnyPlugin = TypeVar("AnyPlugin", bound=Plugin | type[Plugin])
 _clock = itertools.count(1)
 
 
 class _Row(NamedTuple):
-    """A plugin, and its number in the order of registration; 0: the engine's own."""
+    """A plugin, and its serial number in the order of registration; 0: built in."""
 
     plugin: Plugin
     serial: int
@@ -39,21 +39,21 @@ _plugins: dict[str, _Row] = {}
 
 
 def engine_plugins(plugins: Iterable[Plugin]) -> None:
-    """Makes the engine's own plugins known, in their order."""
+    """Register the built-in plugins, in their order."""
     _plugins.update({plugin.name: _Row(plugin, 0) for plugin in plugins})
 
 
 def register_plugin(plugin: AnyPlugin) -> AnyPlugin:
-    """Makes a plugin known: models that are loaded from now on may use it. A decorator.
+    """Register a plugin, so that models loaded from now on can use it. A decorator.
 
     Args:
-      plugin: a subclass of `Plugin`, or an object of one.
+      plugin: a subclass of `Plugin`, or an instance of one.
 
     Returns:
-      The same.
+      The argument.
 
     Raises:
-      ValueError: it has no name, there is a plugin of that name, or it can serve nothing.
+      ValueError: it has no name, the name is taken, or it implements no capability.
     """
     row = plugin() if isinstance(plugin, type) else plugin
     if not row.name:
@@ -64,7 +64,9 @@ def register_plugin(plugin: AnyPlugin) -> AnyPlugin:
         )
     if not row.serves():
         has = ", ".join(CAPABILITIES.values())
-        raise ValueError(f"register_plugin: {row.name!r} can serve nothing; give it one of {has}")
+        raise ValueError(
+            f"register_plugin: {row.name!r} implements no capability; give it one of {has}"
+        )
     _plugins[row.name] = _Row(row, next(_clock))
     return plugin
 
@@ -76,18 +78,18 @@ def register_shape(
     half_box: Callable,
     fault: Callable = lambda *_: "",
 ) -> None:
-    """Makes a shape known that is given by its signed distance: a plugin of meshes and sdf geoms.
+    """Register a shape given by its signed distance: a plugin for meshes and sdf geoms.
 
     Args:
       name: its identifier in `<plugin plugin="...">`.
-      settings: its settings and their defaults, in the order in which the functions take them.
+      settings: its settings and their defaults, in the order of the functions' arguments.
       distance: `(x, y, z, *settings) -> distance` [m] of points in the frame of the shape, arrays
-        of one form; negative inside, rising from the surface outwards. Written in jax.numpy.
-      half_box: `(*settings) -> (x, y, z)`, half the sides of a box about the origin around it [m].
-      fault: `(*settings) -> str`: what is wrong with them, or "".
+        of equal shape; negative inside, increasing outward from the surface. Written in jax.numpy.
+      half_box: `(*settings) -> (x, y, z)`, half sizes of a bounding box about the origin [m].
+      fault: `(*settings) -> str`, the fault in the settings, or "".
 
     Raises:
-      ValueError: there is a plugin of that name.
+      ValueError: the name is taken.
     """
 
     def of_points(x: Any, y: Any, z: Any, *values: Any) -> Any:
@@ -97,10 +99,10 @@ def register_shape(
 
 
 def unregister_plugin(name: str) -> None:
-    """Forgets a plugin that `register_plugin` or `register_shape` made known.
+    """Unregister a plugin of `register_plugin` or `register_shape`.
 
     Raises:
-      ValueError: no user has registered one of that name.
+      ValueError: no user has registered a plugin of that name.
     """
     row = _plugins.get(name)
     if row is None or not row.serial:
@@ -109,9 +111,9 @@ def unregister_plugin(name: str) -> None:
 
 
 def load_plugins(folder: str | Path) -> list[str]:
-    """Runs all Python files of a folder, in order of their names; they register their plugins.
+    """Run all Python files of a folder, in order of their names; they register their plugins.
 
-    It runs what lies there: only from folders that you trust.
+    The files are executed: use only folders that you trust.
 
     Returns:
       Names of the plugins that are new.
@@ -129,9 +131,9 @@ def load_plugins(folder: str | Path) -> list[str]:
 
 
 def plugins() -> dict[str, Plugin]:
-    """All plugins that are known, by name; MuJoCo's own come first, numbered as it numbers them.
+    """Return all registered plugins, by name; MuJoCo's own come first, in its numbering.
 
-    Those that installed packages offer under the entry point `jaxsim.plugins` are among them.
+    Those of installed packages, under the entry point `jaxsim.plugins`, are included.
     """
     _load_offered()
     return {name: row.plugin for name, row in _plugins.items()}
@@ -141,7 +143,7 @@ _offered: set[str] = set()  # entry points that were loaded
 
 
 def _load_offered() -> None:
-    """Loads the plugins of installed packages, once: modules that register them, or classes."""
+    """Load the plugins of installed packages, once: modules that register them, or classes."""
     for point in _entry_points(tuple(sys.path)):
         if point.value in _offered:
             continue
@@ -153,21 +155,22 @@ def _load_offered() -> None:
 
 @bounded(4)
 def _entry_points(path: tuple[str, ...]) -> EntryPoints:
-    """What the packages on a path offer: reading all of them takes 7 ms."""
+    """Return the entry points of the packages on a path; cached, because reading them takes 7
+    ms."""
     return entry_points(group=ENTRY_POINTS)
 
 
 def engine_plugin(number: int) -> str:
-    """The name of the plugin that MuJoCo numbers so, or a text without one of that name."""
+    """Return the name of the plugin with this number in MuJoCo; a placeholder if there is none."""
     own = [name for name, row in _plugins.items() if not row.serial]
     return own[number] if number < len(own) else f"number {number}"
 
 
 def shape_kind(key: Key) -> str | None:
-    """A name for the shape of the plugin that a model was loaded with; None: it is no shape.
+    """Return a unique name for the shape of a model's plugin; None if it is no shape.
 
-    The name is of that row alone: programs that were traced with a shape are not found by the name
-    of another.
+    The name belongs to that entry alone, so that programs traced with a shape are not reused for
+    another shape of the same plugin name.
     """
     name, serial = key
     plugin = plugin_of(key)
@@ -177,7 +180,7 @@ def shape_kind(key: Key) -> str | None:
 
 
 def shapes() -> dict[str, Shape]:
-    """All shapes that are known, by the names that `shape_kind` gives."""
+    """Return all registered shapes, by the names that `shape_kind` returns."""
     keys = [(name, row.serial) for name, row in _plugins.items()]
     return {
         kind: shape
@@ -187,16 +190,17 @@ def shapes() -> dict[str, Shape]:
 
 
 def plugin_key(name: str) -> Key:
-    """What a model remembers of its plugin; a name that nobody knows has no date."""
+    """Return the key that a model stores of its plugin; the serial number of an unknown one is
+    -1."""
     row = _plugins.get(name)
     return name, row.serial if row is not None else -1
 
 
 def renewed(keys: tuple[Key, ...], colliders: tuple[ColliderKey, ...]) -> tuple:
-    """The same keys, of another process, as they are here.
+    """Return keys of another process as the corresponding keys of this process.
 
     Raises:
-      ValueError: a row is not registered here.
+      ValueError: a plugin or collider is not registered here.
     """
     for name, serial in keys:
         if serial and name not in _plugins:
@@ -210,22 +214,23 @@ def renewed(keys: tuple[Key, ...], colliders: tuple[ColliderKey, ...]) -> tuple:
 
 
 def plugin_of(key: Key) -> Plugin | None:
-    """The plugin that a model was loaded with; None: it is not known, or not that one any more."""
+    """Return the plugin with which a model was loaded; None if it is unregistered or was
+    replaced."""
     row = _plugins.get(key[0])
     return row.plugin if row is not None and row.serial == key[1] else None
 
 
 class Collider(NamedTuple):
-    """How a user finds the contacts of two geoms.
+    """A user's collision function for two geom types.
 
     Attributes:
       collide: `(size1, pos1, mat1, size2, pos2, mat2) -> (dist, pos, normal)` for one pair: sizes
         `(3,)` as in `geom_size`, positions `(3,)`, orientations `(3, 3)`; distances `(slots,)`,
         negative in penetration, positions `(slots, 3)` midway between the surfaces, and unit
-        normals `(slots, 3)` from the first geom to the second. A point that does not exist has a
-        large distance. Traced by JAX.
+        normals `(slots, 3)` from the first geom to the second. Unused slots have a large distance.
+        Traced by JAX.
       slots: number of points of a pair.
-      serial: when it was registered.
+      serial: serial number of the registration.
     """
 
     collide: Callable
@@ -237,19 +242,19 @@ _colliders: dict[tuple[int, int], Collider] = {}
 
 
 def register_collider(type1: GeomType, type2: GeomType, collide: Callable, slots: int) -> None:
-    """Finds the contacts of two types of geoms by a function of the user, instead of ours if any.
+    """Register a collision function for two types of geoms, which replaces the built-in one if any.
 
-    It holds for models that are loaded from now on.
+    It applies to models that are loaded from now on.
 
     Args:
-      type1, type2: types of the geoms, the smaller number first, as the contacts of MuJoCo have
-        them.
+      type1, type2: types of the geoms, the smaller number first, as in MuJoCo's contacts.
       collide: see `Collider`.
-      slots: number of points that it gives for a pair.
+      slots: number of points that it returns for a pair.
 
     Raises:
-      ValueError: the types are in the other order, the number is not positive, or the pair has a
-        function by a user already.
+      ValueError: the types are in the other order, `slots` is not positive, or a function is
+        registered
+        for the pair already.
     """
     kind = (int(type1), int(type2))
     if kind[0] > kind[1]:
@@ -265,7 +270,8 @@ def register_collider(type1: GeomType, type2: GeomType, collide: Callable, slots
 
 
 def unregister_collider(type1: GeomType, type2: GeomType) -> None:
-    """Goes back to our own function, or none, for two types of geoms.
+    """Unregister the collision function of two types of geoms; the built-in one, if any, applies
+    again.
 
     Raises:
       ValueError: no function was registered for them.
@@ -275,11 +281,11 @@ def unregister_collider(type1: GeomType, type2: GeomType) -> None:
 
 
 def collider_keys() -> tuple[ColliderKey, ...]:
-    """What a model remembers of the colliders that users have registered."""
+    """Return the keys that a model stores of the registered colliders."""
     return tuple((*kind, row.serial) for kind, row in sorted(_colliders.items()))
 
 
 def collider_of(key: ColliderKey) -> Collider | None:
-    """The collider that a model was loaded with; None: it is not registered any more."""
+    """Return the collider with which a model was loaded; None if it is not registered any more."""
     row = _colliders.get(key[:2])
     return row if row is not None and row.serial == key[2] else None

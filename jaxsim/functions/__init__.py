@@ -1,8 +1,8 @@
 """Functions of plain arrays: MuJoCo's `mju_` functions that JAX does not have.
 
 Quaternions, poses, decompositions, a quadratic program, rays, curves. They need no model. Names are
-MuJoCo's without the prefix, with words set apart and `2` read as `to`: `mju_quat2Mat` is
-`quat_to_mat`. `docs/reference/functions.md` lists all.
+MuJoCo's without the prefix, in snake case, with `2` read as `to`: `mju_quat2Mat` is `quat_to_mat`.
+`docs/reference/functions.md` lists all of them.
 """
 
 from jaxsim.functions.band import band_diag as band_diag

@@ -1,10 +1,10 @@
-"""Symmetric matrices with a band along the diagonal and dense last rows: MuJoCo's storage.
+"""Band-dense symmetric matrices in MuJoCo's storage: a band along the diagonal and dense last rows.
 
-Three whole numbers say where the entries are: `ntotal` rows, `nband` entries left of the diagonal
-with it, `ndense` dense rows at the bottom. The lower triangle is stored as a band block
-(ntotal - ndense, nband) and a dense block (ndense, ntotal), one after the other, row by row; what
-lies left of the first column, and above the diagonal in the dense block, is never read. With
-nband = 3, ndense = 2, ntotal = 8 the numbers of the storage are
+Three integers define the pattern: `ntotal` rows, `nband` entries from the left end of the band to
+the diagonal, inclusive, `ndense` dense rows at the bottom. The lower triangle is stored as a band
+block (ntotal - ndense, nband) followed by a dense block (ndense, ntotal), row by row; entries left
+of the first column, and above the diagonal in the dense block, are never read. With nband = 3,
+ndense = 2, ntotal = 8 the addresses in the storage are
 
     0  1  2
        3  4  5
@@ -15,7 +15,8 @@ nband = 3, ndense = 2, ntotal = 8 the numbers of the storage are
          18 19 20 21 22 23 24 25
          26 27 28 29 30 31 32 33
 
-of which 2, 5, 8, 11, 14, 17, 24, 33 are the diagonal. Factor and solution are in band_factor.py.
+of which 2, 5, 8, 11, 14, 17, 24, 33 are the diagonal. Factorization and solve are in
+band_factor.py.
 """
 
 from typing import NamedTuple
@@ -27,11 +28,11 @@ from jaxsim.physics.arrays.array import Array
 
 
 class Places(NamedTuple):
-    """Where the entries of the lower triangle are, one after another.
+    """Positions of the entries of the lower triangle, one after another.
 
     Attributes:
-      row, col: in the matrix.
-      address: in the storage.
+      row, col: position in the matrix.
+      address: position in the storage.
     """
 
     row: np.ndarray
@@ -40,7 +41,7 @@ class Places(NamedTuple):
 
 
 def band_size(ntotal: int, nband: int, ndense: int) -> int:
-    """How many numbers the storage has; ValueError if there is no such matrix."""
+    """Return the size of the storage; ValueError if there is no such matrix."""
     if not (0 <= ndense <= ntotal and (nband >= 1 or ndense == ntotal)):
         raise ValueError(
             f"band matrix: expected 0 <= ndense <= ntotal and nband >= 1, got ntotal={ntotal}, "
@@ -50,7 +51,7 @@ def band_size(ntotal: int, nband: int, ndense: int) -> int:
 
 
 def band_diag(i: int, ntotal: int, nband: int, ndense: int) -> int:
-    """Number in the storage of the entry (i, i)."""
+    """Return the address of the entry (i, i) in the storage."""
     if not 0 <= i < ntotal:
         raise ValueError(f"band_diag: i: the matrix has {ntotal} rows, there is no row {i}")
     band = ntotal - ndense
@@ -60,7 +61,8 @@ def band_diag(i: int, ntotal: int, nband: int, ndense: int) -> int:
 
 
 def band_to_dense(mat: Array, ntotal: int, nband: int, ndense: int, flg_sym: bool = True) -> Array:
-    """The matrix (ntotal, ntotal) of a storage; without `flg_sym` its lower triangle alone."""
+    """Return the dense matrix (ntotal, ntotal) of a storage; without `flg_sym` its lower triangle
+    alone."""
     mat = check_stored("band_to_dense", mat, ntotal, nband, ndense)
     at = places(ntotal, nband, ndense)
     lower = jnp.zeros((ntotal, ntotal), mat.dtype).at[at.row, at.col].set(mat[at.address])
@@ -68,9 +70,11 @@ def band_to_dense(mat: Array, ntotal: int, nband: int, ndense: int, flg_sym: boo
 
 
 def dense_to_band(mat: Array, ntotal: int, nband: int, ndense: int) -> Array:
-    """The storage of a symmetric matrix (ntotal, ntotal), of which the lower triangle is read.
+    """Return the storage of a symmetric matrix (ntotal, ntotal), of which the lower triangle is
+    read.
 
-    What is outside of band and dense rows is left out; places that are never read are zero.
+    Entries outside of the band and the dense rows are dropped; addresses that are never read are
+    zero.
     """
     mat = jnp.asarray(mat)
     if mat.shape != (ntotal, ntotal):
@@ -85,12 +89,12 @@ def dense_to_band(mat: Array, ntotal: int, nband: int, ndense: int) -> Array:
 def band_mul_mat_vec(
     mat: Array, vec: Array, ntotal: int, nband: int, ndense: int, flg_sym: bool = True
 ) -> Array:
-    """The product of a stored matrix and a vector (ntotal,); for many vectors use jax.vmap.
+    """Return the product of a stored matrix and a vector (ntotal,); for many vectors use jax.vmap.
 
     Args:
       mat: the storage.
       vec: (ntotal,).
-      ntotal, nband, ndense: of the storage.
+      ntotal, nband, ndense: pattern of the storage.
       flg_sym: with the upper triangle; else it is the product of the lower triangle.
     """
     mat, vec = check_stored("band_mul_mat_vec", mat, ntotal, nband, ndense), jnp.asarray(vec)
@@ -105,7 +109,7 @@ def band_mul_mat_vec(
 
 
 def check_stored(function: str, mat: Array, ntotal: int, nband: int, ndense: int) -> Array:
-    """The storage as an array; ValueError if it has not the size of the matrix."""
+    """Return the storage as an array; ValueError if its size is not that of the pattern."""
     size, mat = band_size(ntotal, nband, ndense), jnp.asarray(mat)
     if mat.shape != (size,):
         raise ValueError(f"{function}: mat: expected shape ({size},), got {mat.shape}")
@@ -113,7 +117,7 @@ def check_stored(function: str, mat: Array, ntotal: int, nband: int, ndense: int
 
 
 def places(ntotal: int, nband: int, ndense: int) -> Places:
-    """All entries of the lower triangle that are stored."""
+    """Return all stored entries of the lower triangle."""
     band = ntotal - ndense
     row, slot = (a.ravel() for a in np.indices((band, nband)))
     col = row - nband + 1 + slot

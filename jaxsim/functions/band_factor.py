@@ -1,7 +1,7 @@
-"""Cholesky factors of band-dense matrices, in the storage of band.py, which they fill no further.
+"""Cholesky factorization of band-dense matrices in the storage of band.py, without fill-in.
 
-One column a turn: a window of the rows that the column reaches moves down the band. The work grows
-with ntotal (nband + ndense)^2.
+Right-looking elimination, one column per iteration: a window of the rows that the column reaches
+moves down the band. The cost grows with ntotal (nband + ndense)^2.
 """
 
 import jax.numpy as jnp
@@ -22,19 +22,19 @@ def chol_factor_band(
     diagadd: Array | float = 0.0,
     diagmul: Array | float = 0.0,
 ) -> tuple[Array, Array]:
-    """The Cholesky factor L of a band-dense matrix plus a diagonal, in the same storage.
+    """Return the Cholesky factor L of a band-dense matrix plus a diagonal, in the same storage.
 
     L L' = mat + diag(diagadd + diagmul mat_ii)
 
     Args:
       mat: the storage.
-      ntotal, nband, ndense: of the storage.
-      diagadd, diagmul: what is added to the diagonal, () each.
+      ntotal, nband, ndense: pattern of the storage.
+      diagadd, diagmul: terms added to the diagonal, () each.
 
     Returns:
-      factor, as `mat`, with zeros in the places that are never read; mindiag (): the least
-      entry on the factor's diagonal, or 0 where the square of one is below MINVAL, and then the
-      factor means nothing.
+      factor, as `mat`, with zeros at addresses that are never read; mindiag (): the smallest
+      diagonal entry of the factor, or 0 if the square of one is below MINVAL, in which case the
+      factor is meaningless.
     """
     rows, side, corner = _blocks("chol_factor_band", mat, ntotal, nband, ndense)
     rows = rows.at[:, -1].add(diagadd + diagmul * rows[:, -1])
@@ -47,7 +47,7 @@ def chol_factor_band(
         pivot = window[0, 0]
         root = jnp.sqrt(jnp.maximum(pivot, MINVAL))
         column, below = window[:, 0] / root, side[:, j] / root
-        # what is left of the band's next rows, of the dense rows and of their corner
+        # Schur complement: update the next rows of the band, the dense rows and their corner.
         window = window - column[:, None] * column[None]
         reach = lax.dynamic_slice(side, (0, j), (ndense, nband)) - below[:, None] * column[None]
         side = lax.dynamic_update_slice(side, reach, (jnp.zeros_like(j), j))
@@ -71,12 +71,12 @@ def chol_factor_band(
 
 
 def chol_solve_band(mat: Array, vec: Array, ntotal: int, nband: int, ndense: int) -> Array:
-    """x (ntotal,) with L L' x = vec.
+    """Return x (ntotal,) with L L' x = vec.
 
     Args:
-      mat: the storage of a factor L, as `chol_factor_band` gives it.
-      vec: (ntotal,); for many use jax.vmap.
-      ntotal, nband, ndense: of the storage.
+      mat: the storage of a factor L, from `chol_factor_band`.
+      vec: (ntotal,); for many vectors use jax.vmap.
+      ntotal, nband, ndense: pattern of the storage.
     """
     rows, side, corner = _blocks("chol_solve_band", mat, ntotal, nband, ndense)
     band, vec = ntotal - ndense, jnp.asarray(vec)
@@ -102,9 +102,10 @@ def chol_solve_band(mat: Array, vec: Array, ntotal: int, nband: int, ndense: int
 def _blocks(
     function: str, mat: Array, ntotal: int, nband: int, ndense: int
 ) -> tuple[Array, Array, Array]:
-    """Rows of the band (band, nband), dense rows beside it (ndense, band), and below it a corner.
+    """Return the band rows (band, nband), the dense rows left of the corner (ndense, band), and the
+    corner.
 
-    Places that are never read become zero.
+    Entries that are never read become zero.
     """
     mat = check_stored(function, mat, ntotal, nband, ndense)
     band = ntotal - ndense
@@ -115,20 +116,20 @@ def _blocks(
 
 
 def _window(rows: Array, nband: int) -> Array:
-    """The lower triangle of the first rows and columns, (nband, nband)."""
+    """Return the lower triangle of the first rows and columns, (nband, nband)."""
     i, j = np.indices((nband, nband))
     return jnp.where(j <= i, rows[i, np.clip(j - i + nband - 1, 0, None)], 0)
 
 
 def _rows_of_columns(columns: Array, nband: int) -> Array:
-    """Rows L[i, i - nband + 1 ... i] from columns L[j ... j + nband - 1, j]."""
+    """Return the rows L[i, i - nband + 1 ... i] from columns L[j ... j + nband - 1, j]."""
     i, slot = np.indices(columns.shape)
     j = i - nband + 1 + slot
     return jnp.where(j >= 0, columns[np.clip(j, 0, None), nband - 1 - slot], 0)
 
 
 def _columns_of_rows(rows: Array, nband: int) -> Array:
-    """The inverse of `_rows_of_columns`; zero beyond the band."""
+    """Return the inverse of `_rows_of_columns`; zero beyond the band."""
     band = len(rows)
     j, slot = np.indices(rows.shape)
     i = j + slot

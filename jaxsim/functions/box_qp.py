@@ -1,10 +1,10 @@
-"""A small quadratic program with a box, by projected Newton steps.
+"""Box-constrained quadratic program, solved by projected Newton steps.
 
     minimize x'Hx / 2 + g'x,   lower <= x <= upper
 
 Tassa, Mansard, Todorov: Control-limited differential dynamic programming, ICRA 2014, section III.
-Of every turn the Newton step is taken along the numbers that are free; a number is clamped where it
-is at a limit and its gradient leads outwards. All lengths of the step are tried at once.
+Each iteration takes a Newton step in the free variables; a variable is clamped if it is at a limit
+and its gradient points outward. All step lengths of the line search are evaluated at once.
 """
 
 from typing import NamedTuple
@@ -18,21 +18,22 @@ from jaxsim.functions.cholesky import chol_factor
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.system.factor import solve_spd
 
-TURNS = 30  # most Newton steps; the set of clamped numbers settles in a few
-LENGTHS = 12  # of a step: 1, 1/2, 1/4, ...
+TURNS = 30  # limit of Newton steps; the clamped set settles in a few
+LENGTHS = 12  # step lengths 1, 1/2, 1/4, ...
 
 
 class BoxSolution(NamedTuple):
-    """The solution of a quadratic program with a box.
+    """The solution of a box-constrained quadratic program.
 
     Attributes:
       x: the solution, (n,); not finite if H is not positive definite.
-      free: which numbers are not held by a limit, (n,) bool.
-      rank: how many are free, () int; -1 if there is no solution: H is not positive definite, or
-        the steps have come to their most.
-      factor: lower Cholesky factor of H among the free numbers, as `order` sorts them, in the
-        first `rank` rows and columns; the rest is that of the identity, (n, n).
-      order: the free numbers, ascending, then the others, (n,) int.
+      free: which variables are not clamped, (n,) bool.
+      rank: number of free variables, () int; -1 if there is no solution: H is not positive
+        definite,
+        or the iteration limit was reached.
+      factor: lower Cholesky factor of H restricted to the free variables, sorted as in `order`, in
+        the first `rank` rows and columns; the rest is the identity, (n, n).
+      order: the free variables, ascending, then the others, (n,) int.
     """
 
     x: jax.Array
@@ -49,16 +50,16 @@ def box_qp(
     upper: Array | None = None,
     x0: Array | None = None,
 ) -> BoxSolution:
-    """Minimizes x'Hx / 2 + g'x within a box.
+    """Minimize x'Hx / 2 + g'x within a box. Corresponds to `mju_boxQP` in MuJoCo.
 
-    MuJoCo's `mju_boxQP`. Differentiable: free numbers follow H, g and the limits, others their
-    limit, as long as the set of free numbers stays.
+    Differentiable while the clamped set does not change: free variables follow H, g and the limits,
+    clamped ones follow their limit.
 
     Args:
       H: symmetric positive definite, (n, n).
       g: (n,).
-      lower, upper: limits, (n,) each; may be infinite. None: there are none.
-      x0: where to start, (n,); what is outside of the box begins at its limit. None: zero.
+      lower, upper: limits, (n,) each; may be infinite. None: no limits.
+      x0: initial guess, (n,), clipped to the box. None: zero.
 
     Returns:
       A BoxSolution.
@@ -81,7 +82,7 @@ def box_qp(
 
 @jax.custom_jvp
 def _solve(H: Array, g: Array, lower: Array, upper: Array, x0: Array) -> tuple[Array, Array]:
-    """The solution, and whether it is one: 1 or 0."""
+    """Return the solution, and 1 if it converged, otherwise 0."""
     lengths = jnp.asarray(0.5 ** np.arange(LENGTHS), g.dtype)
     small = 8 * jnp.finfo(g.dtype).eps * (1 + jnp.max(jnp.abs(g), initial=0))
 
@@ -111,7 +112,8 @@ def _solve(H: Array, g: Array, lower: Array, upper: Array, x0: Array) -> tuple[A
 
 @_solve.defjvp
 def _solve_jvp(primals: tuple, tangents: tuple) -> tuple:
-    """H_FF dx_F = -(dg + dH x + H dx_C)_F, with the others at their limits: dx_C = dlimit."""
+    """Compute the tangent: H_FF dx_F = -(dg + dH x + H dx_C)_F in the free variables F, dx_C =
+    dlimit in the clamped ones."""
     H, g, lower, upper, _ = primals
     dH, dg, dlower, dupper, _ = tangents
     x, solved = _solve(*primals)
@@ -126,7 +128,7 @@ def _is_free(x: Array, gradient: Array, lower: Array, upper: Array) -> Array:
 
 
 def free_solve(H: Array, b: Array, free: Array) -> Array:
-    """H^-1 b among the free numbers, zero at the others.
+    """Return H_FF^-1 b_F in the free variables, zero in the others.
 
     Args:
       H: (n, n).
@@ -138,6 +140,6 @@ def free_solve(H: Array, b: Array, free: Array) -> Array:
 
 
 def _among(H: Array, free: Array) -> Array:
-    """H among the free numbers, the identity among the others."""
+    """Return H restricted to the free variables, with the identity elsewhere."""
     both = free[:, None] & free[None, :]
     return jnp.where(both, H, jnp.eye(len(free), dtype=H.dtype))

@@ -1,7 +1,7 @@
-"""Cholesky factors of dense matrices, with a rank: MuJoCo's `mju_chol` functions.
+"""Dense Cholesky factorization with a rank: MuJoCo's `mju_chol` functions.
 
-One column a turn, so that a vanishing pivot can be replaced; the physics solves its own systems in
-`physics/arrays/system/factor.py`.
+One column per iteration, so that a vanishing pivot can be replaced. The physics solves its own
+systems in `physics/arrays/system/factor.py`.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class CholFactor(NamedTuple):
 
     Attributes:
       L: (n, n), zero above the diagonal.
-      rank: number of pivots that were large enough, () int.
+      rank: number of pivots above the threshold, () int.
     """
 
     L: jax.Array
@@ -27,14 +27,14 @@ class CholFactor(NamedTuple):
 
 
 def chol_factor(mat: Array, mindiag: Array | float = MINVAL) -> CholFactor:
-    """The Cholesky factor of a symmetric matrix.
+    """Return the Cholesky factor of a symmetric matrix.
 
     Golub, Van Loan: Matrix Computations, section 4.2. A pivot below `mindiag` is replaced by it,
     the entries below it by zeros, and it does not count for the rank.
 
     Args:
       mat: (n, n), of which the lower triangle is read.
-      mindiag: least pivot, (), positive.
+      mindiag: smallest pivot, (), positive.
 
     Returns:
       A CholFactor.
@@ -62,7 +62,7 @@ def chol_factor(mat: Array, mindiag: Array | float = MINVAL) -> CholFactor:
 
 
 def chol_solve(L: Array, vec: Array) -> Array:
-    """x (n,) with L L' x = vec, for a lower triangular factor (n, n)."""
+    """Return x (n,) with L L' x = vec, for a lower triangular factor (n, n)."""
     if not len(L):
         return jnp.asarray(vec)
     number = jnp.arange(len(L))
@@ -84,7 +84,7 @@ def chol_solve(L: Array, vec: Array) -> Array:
 
 
 def chol_update(L: Array, x: Array, flg_plus: bool | Array = True) -> CholFactor:
-    """The factor of L L' + x x', or of L L' - x x'.
+    """Return the factor of L L' + x x', or of L L' - x x'.
 
     Golub, Van Loan: Matrix Computations, section 6.5.4. A pivot below MINVAL is replaced by it.
 

@@ -1,4 +1,5 @@
-"""Eigenvalues and axes of a symmetric 3 x 3 matrix, with a derivative where they are distinct."""
+"""Eigenvalues and eigenvectors of a symmetric 3 x 3 matrix, differentiable where they are
+distinct."""
 
 from typing import NamedTuple
 
@@ -11,17 +12,17 @@ from jaxsim.functions.quaternion import mat_to_quat, mul_quat_axis
 from jaxsim.math import safe_divide
 from jaxsim.physics.arrays.array import Array
 
-SWEEPS = 10  # rotations of all three pairs; Jacobi's method converges quadratically
+SWEEPS = 10  # Jacobi sweeps over all three pairs; the method converges quadratically
 PAIRS = np.array([[0, 1], [0, 2], [1, 2]])
 
 
 class Eig3(NamedTuple):
-    """A symmetric matrix as eigvec diag(eigval) eigvec'.
+    """Eigendecomposition of a symmetric matrix, eigvec diag(eigval) eigvec'.
 
     Attributes:
       eigval: in descending order, (3,).
-      eigvec: right-handed axes, in the columns, (3, 3).
-      quat: the same axes as an orientation, (4,).
+      eigvec: right-handed eigenvectors in the columns, (3, 3).
+      quat: the rotation eigvec as a quaternion, (4,).
     """
 
     eigval: jax.Array
@@ -31,10 +32,10 @@ class Eig3(NamedTuple):
 
 @jax.custom_jvp
 def eig3(mat: Array) -> Eig3:
-    """The eigenvalues and axes of a symmetric matrix.
+    """Return the eigenvalues and eigenvectors of a symmetric matrix.
 
-    Jacobi's method (Golub, Van Loan: Matrix Computations, section 8.5). The derivative of the axes
-    of equal eigenvalues, which could be chosen freely, is taken as if they did not turn.
+    Jacobi's method (Golub, Van Loan: Matrix Computations, section 8.5). Eigenvectors of equal
+    eigenvalues are arbitrary; their derivative is taken as zero.
 
     Args:
       mat: symmetric, (3, 3).
@@ -55,7 +56,8 @@ def eig3(mat: Array) -> Eig3:
 
 @eig3.defjvp
 def _eig3_jvp(primals: tuple, tangents: tuple) -> tuple[Eig3, Eig3]:
-    """d(V D V') = V ([w] D - D [w] + dD) V' for axes that turn by w in their own frame."""
+    """Compute tangents from d(V D V') = V ([w] D - D [w] + dD) V', w the rotation of the axes in
+    their own frame."""
     found = eig3(*primals)
     V, values = found.eigvec, found.eigval
     change = V.T @ tangents[0] @ V
@@ -67,10 +69,10 @@ def _eig3_jvp(primals: tuple, tangents: tuple) -> tuple[Eig3, Eig3]:
 
 
 def _rotate(state: tuple, pair: Array) -> tuple:
-    """Makes one entry zero by a rotation in its plane."""
+    """Zero one off-diagonal entry by a Jacobi rotation."""
     A, V = state
     p, q = pair[0], pair[1]
-    tangent = safe_divide(A[q, q] - A[p, p], 2 * A[p, q])  # cotangent of twice the angle
+    tangent = safe_divide(A[q, q] - A[p, p], 2 * A[p, q])  # cotangent of twice the rotation angle
     sign = jnp.where(tangent < 0, -1, 1).astype(A.dtype)
     t = sign / (jnp.abs(tangent) + jnp.sqrt(1 + tangent * tangent))
     t = jnp.where(A[p, q] == 0, 0, t)

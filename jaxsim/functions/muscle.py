@@ -1,7 +1,8 @@
-"""The curves of a muscle, for numbers: MuJoCo's `mju_muscle` functions.
+"""Force-length-velocity curves and activation dynamics of a muscle: MuJoCo's `mju_muscle`
+functions.
 
-The model is that of `physics/actuator/muscle.py`. All are elementwise: arrays of equal shape serve
-many muscles.
+The model is that of `physics/actuator/muscle.py`. All functions are elementwise: arrays of equal
+shape represent many muscles.
 """
 
 import jax.numpy as jnp
@@ -11,12 +12,12 @@ from jaxsim.physics.arrays.array import Array
 
 
 def muscle_gain(length: Array, vel: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
-    """Active force per unit activation, () [N]; negative, because muscles pull.
+    """Return the active force per unit activation, () [N]; negative, because muscles pull.
 
     Args:
-      length: of the actuator, () [m].
+      length: length of the actuator, () [m].
       vel: its rate of change, () [m/s].
-      lengthrange: least and largest length, (2,) [m].
+      lengthrange: smallest and largest length, (2,) [m].
       acc0: acceleration from unit force at qpos0, ().
       prm: (range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax), (9,).
     """
@@ -25,12 +26,12 @@ def muscle_gain(length: Array, vel: Array, lengthrange: Array, acc0: Array, prm:
 
 
 def muscle_bias(length: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
-    """Passive force of a stretched muscle, () [N]; arguments as for `muscle_gain`."""
+    """Return the passive force of a stretched muscle, () [N]; arguments as for `muscle_gain`."""
     return muscle.bias(jnp.asarray(length), [*lengthrange], jnp.asarray(acc0), [*prm])
 
 
 def muscle_dynamics(ctrl: Array, act: Array, prm: Array) -> Array:
-    """Rate of change of the activation, () [1/s].
+    """Return the rate of change of the activation, () [1/s].
 
     Args:
       ctrl: excitation, ().

@@ -9,7 +9,7 @@ from jaxsim.physics.collision.frame import contact_frame
 
 
 def mul_pose(pos1: Array, quat1: Array, pos2: Array, quat2: Array) -> tuple[Array, Array]:
-    """The pose of a frame 2, given in a frame 1 that is given itself.
+    """Return the pose of frame 2, given in frame 1 whose own pose is given.
 
     Args:
       pos1, quat1: pose of frame 1, (..., 3) [m] and (..., 4).
@@ -22,13 +22,13 @@ def mul_pose(pos1: Array, quat1: Array, pos2: Array, quat2: Array) -> tuple[Arra
 
 
 def neg_pose(pos: Array, quat: Array) -> tuple[Array, Array]:
-    """The inverse of a pose: that of the outer frame, seen from the inner one."""
+    """Return the inverse of a pose: that of the outer frame, seen from the inner one."""
     back = neg_quat(quat)
     return -rot_vec_quat(pos, back), back
 
 
 def trn_vec_pose(pos: Array, quat: Array, vec: Array) -> Array:
-    """A point (..., 3) [m], given in a frame, in the frame in which the pose is given."""
+    """Return a point (..., 3) [m] of the local frame in the frame in which the pose is given."""
     return jnp.asarray(pos) + rot_vec_quat(vec, quat)
 
 
@@ -39,7 +39,7 @@ def transform_spatial(
     oldpos: Array,
     rotnew2old: Array | None = None,
 ) -> Array:
-    """A spatial vector about another point and in other axes.
+    """Return a spatial vector transformed to another point and other axes.
 
         force:   (torque - (newpos - oldpos) x force, force)
         motion:  (omega, v - (newpos - oldpos) x omega)
@@ -48,10 +48,10 @@ def transform_spatial(
 
     Args:
       vec: rotation first, (6,): (omega, v), or (torque, force).
-      flg_force: whether it is a force; else it is a motion. Known when traced.
+      flg_force: whether it is a force; otherwise a motion. Known when traced.
       newpos: the new point, in the old axes, (3,) [m].
       oldpos: the old point, (3,) [m].
-      rotnew2old: rotation from the new to the old axes, (3, 3); None: they are the same.
+      rotnew2old: rotation from the new to the old axes, (3, 3); None: equal axes.
 
     Returns:
       (6,), in the new axes.
@@ -68,7 +68,7 @@ def transform_spatial(
 
 
 def make_frame(normal: Array) -> Array:
-    """The frame of a contact: its normal and two tangents, chosen as for contacts.
+    """Return a contact frame with the given normal; tangents are chosen as for contacts.
 
     Args:
       normal: (3,), of any length but zero.

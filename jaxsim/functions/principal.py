@@ -1,4 +1,4 @@
-"""Principal axes of a matrix of second moments, with a derivative where moments are equal."""
+"""Principal axes of a matrix of second moments, with a derivative even where moments are equal."""
 
 import jax
 import jax.numpy as jnp
@@ -8,10 +8,10 @@ from jaxsim.functions.quaternion import mat_to_quat, mul_quat_axis, quat_to_mat
 
 @jax.custom_jvp
 def principal(second: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Axes and eigenvalues of a matrix of second moments, apart from each other.
+    """Return the principal axes and the separated eigenvalues of a matrix of second moments.
 
-    Eigenvalues nearer than sqrt(precision) times the trace are moved apart, upwards, so that the
-    body stays possible.
+    Eigenvalues closer than sqrt(precision) times the trace are increased until they are distinct;
+    the inertia stays physically valid.
 
     Args:
       second: symmetric, positive definite, (3, 3).
@@ -29,7 +29,8 @@ def principal(second: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @principal.defjvp
 def _principal_jvp(primals, tangents):
-    """d(R D R') = R ([w] D - D [w] + dD) R' for axes that turn by w in their own frame."""
+    """Compute tangents from d(R D R') = R ([w] D - D [w] + dD) R', w the rotation of the axes in
+    their own frame."""
     quat, values = principal(*primals)
     axes = quat_to_mat(quat)
     change = axes.T @ tangents[0] @ axes

@@ -1,6 +1,6 @@
-"""A contact force as forces of the edges of its friction pyramid, and back.
+"""Convert a contact force to forces along the edges of its friction pyramid, and back.
 
-With edges e[2k], e[2k+1] along normal +- mu[k] tangent[k], k = 0, 1, ... (MuJoCo's documentation,
+Edges e[2k], e[2k+1] are normal +- mu[k] tangent[k], k = 0, 1, ... (MuJoCo's documentation,
 Computation: Friction cones).
 """
 
@@ -10,13 +10,13 @@ from jaxsim.physics.arrays.array import Array
 
 
 def encode_pyramid(force: Array, mu: Array) -> Array:
-    """Forces of the edges that give a force, as many of the infinitely many as are equal.
+    """Return edge forces that sum to a contact force. Corresponds to `mju_encodePyramid` in MuJoCo.
 
-    The normal force is shared equally by the pairs of edges. A tangential force that a pair cannot
-    hold with its share is cut.
+    Of the infinitely many solutions, the one in which the pairs of edges share the normal force
+    equally. A tangential force beyond the friction limit of its pair is clipped.
 
     Args:
-      force: in the contact's frame, (dim,): normal, then tangential.
+      force: in the contact frame, (dim,): normal, then tangential.
       mu: friction coefficients, (dim - 1,) or longer.
 
     Returns:
@@ -32,14 +32,14 @@ def encode_pyramid(force: Array, mu: Array) -> Array:
 
 
 def decode_pyramid(pyramid: Array, mu: Array) -> Array:
-    """The force of the edges of a pyramid; the inverse of `encode_pyramid`.
+    """Return the contact force of edge forces. Corresponds to `mju_decodePyramid` in MuJoCo.
 
     Args:
       pyramid: (2 (dim - 1),), or (1,) without friction.
       mu: friction coefficients, (dim - 1,) or longer.
 
     Returns:
-      (dim,).
+      (dim,), in the contact frame.
     """
     pyramid, mu = jnp.asarray(pyramid), jnp.asarray(mu)
     if len(pyramid) == 1:

@@ -1,6 +1,6 @@
-"""Quaternions (w, x, y, z) on plain arrays: MuJoCo's `mju_` functions.
+"""Quaternions (w, x, y, z) as plain arrays: MuJoCo's `mju_` functions.
 
-An orientation is a unit quaternion. Leading axes, if all arguments have them, number many.
+An orientation is a unit quaternion. Leading axes are batch axes, if all arguments have them.
 """
 
 import jax.numpy as jnp
@@ -10,59 +10,61 @@ from jaxsim.physics.arrays.array import Array
 
 
 def rot_vec_quat(vec: Array, quat: Array) -> Array:
-    """A vector (..., 3), rotated by an orientation (..., 4)."""
+    """Return a vector (..., 3), rotated by an orientation (..., 4)."""
     return _array(_quat(quat).rotate(_vec(vec)))
 
 
 def neg_quat(quat: Array) -> Array:
-    """The conjugate, (..., 4): the inverse of an orientation."""
+    """Return the conjugate, (..., 4): the inverse of an orientation."""
     return _array(_quat(quat).conj)
 
 
 def mul_quat(quat1: Array, quat2: Array) -> Array:
-    """The product (..., 4): `quat2` first, then `quat1`."""
+    """Return the product (..., 4): `quat2` first, then `quat1`."""
     return _array(_quat(quat1) * _quat(quat2))
 
 
 def mul_quat_axis(quat: Array, axis: Array) -> Array:
-    """The product of a quaternion (..., 4) and (0, axis), with `axis` (..., 3)."""
+    """Return the product of a quaternion (..., 4) and (0, axis), with `axis` (..., 3)."""
     return _array(_quat(quat) * _pure(_vec(axis)))
 
 
 def axis_angle_to_quat(axis: Array, angle: Array) -> Array:
-    """The rotation by an angle (...) [rad] about a unit vector (..., 3), as a quaternion."""
+    """Return the rotation by an angle (...) [rad] about a unit vector (..., 3), as a quaternion."""
     return _array(Quat.from_axis_angle(_vec(axis), jnp.asarray(angle)))
 
 
 def quat_to_vel(quat: Array, dt: Array) -> Array:
-    """The angular velocity (..., 3) [rad/s] that turns by `quat` (..., 4) in a time `dt` (...) [s].
+    """Return the angular velocity (..., 3) [rad/s] that rotates by `quat` (..., 4) in a time `dt`
+    (...) [s].
 
-    In the frame before or after the turn, which is the same; it takes the shorter way.
+    The velocity has the same components in the frames before and after the rotation, of which the
+    shorter way is taken.
     """
     return _array(_quat(quat).rotation_vector().scale(1 / jnp.asarray(dt)))
 
 
 def sub_quat(qa: Array, qb: Array) -> Array:
-    """The rotation vector r (..., 3) [rad], in the frame of `qb`, with qb * quat(r) = qa."""
+    """Return the rotation vector r (..., 3) [rad], in the frame of `qb`, with qb * quat(r) = qa."""
     return _array((_quat(qb).conj * _quat(qa)).rotation_vector())
 
 
 def quat_to_mat(quat: Array) -> Array:
-    """The rotation matrix (..., 3, 3) of an orientation (..., 4)."""
+    """Return the rotation matrix (..., 3, 3) of an orientation (..., 4)."""
     parts = _quat(quat).matrix().parts
     return jnp.stack(parts, axis=-1).reshape(*jnp.shape(quat)[:-1], 3, 3)
 
 
 def mat_to_quat(mat: Array) -> Array:
-    """The orientation (..., 4) of a rotation matrix (..., 3, 3).
+    """Return the orientation (..., 4) of a rotation matrix (..., 3, 3).
 
-    w is positive if the trace is, else the component of the axis with the largest entry on the
-    diagonal, the last of equal ones, as in MuJoCo.
+    The sign makes w positive if the trace is positive, otherwise the component of the axis with the
+    largest diagonal entry, the last of equal ones, as in MuJoCo.
     """
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = (
         tuple(mat[..., i, j] for j in range(3)) for i in range(3)
     )
-    # row i holds 4 q_i times (w, x, y, z); that of a large component is the most accurate
+    # Row i holds 4 q_i times (w, x, y, z); the row of a large component is the most accurate.
     rows = (
         (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
         (zy - yz, 1 + xx - yy - zz, xy + yx, xz + zx),
@@ -78,15 +80,17 @@ def mat_to_quat(mat: Array) -> Array:
 
 
 def deriv_quat(quat: Array, vel: Array) -> Array:
-    """Rate of change (..., 4) of an orientation that turns with `vel` (..., 3) [rad/s].
+    """Return the time derivative (..., 4) of an orientation with angular velocity `vel` (..., 3)
+    [rad/s].
 
-    The velocity is in the world's axes.
+    The velocity is in world axes.
     """
     return _array((_pure(_vec(vel)) * _quat(quat)).scale(0.5))
 
 
 def quat_integrate(quat: Array, vel: Array, scale: Array) -> Array:
-    """An orientation (..., 4) after turning with `vel` (..., 3) [rad/s] for `scale` (...) [s].
+    """Return an orientation (..., 4) after rotating with `vel` (..., 3) [rad/s] for `scale` (...)
+    [s].
 
     The velocity is in the moving frame.
     """

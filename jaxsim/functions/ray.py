@@ -1,4 +1,4 @@
-"""Rays and a shape that is given by itself; MuJoCo's `mju_rayGeom`."""
+"""Intersect rays with a single primitive shape; MuJoCo's `mju_rayGeom`."""
 
 from typing import NamedTuple
 
@@ -24,11 +24,11 @@ SHAPES = {
 
 
 class GeomHit(NamedTuple):
-    """Where rays meet a shape.
+    """Intersections of rays with a shape.
 
     Attributes:
-      dist: how far they go, in lengths of their vectors, (...); -1: they miss it.
-      normal: of the surface there, outwards, in the world, (..., 3), or zero.
+      dist: distance in lengths of the ray vectors, (...); -1: no intersection.
+      normal: outward surface normal in the world, (..., 3), or zero.
     """
 
     dist: jax.Array
@@ -38,16 +38,16 @@ class GeomHit(NamedTuple):
 def ray_geom(
     pos: Array, mat: Array, size: Array, pnt: Array, vec: Array, geomtype: GeomType | int | str
 ) -> GeomHit:
-    """Where rays pnt + x vec, x >= 0, first meet a shape.
+    """Intersect rays pnt + x vec, x >= 0, with a shape; return the nearest intersection.
 
-    A shape that a ray begins in is met from inside; a plane from its front side, within the
-    rectangle of its size (0: without end). Leading axes number many, and are broadcast.
+    A ray that starts inside a shape hits it from inside; a plane is hit from its front side only,
+    within the rectangle of its size (0: infinite). Leading axes are batch axes, and are broadcast.
 
     Args:
       pos, mat: pose of the shape in the world, (..., 3) [m] and (..., 3, 3).
       size: MuJoCo's `geom_size`, (..., 3) [m].
-      pnt: where the rays begin, (..., 3), in the world [m].
-      vec: their directions, (..., 3), of any length; zero meets nothing.
+      pnt: origins of the rays, (..., 3), in the world [m].
+      vec: directions, (..., 3), of any length; a zero vector hits nothing.
       geomtype: plane, sphere, capsule, ellipsoid, cylinder or box: a name or a number of
         `GeomType`. Known when traced.
 
@@ -55,7 +55,7 @@ def ray_geom(
       A GeomHit: dist (...), normal (..., 3).
 
     Raises:
-      ValueError: rays do not meet this type of shape by itself.
+      ValueError: the type of shape is not supported.
     """
     shape = SHAPES[_given(geomtype)]
     arrays = [jnp.asarray(x) for x in (pos, size, pnt, vec)]
@@ -89,5 +89,5 @@ def _given(geomtype: GeomType | int | str) -> GeomType:
 
 
 def _last(a: Array) -> list[Array]:
-    """Components along the last axis."""
+    """Return the components along the last axis."""
     return [a[..., k] for k in range(np.shape(a)[-1])]

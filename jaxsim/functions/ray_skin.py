@@ -1,4 +1,4 @@
-"""Rays and triangles between given points; MuJoCo's `mju_raySkin`."""
+"""Intersect rays with the triangles of a skin; MuJoCo's `mju_raySkin`."""
 
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ from jaxsim.physics.ray.soft import cast_soft
 
 
 class SkinHit(NamedTuple):
-    """Where a ray meets a skin, or each of several.
+    """Intersection of a ray with a skin, or of each of several rays.
 
     Attributes:
-      dist: how far it goes, in lengths of its vector; -1: it misses the skin.
-      vertid: number of the nearest vertex of the face that it meets; -1: none.
-      normal: of the face, by the order of its vertices; zero if the ray misses it.
+      dist: distance in lengths of the ray vector; -1: no intersection.
+      vertid: id of the vertex of the hit face nearest to the point; -1: none.
+      normal: normal of the face, by the order of its vertices; zero if the ray misses.
     """
 
     dist: jax.Array
@@ -27,22 +27,22 @@ class SkinHit(NamedTuple):
 
 
 def ray_skin(face: np.ndarray, vert: Array, pnt: Array, vec: Array) -> SkinHit:
-    """Where rays pnt + x vec, x >= 0, first meet a skin, from either side.
+    """Intersect rays pnt + x vec, x >= 0, with a skin from either side; return the nearest
+    intersection.
 
-    Differentiable: which face is met is held fixed.
+    Differentiable, with the hit face held fixed.
 
     Args:
-      face: numbers of the vertices of each face, (nface, 3), such as a part of `m.skin_face`. Known
-        when traced.
-      vert: where the vertices are, (nvert, 3) [m].
-      pnt: where a ray begins, (3,), or where each of several does, (n, 3) [m].
-      vec: its direction, (3,) or (n, 3), of any length; zero meets nothing.
+      face: vertex ids of each face, (nface, 3), such as a part of `m.skin_face`. Known when traced.
+      vert: vertex positions, (nvert, 3) [m].
+      pnt: origin of a ray, (3,), or of each of several, (n, 3) [m].
+      vec: direction, (3,) or (n, 3), of any length; a zero vector hits nothing.
 
     Returns:
       A SkinHit: dist () or (n,), in lengths of `vec`; vertid () or (n,); normal (3,) or (n, 3).
 
     Raises:
-      ValueError: a shape is wrong, or a face names a vertex that is not there.
+      ValueError: a shape is wrong, or a face names a vertex that does not exist.
     """
     face, vert = np.asarray(face), jnp.asarray(vert)
     for name, array in (("face", face), ("vert", vert)):

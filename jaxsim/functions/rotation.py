@@ -1,4 +1,5 @@
-"""Orientations from Euler angles, from a direction, and from a matrix that is no rotation."""
+"""Orientations from Euler angles, from a direction, and from the polar decomposition of a
+matrix."""
 
 import jax
 import jax.numpy as jnp
@@ -10,16 +11,17 @@ from jaxsim.functions.quaternion import axis_angle_to_quat, mul_quat, quat_integ
 from jaxsim.math import Quat, Vec, safe_atan2, select
 from jaxsim.physics.arrays.array import Array
 
-TURNS = 500  # most refinements of a rotation
+TURNS = 500  # limit of iterations
 
 
 def euler_to_quat(euler: Array, seq: str) -> Array:
-    """The orientation after three rotations in a row.
+    """Return the orientation after three consecutive rotations. Corresponds to `mju_euler2Quat` in
+    MuJoCo.
 
     Args:
       euler: the angles, (3,) [rad].
-      seq: their axes, three letters: of xyz about the axes of the frame as it turns, of XYZ about
-        those that stay. Known when traced.
+      seq: their axes, three letters: xyz for axes of the moving frame, XYZ for fixed axes. Known
+        when traced.
 
     Returns:
       (4,).
@@ -38,10 +40,10 @@ def euler_to_quat(euler: Array, seq: str) -> Array:
 
 
 def quat_z_to_vec(vec: Array) -> Array:
-    """The smallest rotation from the z axis to a direction; half a turn goes about x.
+    """Return the smallest rotation from the z axis to a direction; a half rotation is about x.
 
     Args:
-      vec: (3,), of any length; zero stands for z.
+      vec: (3,), of any length; zero counts as the z axis.
 
     Returns:
       (4,).
@@ -59,15 +61,16 @@ def quat_z_to_vec(vec: Array) -> Array:
 
 
 def mat_to_rot(mat: Array, quat: Array | None = None) -> Array:
-    """The rotation in a matrix: the nearest one, which its polar decomposition has.
+    """Return the rotation nearest to a matrix, that of its polar decomposition.
 
-    Müller, Bender, Chentanez, Macklin: A robust method to extract the rotational part of
-    deformations, Motion in Games 2016. Its derivative is that of the rotation itself: with R the
-    result and S = R' mat: dR = R [w], (trace(S) 1 - S) w = the vector of R' dmat - dmat' R.
+    Corresponds to `mju_mat2Rot` in MuJoCo. Müller, Bender, Chentanez, Macklin: A robust method to
+    extract the rotational part of deformations, Motion in Games 2016. The derivative is that of the
+    polar decomposition: with R the result and S = R' mat: dR = R [w], (trace(S) 1 - S) w = the
+    vector of R' dmat - dmat' R.
 
     Args:
       mat: (3, 3), not singular.
-      quat: where the search starts, (4,); None: without rotation.
+      quat: initial guess, (4,); None: the identity.
 
     Returns:
       (4,).
@@ -75,7 +78,7 @@ def mat_to_rot(mat: Array, quat: Array | None = None) -> Array:
     mat = jnp.asarray(mat)
     start = np.eye(4)[0].astype(mat.dtype) if quat is None else jnp.asarray(quat)
     found = lax.stop_gradient(_nearest(lax.stop_gradient(mat), lax.stop_gradient(start)))
-    # one more step of Newton's method at the solution, which carries the derivative
+    # One more Newton step at the solution, which carries the derivative.
     R = quat_to_mat(found)
     S = lax.stop_gradient(R.T @ mat)
     stiff = jnp.trace(S) * jnp.eye(3, dtype=mat.dtype) - (S + S.T) / 2
@@ -84,13 +87,13 @@ def mat_to_rot(mat: Array, quat: Array | None = None) -> Array:
 
 
 def _nearest(mat: Array, start: Array) -> Array:
-    """Turns a rotation until its axes are as near to the columns of the matrix as can be."""
+    """Iterate the rotation until its axes are as near to the columns of the matrix as possible."""
 
     def turn(state: tuple) -> tuple:
         count, quat, _ = state
         R = quat_to_mat(quat)
         along = jnp.sum(R * mat)
-        # in the axes of the rotation: the sum of the cross products of axes and columns
+        # In the rotated frame: the sum of the cross products of axes and columns.
         omega = _off_balance(R.T @ mat) / (jnp.abs(along) + np.finfo(mat.dtype).tiny)
         one = jnp.ones((), mat.dtype)
         return count + 1, quat_integrate(quat, omega, one), jnp.max(jnp.abs(omega))
@@ -106,5 +109,5 @@ def _nearest(mat: Array, start: Array) -> Array:
 
 
 def _off_balance(A: Array) -> Array:
-    """The vector w with [w] = A - A'."""
+    """Return the vector w with [w] = A - A'."""
     return jnp.stack([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])

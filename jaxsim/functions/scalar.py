@@ -1,4 +1,4 @@
-"""Functions of single numbers: a smooth step, a damped spring, numbers spread evenly."""
+"""Scalar functions: a smooth step, a damped spring, a low-discrepancy sequence."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,15 +9,15 @@ from jaxsim.physics.arrays.array import Array
 
 
 def sigmoid(x: Array) -> Array:
-    """A step from 0 at x <= 0 to 1 at x >= 1, twice differentiable: 6 x^5 - 15 x^4 + 10 x^3."""
+    """Return a C^2 step from 0 at x <= 0 to 1 at x >= 1: 6 x^5 - 15 x^4 + 10 x^3."""
     x = jnp.clip(jnp.asarray(x), 0, 1)
     return x * x * x * (10 + x * (6 * x - 15))
 
 
 def halton(index: Array, base: int) -> Array:
-    """A number of Halton's sequence, between 0 and 1 (Halton, Numerische Mathematik 2, 1960).
+    """Return an element of Halton's sequence, in (0, 1) (Halton, Numerische Mathematik 2, 1960).
 
-    The digits of the index in a base, read behind the point from the last to the first.
+    The radical inverse: the digits of the index in a base, reversed behind the radix point.
 
     Args:
       index: of any shape, int, not negative.
@@ -38,10 +38,10 @@ def halton(index: Array, base: int) -> Array:
 
 
 def spring_damper(pos0: Array, vel0: Array, Kp: Array, Kv: Array, dt: Array) -> Array:
-    """The position of a damped spring after a time: x'' = -Kp x - Kv x', solved exactly.
+    """Return the position of a damped spring after a time: x'' = -Kp x - Kv x', solved exactly.
 
-    Elementwise. The three kinds of solution (oscillating, creeping, between) are one formula with
-    s(t) = sin(w t)/w, sinh(w t)/w or t.
+    Elementwise. The underdamped, overdamped and critical solutions are one formula with s(t) =
+    sin(w t)/w, sinh(w t)/w or t.
 
     Args:
       pos0: position at the start, ().

@@ -1,4 +1,4 @@
-"""Masses and inertias of bodies from the sizes of their geoms, as the compiler infers them.
+"""Compute masses and inertias of bodies from the sizes of their geoms, as the compiler does.
 
 The rules of MJCF's `inertiafromgeom` on traced sizes, masses and densities: moments of uniform
 solids and surfaces (any mechanics handbook; `compile/geometry/primitive.py` has them in numpy), the
@@ -20,33 +20,33 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_model
 
 THOMSEN = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
-LAYER = 1e-6  # thickness of the layer whose moments an ellipsoid's shell has [m]
+LAYER = 1e-6  # thickness of the layer used for the moments of an ellipsoidal shell [m]
 
 Array = jax.Array
 
 
 def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
-    """Return the model with the inertias that its geoms' sizes, masses and densities give.
+    """Return the model with body inertias recomputed from its geoms' sizes, masses and densities.
 
-    Of bodies whose inertia the compiler inferred from geoms (`inertiafromgeom`) it computes
-    `body_mass`, `body_ipos`, `body_iquat` and `body_inertia` again; other bodies stay as they are.
-    A geom has the mass that was written, else its density times its volume, or area for a shell.
-    Call `set_const` afterwards for what follows from masses. Pure: it works under jit, vmap and
-    grad. Not looked at again is which geoms have mass, and which bodies count as simple
-    (`body_simple`), of which only the discrete integrator takes notice.
+    Recomputed are `body_mass`, `body_ipos`, `body_iquat` and `body_inertia` of bodies whose inertia
+    the compiler inferred from geoms (`inertiafromgeom`); other bodies are unchanged. The mass of a
+    geom is the one written in the model, otherwise its density times its volume, or area for a
+    shell. Call `set_const` afterwards for quantities that depend on masses. Pure: it works under
+    jit, vmap and grad. Not reconsidered is which geoms have mass, and which bodies count as simple
+    (`body_simple`), which only the discrete integrator uses.
 
-    Where bodies of several geoms have equal moments, these are moved apart by the square root of
-    the precision, so that derivatives are right. Meshes keep their volume and shape.
+    Equal moments of bodies of several geoms are separated by the square root of the precision, so
+    that derivatives are correct. Meshes keep their volume and shape.
 
     Args:
-      m: the model; `geom_size`, `geom_pos` and `geom_quat` count.
+      m: the model; `geom_size`, `geom_pos` and `geom_quat` are used.
       mass: mass of each geom, (ngeom,) [kg]; None: as written in the model.
-      density: of geoms without written mass, () or (ngeom,) [kg/m^3, kg/m^2 for shells]; None: as
-        written in the model.
+      density: density of geoms without a written mass, () or (ngeom,) [kg/m^3, kg/m^2 for shells];
+        None: as written in the model.
 
     Raises:
-      ValueError: both are given, have other shapes, or the model does not tell what its inertias
-        were inferred from: it was made from MuJoCo's, or `<compiler>` has settotalmass or
+      ValueError: both are given, shapes are wrong, or the model does not record how its inertias
+        were inferred: it was converted from MuJoCo's, or `<compiler>` has settotalmass or
         balanceinertia.
 
     Example:
@@ -67,8 +67,9 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
     weight = jnp.where(written, fixed, jnp.asarray(rho, content.dtype) * content)
     weight = weight if mass is None else mass[geom]
 
-    # center of mass, and the tensor about it in the frame of the body
-    slot = np.searchsorted(np.unique(body), body)  # of the geoms' bodies among those inferred
+    # Center of mass, and the inertia tensor about it in the body frame.
+    # index of each geom's body among the inferred bodies
+    slot = np.searchsorted(np.unique(body), body)
     count, ids = slot[-1] + 1, np.unique(body)
     total = jax.ops.segment_sum(weight, slot, count)
     pos = m.geom_pos[geom]
@@ -79,7 +80,8 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
     second = own + weight[:, None, None] * arm[:, :, None] * arm[:, None, :]
     second = jax.ops.segment_sum(second, slot, count)
 
-    # one geom gives its own frame; of several the principal axes are new, the largest moment first
+    # A single geom gives its own frame; for several geoms compute principal axes, largest moment
+    # first.
     single = np.bincount(slot) == 1
     first = np.searchsorted(slot, np.arange(count))
     quat, ipos = m.geom_quat[geom[first]], jnp.where(single[:, None], pos[first], com)
@@ -98,17 +100,18 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
 
 
 def _second(moments: Array) -> Array:
-    """Second moments along the axes from the moments of inertia about them, (n, 3)."""
+    """Return second moments along the axes from the moments of inertia about them, (n, 3)."""
     return jnp.sum(moments, axis=1, keepdims=True) / 2 - moments
 
 
 def _matter(m: Model) -> tuple[list, np.ndarray, np.ndarray]:
-    """Geoms that inferred bodies consist of, the body of each, and least mass and moments."""
+    """Return the geoms of inferred bodies, the body of each, and the lower bounds of mass and
+    moments."""
     table = m.body_matter if "body_matter" in m.structure else ()
     rows = [row for of in table if of for row in of[2]]
     if not rows:
         raise ValueError(
-            "set_inertia: the model does not tell of which geoms the inertia of a body was "
+            "set_inertia: the model does not record the geoms from which body inertias were "
             "inferred; load it from MJCF whose bodies have no <inertial>, without settotalmass and "
             "balanceinertia"
         )
@@ -117,9 +120,9 @@ def _matter(m: Model) -> tuple[list, np.ndarray, np.ndarray]:
 
 
 def _arguments(m: Model, mass: Any, density: Any) -> tuple[Any, Any]:
-    """The arguments as arrays (ngeom,), or None."""
+    """Return the arguments as arrays (ngeom,), or None."""
     if mass is not None and density is not None:
-        raise ValueError("set_inertia: give masses or densities of geoms, not both")
+        raise ValueError("set_inertia: give mass or density, not both")
     out = []
     for name, value in (("mass", mass), ("density", density)):
         shapes = [(m.ngeom,)] if name == "mass" else [(), (m.ngeom,)]
@@ -131,7 +134,7 @@ def _arguments(m: Model, mass: Any, density: Any) -> tuple[Any, Any]:
 
 
 def _solids(m: Model, rows: list) -> tuple[Array, Array]:
-    """Volume or area of geoms (n,), and their moments per mass (n, 3)."""
+    """Return the volume or area of geoms (n,), and their moments per mass (n, 3)."""
     kinds = [(int(m.geom_type[row[0]]), row[3]) for row in rows]
     dtype = m.geom_size.dtype
     content, unit = jnp.zeros(len(rows), dtype), jnp.zeros((len(rows), 3), dtype)
@@ -148,7 +151,7 @@ def _solids(m: Model, rows: list) -> tuple[Array, Array]:
     return content, unit
 
 
-# volume or area, and three moments per mass, of sizes (n,)
+# Volume or area, and three moments per mass, of sizes (n,).
 
 
 def _ball(r: Array, *_: Array) -> tuple:
@@ -190,8 +193,11 @@ def _ellipsoid(x: Array, y: Array, z: Array) -> tuple:
 
 
 def _ellipsoid_shell(x: Array, y: Array, z: Array) -> tuple:
-    """Area by Thomsen's formula; moments of a thin layer as the change of volume moments with the
-    axes, in the middle of the layer: no small difference of large numbers."""
+    """Return the area by Thomsen's formula and the moments of a thin layer.
+
+    The moments are the change of the volume moments with the axes, evaluated at the middle of the
+    layer, which avoids the cancellation of a small difference of large numbers.
+    """
     mean = ((x * y) ** THOMSEN + (x * z) ** THOMSEN + (y * z) ** THOMSEN) / 3
 
     def grown(h: Array) -> Array:
@@ -207,7 +213,10 @@ def _box(x: Array, y: Array, z: Array) -> tuple:
 
 
 def _box_shell(x: Array, y: Array, z: Array) -> tuple:
-    """Six rectangles, a pair across each axis: the walls have the square, others a third of it."""
+    """Return area and moments of six rectangles, a pair across each axis.
+
+    A wall has the full squared distance along its axis, the others a third of it.
+    """
     sides, squares = (8 * y * z, 8 * x * z, 8 * x * y), (x**2, y**2, z**2)
     total = sides[0] + sides[1] + sides[2]
     xx, yy, zz = ((total + 2 * sides[i]) * squares[i] / 3 for i in range(3))

@@ -1,1 +1,1 @@
-"""In and out: loading, assembling, saving; models and states of MuJoCo."""
+"""Load, assemble and save models; exchange models and states with MuJoCo."""

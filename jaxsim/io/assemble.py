@@ -1,7 +1,8 @@
-"""From tables of numbers to a Model: real numbers become array leaves, the rest the structure.
+"""Assemble a Model from compiled tables: real numbers become array leaves, the rest the structure.
 
-Both ways into the engine end here: a model compiled from MJCF (`load.py`) and a compiled model of
-MuJoCo's (`bridge`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
+Both entries to the engine end here: a model compiled from MJCF (`load.py`) and a compiled model of
+MuJoCo's (`bridge`). The field tables of `Model`, `Option` and `Statistic` decide which fields are
+leaves.
 """
 
 import math
@@ -33,7 +34,7 @@ from jaxsim.words import remedy
 
 Tables = Mapping[str, Any]
 
-# Where the files of a model are: the same model in another folder is the same program.
+# File paths are left out: the same model in another folder is the same program.
 OF_PLACE = re.compile(r"n?paths|\w+_pathadr")
 
 
@@ -50,18 +51,18 @@ def assemble(
     places: Places | None = None,
     plugins: Sequence[str] = (),
 ) -> Model:
-    """Makes the Model of compiled tables.
+    """Make the Model of compiled tables.
 
     Args:
       fields: arrays and counts under MuJoCo's mjModel names.
       opt: simulation options, by name.
       stat: statistics, by name.
       names: names of the objects of each kind, by id.
-      contacts: contacts a world has room for; None: see room.py.
-      pairs: near pairs of each group that are looked at; None: see room.py.
-      smooth: length over which contacts are felt from a distance [m]; None or 0: they are not.
+      contacts: contact capacity of a world; None: a default (room/capacity.py).
+      pairs: capacity for near pairs of each group; None: a default (room/capacity.py).
+      smooth: distance at which contacts start to act [m]; None or 0: only in contact.
       origin: file the model came from, for messages.
-      places: where the objects of each kind were written, by id, for messages.
+      places: source locations of the objects of each kind, by id, for messages.
       plugins: name of the plugin of each instance.
 
     Returns:
@@ -96,7 +97,7 @@ def assemble(
 
 
 def _derived_tables(fields: Tables, reach: float) -> dict[str, Any]:
-    """What follows from the fields; contacts are felt from a distance `reach` [m]."""
+    """Return the tables derived from the fields; `reach` is the range of smoothed contacts [m]."""
     return {
         **hull_tables(fields),
         **flex_tables(fields),
@@ -112,7 +113,8 @@ def _derived_tables(fields: Tables, reach: float) -> dict[str, Any]:
 def _tables(
     static: Tables, names: Mapping[str, tuple[str, ...]], plugins: Sequence[str]
 ) -> dict[str, Any]:
-    """What decides the program: the fields that are no leaves, names, and the rows of users."""
+    """Return the tables that decide the program: fields that are no leaves, names, and keys of
+    registered plugins and colliders."""
     return {
         **{name: _table(value) for name, value in static.items() if not OF_PLACE.fullmatch(name)},
         "names": tuple((kind, tuple(of_kind)) for kind, of_kind in sorted(names.items())),
@@ -122,7 +124,7 @@ def _tables(
 
 
 def freed_model(m: Model, free: Free) -> Model:
-    """A model of whose numbers some may change from zero.
+    """Return a model in which some fields are live even where they are zero.
 
     Args:
       m: the model.
@@ -157,7 +159,7 @@ def live_model(m: Model, fields: Iterable[str]) -> Model:
 
 
 def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> None:
-    """Says at once what a simulation would be refused for."""
+    """Warn at loading time that the model cannot be simulated, with the first reason."""
     file, line, message = refusals[0]
     more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
     text = f"{Place(file, line)}: {message}{more}; the model can be read, but not simulated"
@@ -165,23 +167,24 @@ def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> 
 
 
 def undeclared(fields: Tables) -> list[str]:
-    """Real-valued arrays of a compiled model that `Model` does not declare as leaves.
+    """Return the names of real-valued arrays of a compiled model that are no leaves of `Model`.
 
-    They are kept in the structure, where they can be read but not batched or differentiated.
+    They are stored in the structure, where they can be read but not batched or differentiated.
     """
     real = (n for n, v in fields.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f")
     return sorted(name for name in real if name not in Model.fields)
 
 
 def _side_sites(fields: Tables) -> np.ndarray:
-    """[nwrap]: the site beside a wrapping geom, which MuJoCo keeps among real numbers; or -1."""
+    """Return the side site of each wrapping geom, `[nwrap]`, or -1; MuJoCo stores it as a real
+    number."""
     wraps = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
     side = np.where(wraps, fields["wrap_prm"], -1)
     return np.maximum(np.rint(side), -1).astype(np.int32)
 
 
 def _real_fields(record: type[Record], given: Tables):
-    """The declared array fields that were given; the others stay None."""
+    """Yield the declared array fields that were given; the others stay None."""
     return (
         (name, f)
         for name, f in record.fields.items()
@@ -196,11 +199,11 @@ def _record(record: type[Record], given: Tables, sizes: Mapping[str, int]) -> An
 
 
 def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:
-    # converted and copied by numpy: JAX would compile a program for each shape
+    # Convert and copy with numpy: JAX would compile a program for each shape.
     value = np.array(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
     dims = field.dims(sizes)
     if value.size != math.prod(dims):
-        raise ValueError(f"{name}: has shape {value.shape}, its declaration says {dims}")
+        raise ValueError(f"{name}: has shape {value.shape}, expected {dims}")
     return value.reshape(dims)
 
 
@@ -209,7 +212,7 @@ def _is_count(value) -> bool:
 
 
 def _table(value):
-    """A structure table: plain Python where there is one number, numpy otherwise."""
+    """Return a structure table: a Python value for a single number, otherwise numpy."""
     if isinstance(value, np.ndarray) and value.ndim:
         return value
     return value.item() if isinstance(value, np.generic | np.ndarray) else value

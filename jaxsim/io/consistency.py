@@ -1,6 +1,6 @@
-"""Whether the parts of a model fit each other: a model from a file may say anything of itself.
+"""Check that the tables of a model are consistent, because a saved file may contain anything.
 
-What is checked is what the engine relies on without asking: lengths, ids, addresses and kinds.
+Checked is what the engine relies on without further tests: lengths, ids, addresses and kinds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jaxsim.model.structure import Structure
 from jaxsim.model.switch.switches import FIXED, SWITCHES
 
 _MOST = np.iinfo(np.int32).max
-_WIDTHS = {  # numbers of a joint in qpos and in qvel
+_WIDTHS = {  # entries of a joint in qpos and in qvel
     JointType.FREE: (7, 6),
     JointType.BALL: (4, 3),
     JointType.SLIDE: (1, 1),
@@ -29,7 +29,7 @@ _WIDTHS = {  # numbers of a joint in qpos and in qvel
 
 
 def check_model(m: Model) -> None:
-    """Refuses a model whose parts do not fit each other.
+    """Reject a model whose tables are inconsistent.
 
     Raises:
       AssetError: with the name of the table, the value, and what was expected.
@@ -47,7 +47,7 @@ def check_model(m: Model) -> None:
 
 
 def check_structure(s: Structure) -> None:
-    """The same for the structure alone."""
+    """Reject a structure whose tables are inconsistent; see `check_model`."""
     for check in (
         _check_counts,
         _check_lengths,
@@ -68,7 +68,7 @@ def check_structure(s: Structure) -> None:
 
 
 def _check_leaves(record: Record, sizes: dict[str, int]) -> None:
-    """Leaves have the shape that is declared, after the axes of a batch; one may be left out."""
+    """Check that leaves have their declared shapes, after any batch axes; a leaf may be absent."""
     for name, field in record.fields.items():
         value = getattr(record, name)
         if field.static or field.nested is not None or value is None:
@@ -89,7 +89,7 @@ def _check_counts(s: Structure) -> None:
         if type(value) is not int or not 0 <= value <= _MOST:
             raise AssetError(f"{name} is {value!r}, expected a count up to {_MOST}")
     if not s.nbody or not s.ncontact:
-        raise AssetError("nbody and ncontact are at least 1: there is a world")
+        raise AssetError("nbody and ncontact must be at least 1: the world is a body")
 
 
 def _check_lengths(s: Structure) -> None:
@@ -131,7 +131,9 @@ def _check_ids(s: Structure) -> None:
         late = np.flatnonzero(parent >= np.maximum(np.arange(len(parent)), 1))
         late = late[(late > 0) | (name != "body_parentid")]
         if len(late):
-            raise AssetError(f"{name}[{late[0]}] is {parent[late[0]]}; parents stand before")
+            raise AssetError(
+                f"{name}[{late[0]}] is {parent[late[0]]}; a parent must precede its children"
+            )
 
 
 def _check_spans(s: Structure) -> None:
@@ -141,7 +143,9 @@ def _check_spans(s: Structure) -> None:
         used = length > 0
         _check_between(adr, start, -1, most, count)
         if marked and ((start == -1) == used).any():
-            raise AssetError(f"{adr} is {start}, {num} is {length}; a part that is empty is at -1")
+            raise AssetError(
+                f"{adr} is {start}, {num} is {length}; an empty part must have the address -1"
+            )
         _check_between(adr, np.where(used, start, 0), 0, most, count)
         _check_between(f"{adr} + {num}", np.where(used, start + length, 0), 0, most, count)
     for adr, count in tables.STARTS.items():
@@ -151,15 +155,15 @@ def _check_spans(s: Structure) -> None:
 
 
 def _check_images(s: Structure) -> None:
-    """Height fields and textures lie within their data."""
+    """Check that height fields and textures lie within their data."""
     for kind, sizes, count in (
         ("hfield", ("hfield_nrow", "hfield_ncol"), "nhfielddata"),
         ("tex", ("tex_height", "tex_width", "tex_nchannel"), "ntexdata"),
     ):
         adr, most = _whole(s, f"{kind}_adr"), getattr(s, count)
         for name in sizes:
-            _check_between(name, getattr(s, name), 0, _MOST, "what there can be")
-        # as real numbers: the product of three may be beyond all integers
+            _check_between(name, getattr(s, name), 0, _MOST, "the limit")
+        # In floating point, because the product of three sizes may overflow integers.
         length = np.prod([_whole(s, name).astype(np.float64) for name in sizes], axis=0)
         _check_between(f"{kind}_adr and size", np.where(adr >= 0, adr + length, 0), 0, most, count)
 
@@ -176,18 +180,18 @@ def _check_joints(s: Structure) -> None:
 
 
 def _check_states(s: Structure) -> None:
-    """Controllers and motors have the activations that `act` has for them."""
+    """Check that controllers and motors have the activations that `act` stores for them."""
     kinds = kind_of_states(s.actuator_dyntype, s.actuator_gaintype)
     number = (s.actuator_states != 0).sum(axis=1)
     wrong = np.isin(kinds, tuple(STATES)) & (number != s.actuator_actnum)
     if wrong.any():
         raise AssetError(
-            f"actuator_states of item {np.flatnonzero(wrong)[0]} do not fit actuator_actnum"
+            f"actuator_states of item {np.flatnonzero(wrong)[0]} contradict actuator_actnum"
         )
 
 
 def _check_histories(s: Structure) -> None:
-    """Buffers of samples end within the history."""
+    """Check that buffers of samples end within the history."""
     for kind, width in (("actuator", s.actuator_ctrlnum), ("sensor", s.sensor_dim)):
         name = f"{kind}_historyadr"
         first, samples = _whole(s, name), _whole(s, f"{kind}_history")[:, 0]
@@ -195,7 +199,7 @@ def _check_histories(s: Structure) -> None:
         bad = (first >= 0) & ((samples <= 0) | (end > s.nhistory))
         if bad.any():
             place = _at(name, first, np.argwhere(bad))
-            raise AssetError(f"{place}: its samples are not within nhistory {s.nhistory}")
+            raise AssetError(f"{place}: its samples exceed nhistory {s.nhistory}")
 
 
 def _check_local(s: Structure) -> None:
@@ -208,7 +212,7 @@ def _check_local(s: Structure) -> None:
 
 
 def _check_polygons(s: Structure) -> None:
-    """The corners of a polygon are among those of its mesh, and the polygons of a corner too."""
+    """Check that polygon vertices belong to their mesh, and so do the polygons of each vertex."""
     for item, entry, owned, num in (
         ("mesh_poly", "mesh_polyvert", "mesh_polyvert", "mesh_vertnum"),
         ("mesh_vert", "mesh_polymap", "mesh_polymap", "mesh_polynum"),
@@ -226,7 +230,7 @@ def _check_polygons(s: Structure) -> None:
 
 
 def _check_hulls(s: Structure) -> None:
-    """Cells of directions have their parts, and parts their candidates or their fan."""
+    """Check that support-map cells have parts, and that parts have candidates or a fan."""
     first, power = np.divmod(_whole(s, "hull_cell"), 8)
     _check_between("hull_cell", first, 0, s.nhullpart, "nhullpart")
     _check_between("hull_cell and its parts", first + 4**power, 0, s.nhullpart, "nhullpart")
@@ -236,7 +240,7 @@ def _check_hulls(s: Structure) -> None:
 
 
 def _rows(s: Structure, adr: str, num: str) -> np.ndarray:
-    """The rows of all spans, one span after the other."""
+    """Return the rows of all spans, concatenated."""
     start, length = _whole(s, adr), _whole(s, num)
     before = np.cumsum(length) - length
     return np.repeat(start - before, length) + np.arange(length.sum())
@@ -286,14 +290,14 @@ def _check_names(s: Structure) -> None:
 
 
 def _is_row(row: object, form: tuple) -> bool:
-    """Whether a value is a tuple of values of these types."""
+    """Return whether a value is a tuple of values of these types."""
     if not isinstance(row, tuple) or len(row) != len(form):
         return False
     return all(isinstance(value, kind) for value, kind in zip(row, form, strict=True))
 
 
 def _whole(s: Structure, name: str) -> np.ndarray:
-    """A table wide enough to add up its numbers."""
+    """Return a table in a type wide enough to add up its entries."""
     return np.asarray(getattr(s, name)).astype(np.int64)
 
 
@@ -312,12 +316,12 @@ def _check_below(name: str, values: np.ndarray, most: np.ndarray) -> None:
 
 
 def _check_between(name: str, values: np.ndarray, least: int, most: int, count: str) -> None:
-    # the common case first: a model has two hundred tables
+    # The common case first: a model has two hundred tables.
     if values.size and (values.min() < least or values.max() > most):
         bad = np.argwhere((values < least) | (values > most))
         raise AssetError(f"{_at(name, values, bad)}, expected {least} to {most} ({count})")
 
 
 def _at(name: str, values: np.ndarray, bad: np.ndarray) -> str:
-    """The first of the places where a table is wrong, and what stands there."""
+    """Return the first wrong entry of a table, with its index and value."""
     return f"{name}[{', '.join(map(str, bad[0]))}] is {values[tuple(bad[0])]}"

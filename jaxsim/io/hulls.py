@@ -1,9 +1,9 @@
-"""Tables of the hulls that are collided or measured, made with the model: they need its vertices.
+"""Support maps of the convex hulls that collide or are measured, computed when a model is made.
 
-hull_*: which vertices can lie farthest in a direction, hull after hull
-(assets/mesh/support_map.py); hull_vert: where these are, in the order of their numbers, as the bits
-of single-precision numbers; by these it is known that vertices were moved.
-mesh_polyplace, mesh_polyquad: corners of the polygons (assets/mesh/outline.py).
+hull_*: candidate vertices that can be extreme in a direction, concatenated over the hulls
+(assets/mesh/support_map.py). hull_vert: coordinates of these vertices, as the bits of
+single-precision numbers, from which replaced vertices are detected. mesh_polyplace, mesh_polyquad:
+vertices of the hull polygons (assets/mesh/outline.py).
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,11 @@ Tables = Mapping[str, Any]
 
 
 def hull_tables(fields: Tables) -> dict[str, Any]:
-    """Tables of the structure, from a compiled model's under MuJoCo's names."""
+    """Return the tables of the structure, from the tables of a compiled model under MuJoCo's
+    names."""
     of_geom = np.where(_has_hull(fields), fields["geom_dataid"], -1)
     meshes, hull = np.unique(of_geom, return_inverse=True)
-    none = int(np.any(of_geom < 0))  # -1 stands first
+    none = int(np.any(of_geom < 0))  # -1 comes first
     meshes = meshes[none:]
     tables = _joined(fields, meshes)
     tables["geom_hullid"] = (hull - none).astype(np.int32)
@@ -35,7 +36,7 @@ def hull_tables(fields: Tables) -> dict[str, Any]:
 
 
 def _has_hull(fields: Tables) -> np.ndarray:
-    """Which geoms are meshes that something touches or measures, and have a hull, (ngeom,)."""
+    """Return which geoms are meshes with a hull that collide or are measured, bool (ngeom,)."""
     is_mesh = np.isin(fields["geom_type"], (GeomType.MESH, GeomType.SDF))
     asked = touchable(fields.__getitem__) | _measured(fields)
     some = is_mesh & asked & (fields["geom_dataid"] >= 0)
@@ -44,7 +45,7 @@ def _has_hull(fields: Tables) -> np.ndarray:
 
 
 def _measured(fields: Tables) -> np.ndarray:
-    """Which geoms sensors of distances ask about, (ngeom,)."""
+    """Return which geoms are measured by distance sensors, bool (ngeom,)."""
     kinds = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
     sensor = np.isin(fields["sensor_type"], kinds)
     body, found = np.asarray(fields["geom_bodyid"]), np.zeros(len(fields["geom_type"]), bool)
@@ -56,8 +57,11 @@ def _measured(fields: Tables) -> np.ndarray:
 
 
 def _joined(fields: Tables, meshes: np.ndarray) -> dict[str, Any]:
-    """Support maps of meshes one after another; after the candidates of each there is room to read
-    as many as the longest list has."""
+    """Return the concatenated support maps of meshes.
+
+    After the candidates of each mesh the list is padded to the length of the longest candidate
+    list, so that a fixed number can be read.
+    """
     maps = [_support_map(fields, mesh) for mesh in meshes]
     most = max((h.most for h in maps), default=0)
     cell, part, pole, slices, vertex = ([] for _ in range(5))
@@ -92,13 +96,14 @@ def _support_map(fields: Tables, mesh: int) -> SupportMap:
 
 
 def _rows(parts: list[np.ndarray], *width: int) -> np.ndarray:
-    """The parts one after another, as rows of this width."""
+    """Return concatenated parts as rows of this width."""
     joined = np.concatenate([p.ravel() for p in parts]) if parts else np.zeros(0)
     return joined.reshape(-1, *width).astype(np.int32)
 
 
 def _corners(fields: Tables) -> dict[str, np.ndarray]:
-    """Places and quads of the corners of all polygons, with ids that count through all meshes."""
+    """Return the positions and spanning quads of the vertices of all polygons, with ids that count
+    through all meshes."""
     mesh = np.arange(len(fields["mesh_vertadr"]))
     polynum, mapnum = fields["mesh_polyvertnum"], fields["mesh_polymapnum"]
     of_corner = np.repeat(np.repeat(mesh, fields["mesh_polynum"]), polynum)

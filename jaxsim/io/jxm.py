@@ -1,4 +1,4 @@
-"""The file of a compiled model: a header of JSON text, then arrays; nothing in it is ever executed.
+"""File format of a compiled model: a JSON header, then arrays; loading it executes no code.
 
     offset  size
     0       8     magic number, in the manner of PNG: a transfer that alters line ends breaks it
@@ -28,7 +28,7 @@ import numpy as np
 from jaxsim.errors import AssetError
 
 MAGIC = b"\x89JXM\r\n\x1a\n"
-VERSION = 4  # 4: where the vertices of hulls were when they were loaded (hull_vert)
+VERSION = 4  # 4: loaded coordinates of the hull vertices (hull_vert)
 
 _FRONT = struct.Struct("<8sIIQQ")
 _DIGEST = 32
@@ -41,15 +41,15 @@ _AGAIN = "compile the model again and save it with this jaxsim"
 
 
 def is_jxm(data: bytes) -> bool:
-    """Whether a file begins as a compiled model does."""
+    """Return whether a file begins as a compiled model does."""
     return data[: len(MAGIC)] == MAGIC
 
 
 def pack(header: Any, arrays: Sequence[np.ndarray]) -> bytes:
-    """The file of a header, which JSON can say, and some arrays.
+    """Return the file contents for a JSON-serializable header and some arrays.
 
     Raises:
-      ValueError: an array has a type that the format does not know.
+      ValueError: an array has a type that the format does not support.
     """
     table: list[tuple[str, tuple[int, ...], int]] = []
     offset = 0
@@ -72,7 +72,7 @@ def pack(header: Any, arrays: Sequence[np.ndarray]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Any, list[np.ndarray]]:
-    """The header and the arrays of a file; the arrays are views of `data`, not to be written to.
+    """Return the header and the arrays of a file; the arrays are read-only views of `data`.
 
     Raises:
       AssetError: the file is not a compiled model, is damaged, or of another version.
@@ -88,17 +88,17 @@ def unpack(data: bytes) -> tuple[Any, list[np.ndarray]]:
         arrays = [_array(data, start, *row) for row in content["arrays"]]
         return content["header"], arrays
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise AssetError(f"damaged: its header makes no sense ({error}); {_AGAIN}") from None
+        raise AssetError(f"damaged: its header is invalid ({error}); {_AGAIN}") from None
 
 
 def _check_front(data: bytes) -> int:
-    """Checks what comes before the contents; returns how long the JSON text is."""
+    """Check the fixed-size front of the file; return the length of the JSON text."""
     if not is_jxm(data):
         if data[:1] == MAGIC[:1] and data[1:4] == MAGIC[1:4]:
             raise AssetError("damaged: a transfer changed its line ends; copy it as a binary file")
         raise AssetError(f"not a model that save_model wrote: it begins with {data[:8]!r}")
     if len(data) < _BODY:
-        raise AssetError(f"cut off: it has {len(data)} bytes; fetch or save it again")
+        raise AssetError(f"truncated: it has {len(data)} bytes; fetch or save it again")
     _, version, length, size, _ = _FRONT.unpack_from(data)
     if version > VERSION:
         raise AssetError(
@@ -108,7 +108,7 @@ def _check_front(data: bytes) -> int:
     if version != VERSION:
         raise AssetError(f"damaged, or written in version {version} of the format; {_AGAIN}")
     if len(data) != size:
-        what = "cut off" if len(data) < size else "damaged"
+        what = "truncated" if len(data) < size else "damaged"
         raise AssetError(
             f"{what}: it has {len(data)} bytes, {size} were written; fetch or save it again"
         )
@@ -116,7 +116,7 @@ def _check_front(data: bytes) -> int:
 
 
 def _array(data: bytes, start: int, name: str, shape: list[int], offset: int) -> np.ndarray:
-    """An array of the file, if all of it is inside."""
+    """Return an array of the file, if it lies within the file."""
     if name not in _TYPES or offset < 0 or any(n < 0 for n in shape):
         raise ValueError(f"array of {name}, {shape} at {offset}")
     flat = np.frombuffer(data, name, math.prod(shape), start + offset)
@@ -124,12 +124,13 @@ def _array(data: bytes, start: int, name: str, shape: list[int], offset: int) ->
 
 
 def _little_endian(array: np.ndarray) -> np.ndarray:
-    """The array with the bytes of the file from those of the machine; the other way, the same."""
+    """Return the array converted between little-endian and native byte order, in either
+    direction."""
     return array if sys.byteorder == "little" else array.byteswap()
 
 
 def _digest(data: bytes | bytearray) -> bytes:
-    """The checksum of all bytes but those where it stands."""
+    """Return the checksum of all bytes except those of the checksum itself."""
     view = memoryview(data)
     digest = hashlib.blake2b(view[: _FRONT.size], digest_size=_DIGEST)
     digest.update(view[_BODY:])

@@ -1,4 +1,4 @@
-"""Loads a model: MJCF or URDF -> compiled tables -> Model, or a saved one. The front door."""
+"""Load a model: MJCF or URDF -> compiled tables -> Model, or a saved model. The public entry."""
 
 from collections.abc import Mapping
 from os import PathLike, fspath
@@ -30,38 +30,42 @@ def load_model(
     free: Free = (),
     smooth: float | None = None,
 ) -> Model:
-    """Loads a model from an MJCF file, an archive of one, MJCF text, a `Spec`, or a saved model.
+    """Load a model from an MJCF file, an archive of one, MJCF text, a `Spec`, or a saved model.
 
     Args:
       source: path of the file, its name in `assets`, a URI that a registered provider reads, the
         XML text itself (then its first character is `<`), or an editable model. The file may be a
         model archive (`.mjz`, `.zip`) or one that `save_model` wrote.
       assets: contents of files by the names the model gives them, looked up before the disk.
-      contacts: number of contacts a world has room for; a step that finds more keeps the deepest
-        and counts the overflow in `d.warning`. None: as it was saved, or as the model asks for by
-        its custom number `max_contact_points` (of each condim), or chosen from its pairs.
-      pairs: number of near pairs of geoms, of each group that one function collides, that are
-        looked at more closely; the first ones stay, the overflow is counted. None: the same, by
-        `max_geom_pairs` (of each two types). `suggest_capacities` measures both.
+      contacts: contact capacity of a world; a step that detects more keeps the deepest and counts
+        the overflow in `d.warning`. None: as saved, or as specified by the custom number
+        `max_contact_points` of the model (of each condim), or chosen from its pairs.
+      pairs: capacity of near pairs of geoms, for each group of pairs with one collision function,
+        that the narrow phase tests; the first ones are kept, the overflow is counted. None: as
+          saved,
+        or as specified by `max_geom_pairs` (of each two types), or chosen. `suggest_capacities`
+        measures both.
       free: names of real fields that may change after loading though they are zero now, such as
         "dof_frictionloss" or "opt.density", or "all". A field that is zero for every item and not
-        free is compiled out, and `Model.replace` refuses to set it; one nonzero item keeps it live
-        for all items. Name here the fields that you batch, randomize or differentiate from zero;
-        `model/switch/switches.py` has the table.
-        "mesh_vert" matters on accelerators, where a program does not look whether vertices moved.
-      smooth: length over which contacts are felt from a distance [m], so that gradients see them
-        before they touch (docs/physics/contacts.md, Smooth contact). None or 0: contacts are those
-        of MuJoCo. A saved model has it or not: None keeps its length, 0 takes it away.
+        free is compiled out, and `Model.replace` rejects a change of it; one nonzero item keeps it
+        live for all items. Name here the fields that you batch, randomize or differentiate from
+          zero;
+        `model/switch/switches.py` has the table. "mesh_vert" matters on accelerators, where a
+          program
+        does not check whether vertices moved.
+      smooth: smoothing length of contacts [m], so that gradients exist before geoms touch
+        (docs/physics/contacts.md, Smooth contact). None or 0: contacts are those of MuJoCo. For a
+        saved model None keeps its length, 0 removes it.
 
     Returns:
       The compiled model, in the default precision of JAX.
 
     Raises:
-      ModelError: the model cannot be read or compiled; lists every fault with its place.
+      ModelError: the model cannot be read or compiled; lists every fault with file and line.
       ValueError: an argument is not one of those above.
 
     Warns:
-      UnsupportedWarning: the physics cannot simulate the model; `make_data` refuses it.
+      UnsupportedWarning: the physics cannot simulate the model; `make_data` will raise.
 
     Example:
       >>> arm = "<body><joint axis='0 1 0'/><geom size='0.1' pos='0 0 -1'/></body>"
@@ -94,7 +98,7 @@ def _assembled(
     pairs: int | None,
     smooth: float | None,
 ) -> Model:
-    """The Model of a compilation; what takes a simulation to find is found now."""
+    """Return the Model of a compilation; length ranges that need a simulation are computed now."""
     m = assemble(
         compiled.fields,
         compiled.opt,
@@ -112,7 +116,7 @@ def _assembled(
 
 
 def _check_source(source: Any, assets: Any) -> None:
-    """Raises ValueError for what is neither a source nor assets."""
+    """Raise ValueError if `source` is no model source, or `assets` no mapping of files."""
     if isinstance(source, bytes | bytearray | memoryview):
         raise ValueError(
             "source: expected a path, XML text or a Spec, got bytes; the contents of a file are an "
@@ -128,23 +132,24 @@ def _check_source(source: Any, assets: Any) -> None:
             f"{type(assets).__name__}"
         )
     if isinstance(source, Spec) and assets is not None:
-        raise ValueError("assets: a Spec has its own; set spec.files")
+        raise ValueError("assets: not allowed with a Spec, which has its own; set spec.files")
 
 
 def is_xml_text(source: str | PathLike[str]) -> bool:
-    """Whether a model source is the text itself rather than a path."""
+    """Return whether a model source is the text itself rather than a path."""
     return isinstance(source, str) and source.lstrip().startswith("<")
 
 
 def _with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
-    """A saved model with room for other numbers of contacts and near pairs, if they are given."""
+    """Return a saved model with other capacities of contacts and near pairs, where they are
+    given."""
     room = {"ncontact": contacts, "nnear": pairs}
     given = {name: max(1, number) for name, number in room.items() if number is not None}
     return m.replace(structure=m.structure.replace(**given)) if given else m
 
 
 def _with_length(m: Model, smooth: float | None) -> Model:
-    """A saved model whose contacts are felt over another length, if one is given; 0: not at all."""
+    """Return a saved model with another smoothing length, if one is given; 0 removes it."""
     if smooth is None:
         return m
     return m.replace(smooth=jnp.asarray(smooth, m.qpos0.dtype) if smooth else None)

@@ -1,7 +1,7 @@
-"""In which order meshes and shells are searched for contacts with `sdf` geoms.
+"""Order in which the elements of meshes and shells are searched for contacts with `sdf` geoms.
 
-MuJoCo walks trees of boxes. That of a mesh has the circles through the corners of its faces; that
-of a shell the boxes around its elements, along the axes of the world, as it was compiled.
+MuJoCo traverses bounding volume hierarchies: of a mesh over the circumscribed circles of its faces,
+of a shell over the axis-aligned bounding boxes of its elements in the reference configuration.
 """
 
 import numpy as np
@@ -17,9 +17,9 @@ LEAF = WIDTH // 2  # elements at which a tree that nothing searches may end
 
 
 def mesh_order(fields: Tables) -> np.ndarray:
-    """[nmeshface]: the order of the faces of each mesh.
+    """Return the order of the faces of each mesh, `[nmeshface]`.
 
-    Meshes that can meet no `sdf` geom keep the order they have.
+    Meshes that cannot collide with an `sdf` geom keep their order.
     """
     spans = list(zip(fields["mesh_faceadr"], fields["mesh_facenum"], strict=True))
     parts = [np.arange(number, dtype=np.int32) for _, number in spans]
@@ -36,8 +36,11 @@ def mesh_order(fields: Tables) -> np.ndarray:
 
 
 def shell_order(fields: Tables) -> np.ndarray:
-    """[nflexelem]: likewise of the elements of shells. That of other flexes of many elements is by
-    trees too, which end at clusters (flex/clusters.py); small ones keep the order they have."""
+    """Return the order of flex elements, `[nflexelem]`.
+
+    Shells are ordered by their tree. So are other flexes of many elements, whose tree ends at
+    clusters (flex/clusters.py); small ones keep their order.
+    """
     with_sdf = GeomType.SDF in fields["geom_type"]
     parts = [np.zeros(0, np.int32)]
     for f in range(fields["nflex"]):
@@ -55,8 +58,8 @@ def shell_order(fields: Tables) -> np.ndarray:
 
 
 def _vertices(fields: Tables, f: int) -> np.ndarray:
-    """Positions of the vertices of a flex in `qpos0`, (n, 3); of an interpolated one up to where
-    its first node is."""
+    """Return the vertex positions of a flex in `qpos0`, (n, 3); for an interpolated flex, relative
+    to its first node."""
     here = slice(fields["flex_vertadr"][f], fields["flex_vertadr"][f] + fields["flex_vertnum"][f])
     pos, quat = _bodies(fields)
     body = np.asarray(fields["flex_vertbodyid"])[here]
@@ -68,7 +71,7 @@ def _vertices(fields: Tables, f: int) -> np.ndarray:
 
 
 def _bodies(fields: Tables) -> tuple[np.ndarray, np.ndarray]:
-    """Poses of all bodies in `qpos0`."""
+    """Return the poses of all bodies in `qpos0`."""
     own = _rows(fields, "body_pos")
     pos, quat = np.zeros_like(own), normalize(_rows(fields, "body_quat", 4))
     for body, parent in enumerate(fields["body_parentid"]):

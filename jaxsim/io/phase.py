@@ -1,7 +1,7 @@
-"""Phases of a long work that give no sign of life by themselves: loading, tracing, compiling.
+"""Named phases of long operations that report no progress themselves: load, trace, compile.
 
-The code that does the work names its phases; a program that has a user waiting listens to them.
-Without a listener a phase costs nothing.
+The code that does the work names its phases; a program with a waiting user listens to them. Without
+a listener a phase costs nothing.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _active: list[str] = []
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Do some work as a named phase: "compile the learner", say."""
+    """Run the enclosed block as a named phase, such as "compile the learner"."""
     with contextlib.ExitStack() as stack:
         for listener in _listeners:
             stack.enter_context(listener(name))
@@ -26,13 +26,13 @@ def phase(name: str) -> Iterator[None]:
 
 
 def is_active(beginning: str) -> bool:
-    """Return whether a phase is open whose name begins so."""
+    """Return whether a phase is open whose name has this beginning."""
     return any(name.startswith(beginning) for name in _active)
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Enter the context that `listener` makes of the name of each phase while this one is open."""
+    """Enter the context that `listener` returns for each phase, while this context is open."""
     _listeners.append(listener)
     try:
         yield

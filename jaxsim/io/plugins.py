@@ -1,4 +1,4 @@
-"""Numbers of a model that its plugins give: states at the start of a world, and parameters."""
+"""Values that plugins contribute to a model: initial states and parameters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,14 +13,14 @@ Tables = Mapping[str, Any]
 
 
 def plugin_numbers(fields: Tables, names: Sequence[str]) -> dict[str, Any]:
-    """Fields of a Model: `plugin_state0`, `plugin_params`, and where the parameters of each are.
+    """Return the fields `plugin_state0`, `plugin_params`, and the addresses of the parameters.
 
     Args:
       fields: tables of the model.
-      names: name of the plugin of each instance; one that is not registered gives nothing.
+      names: name of the plugin of each instance; an unregistered plugin contributes nothing.
 
     Raises:
-      ValueError: a plugin's parameters are no real numbers.
+      ValueError: the parameters of a plugin are no real numbers.
     """
     known = plugins()
     start = np.zeros(int(fields["npluginstate"]))
@@ -49,7 +49,7 @@ def plugin_numbers(fields: Tables, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _flat(plugin: Plugin, config: Config) -> np.ndarray:
-    """The parameters of an instance, one after another."""
+    """Return the parameters of an instance as one vector."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(plugin.params(config))]
     for leaf in leaves:
         if leaf.dtype.kind not in "fiu":

@@ -1,8 +1,8 @@
-"""Changing tables of a model's structure after it was made: limits, collision masks, groups.
+"""Change tables of the structure of a finished model: limits, collision masks, groups.
 
-They decide the shape of the program, as MuJoCo's bytes and integers do there at run time: a changed
-model is another program, which is compiled when it is first called. What follows from the tables is
-computed again: rows of limits, pairs of geoms, capacities, and what cannot be simulated.
+They decide the shape of the program, although MuJoCo reads them at run time: the changed model is
+another program, compiled at its first call. Derived tables are recomputed: limit rows, geom pairs,
+capacities, and unsupported features.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ from jaxsim.physics.collision.convex.hull import touchable, without_hull
 from jaxsim.physics.refusal import named
 from jaxsim.words import remedy
 
-# what says that a range counts: the range, and the kind of its owner
+# Range that belongs to each limit flag, and the kind of object.
 RANGES = {
     "jnt_limited": ("jnt_range", "joint"),
     "tendon_limited": ("tendon_range", "tendon"),
@@ -38,20 +38,20 @@ OF_CONTACTS = frozenset(n for n in CHANGEABLE if n.startswith("geom_") and n != 
 
 
 def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -> Model:
-    """A model with other tables of its structure, such as `jnt_limited` or `geom_contype`.
+    """Return a model with other tables of its structure, such as `jnt_limited` or `geom_contype`.
 
-    They decide the program: the functions that the new model is given to are compiled again. Data
-    of the old model is good for the new one unless `m.ncontact` has changed.
+    They decide the program: functions called with the new model are compiled again. Data of the old
+    model fits the new one unless `m.ncontact` has changed.
 
     Args:
       m: the model, outside of jit.
-      contacts: contacts a world has room for, if collision masks change; None: what loading gives,
-        at least as many as now.
-      tables: new values of `jaxsim.model.structure.CHANGEABLE`: one for each joint, geom, ... , or
+      contacts: contact capacity of a world, if collision masks change; None: what loading would
+        choose, at least the present capacity.
+      tables: new values of `jaxsim.model.structure.CHANGEABLE`: one for each joint, geom, ..., or
         one number for all.
 
     Raises:
-      ValueError: there is no such table, it is one that cannot be changed, or values do not fit.
+      ValueError: there is no such table, it cannot be changed, or its values do not fit.
 
     Example:
       >>> free = jaxsim.replace_structure(m, jnt_limited=0)
@@ -78,7 +78,7 @@ def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -
 
 
 def _with_bodies(s: Structure) -> Structure:
-    """The masks of bodies, in which those of their geoms are together."""
+    """Return the structure with the collision masks of bodies, the union over their geoms."""
     tables = {}
     for name in ("contype", "conaffinity"):
         of_body = np.zeros_like(getattr(s, f"body_{name}"))
@@ -89,7 +89,7 @@ def _with_bodies(s: Structure) -> Structure:
 
 
 def _table(m: Model, name: str, value: Any) -> np.ndarray:
-    """A new table, of the type and shape of the old one."""
+    """Return a new table, of the type and shape of the old one."""
     if name not in CHANGEABLE:
         if name in m.fields:
             what = f"is an array, not a table: m.replace({name}=...)"
@@ -109,7 +109,7 @@ def _table(m: Model, name: str, value: Any) -> np.ndarray:
 
 
 def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
-    """Refuses limits without a range."""
+    """Reject limits without a range."""
     field, kind = RANGES[name]
     span = np.asarray(getattr(m, field))
     empty = limited.astype(bool) & ~(span[:, 0] < span[:, 1])
@@ -127,13 +127,13 @@ def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
 
 
 def _with_contacts(m: Model, new: Model, contacts: int | None) -> Model:
-    """The model with the pairs, and room for the contacts, of its new masks."""
+    """Return the model with the pairs and the contact capacity of its new collision masks."""
     was, now = (touchable(partial(getattr, a.structure)) for a in (m, new))
     lacks = np.flatnonzero(now & ~was & without_hull(new.structure))
     if len(lacks):
         which = named(m, "geom", int(lacks[0]))
         raise ValueError(
-            f"replace_structure: {which}: its mesh did not collide when the model was made, and "
+            f"replace_structure: {which}: its mesh could not collide when it was loaded, and "
             "has no hull; change the Spec, and load it again"
         )
     boxes = boxes_at_start(new)

@@ -1,10 +1,10 @@
-"""Compiled models in files: saved whole or not at all, and loaded bit for bit, without compiling.
+"""Save compiled models to files, atomically and bit for bit, and load them without compiling.
 
     save_model(m, "robot.jxm")
     m = load_model("robot.jxm")
 
-A file holds the leaves and the structure of one Model, batched leaves with their batch. It fits the
-jaxsim that wrote it: another one whose Model has other fields refuses it, and says so.
+A file holds the leaves and the structure of one Model, batched leaves with their batch axes. It
+belongs to the version of jaxsim that wrote it: a version whose Model has other fields rejects it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from jaxsim.version import __version__
 
 
 def save_model(m: Model, target: str | os.PathLike[str] | BinaryIO) -> None:
-    """Saves a compiled model; `load_model` reads it back, equal bit for bit, without
-    callbacks.
+    """Save a compiled model; `load_model` restores it bit for bit, without callbacks.
 
     Args:
       m: the model; its leaves may have batch axes.
-      target: path of the file, `.jxm` by custom, or a binary stream that is open for writing. A
-        file of this name is replaced when the new one is complete.
+      target: path of the file, `.jxm` by convention, or a binary stream open for writing. An
+        existing
+        file is replaced once the new one is complete.
 
     Raises:
       ValueError: a leaf has a type that cannot be saved.
-      OSError: the file cannot be written; what was there before is as it was.
+      OSError: the file cannot be written; an existing file is unchanged.
     """
     data = to_bytes(m)
     if hasattr(target, "write"):
@@ -51,26 +51,26 @@ def save_model(m: Model, target: str | os.PathLike[str] | BinaryIO) -> None:
 
 
 def to_bytes(m: Model) -> bytes:
-    """What `save_model` writes: to keep in memory, or to send elsewhere."""
+    """Return the contents of the file that `save_model` writes."""
     arrays: list[np.ndarray] = []
     header = {
         "jaxsim": __version__,
         "precision": np.dtype(m.qpos0.dtype).name,
-        "model": _encoded(m.replace(callbacks=None), arrays),  # functions are of a program
+        "model": _encoded(m.replace(callbacks=None), arrays),  # callbacks belong to the program
     }
     return pack(header, arrays)
 
 
 def from_bytes(data: bytes, name: str = "<bytes>") -> Model:
-    """The model that `to_bytes` or `save_model` wrote.
+    """Return the model from the contents that `to_bytes` or `save_model` wrote.
 
-    A model saved in another precision than JAX works in now is converted: to single precision by
-    rounding, which is what compiling it now would give; to double precision exactly, with a
-    warning, since its numbers keep the accuracy they were saved with.
+    A model saved in another precision than JAX's present default is converted: to single precision
+    by rounding, which is what compiling it now would give; to double precision exactly, with a
+    warning, since its values keep the accuracy they were saved with.
 
     Args:
       data: contents of the file.
-      name: stands for the file in messages.
+      name: name of the file for messages.
 
     Raises:
       ModelError: not a saved model, a damaged one, or one that another jaxsim wrote.
@@ -89,12 +89,13 @@ def from_bytes(data: bytes, name: str = "<bytes>") -> Model:
 
 
 def is_saved(data: bytes) -> bool:
-    """Whether the contents of a file are those of a saved model, be they damaged or not."""
+    """Return whether the contents of a file are those of a saved model, intact or damaged."""
     return is_jxm(data)
 
 
 def _encoded(value: Any, arrays: list[np.ndarray]) -> Any:
-    """A part of a model as JSON; an array in it goes to `arrays`, and its number stays."""
+    """Return a part of a model as JSON; an array is appended to `arrays` and replaced by its
+    index."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray | jax.Array):
@@ -113,20 +114,21 @@ def _encoded(value: Any, arrays: list[np.ndarray]) -> Any:
 
 
 def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
-    """The model of a header and its arrays; AssetError if this jaxsim has no such model."""
+    """Return the model of a header and its arrays; AssetError if this version has no such model."""
     try:
         _check_writer(header)
         wanted = jax.dtypes.canonicalize_dtype(np.float64)
         saved = np.dtype(header["precision"])
         if saved.itemsize < wanted.itemsize:
-            message = f"{name}: saved in {saved.name}, and no more accurate now in {wanted.name}"
+            message = f"{name}: saved in {saved.name}; its accuracy is not higher in {wanted.name}"
             warnings.warn(f"{message}; save it again from {wanted.name}", stacklevel=4)
 
         def leaf(value):
-            """Leaves in the model's precision follow that of JAX; all others are as they were."""
+            """Return a leaf; floating-point leaves of the model are converted to JAX's default
+            precision."""
             if not isinstance(value, np.ndarray):
                 return value
-            # converted by numpy: JAX would compile a program for each shape
+            # Convert with numpy: JAX would compile a program for each shape.
             return np.array(value, wanted if value.dtype == saved else value.dtype)
 
         m = _record(Model, header["model"], arrays, leaf)
@@ -143,7 +145,7 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
 
 
 def _check_writer(header: dict[str, Any]) -> None:
-    """Refuses the model of another jaxsim: what its stages would look for may not be there."""
+    """Reject a model of another jaxsim, whose fields may differ."""
     written, ours = header["jaxsim"], __version__
     remedy = "compile the model again and save it with this one"
     if written.split(".")[:2] != ours.split(".")[:2]:
@@ -155,14 +157,14 @@ def _check_writer(header: dict[str, Any]) -> None:
         differ = sorted(record.fields.keys() ^ given.keys())
         if differ:
             names = ", ".join(differ[:5])
-            other = f"another jaxsim {written}, whose {record.__name__} differs in {names}"
+            other = f"another build of jaxsim {written}, whose {record.__name__} differs in {names}"
             raise AssetError(f"saved by {other}; {remedy}")
 
 
 def _record(
     kind: type[Record], given: dict[str, Any], arrays: list[np.ndarray], leaf: Callable
 ) -> Any:
-    """A record of what `_encoded` made of it."""
+    """Return the record that `_encoded` converted."""
     values: dict[str, Any] = {}
     for name, field in kind.fields.items():
         value = given[name]
@@ -176,7 +178,8 @@ def _record(
 
 
 def _structure(tables: dict[str, Any]) -> Structure:
-    """The structure, with the rows of plugins and colliders that are registered here."""
+    """Return the structure, with the keys of the plugins and colliders registered in this
+    process."""
     try:
         keys = renewed(tables["plugin_keys"], tables["collider_keys"])
     except ValueError as error:

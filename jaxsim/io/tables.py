@@ -1,7 +1,7 @@
-"""What the tables of a structure hold: how long they are, and what their numbers refer to.
+"""Lengths of the tables of a structure, and the objects that their entries refer to.
 
-Facts of mjModel, one row each, for whoever gets a model that this package has not compiled itself.
-A count that is named is the integer of that name in the structure.
+Facts of mjModel, one per row, used to check models that this package has not compiled itself. A
+named count is the integer of that name in the structure.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ nsensor nsensordata nuser_sensor nnumeric nnumericdata ntext ntextdata ntuple nt
 ncontact nrod nhull nhullpart nhullfan nhullvert nhullpoint nhullmost nnear nstart
 """.split()
 
-# Axes, and the tables that have them.
+# Axis sizes, and the tables that have them.
 _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("nplugin",): """plugin plugin_stateadr plugin_statenum plugin_attradr plugin_paramadr
         plugin_paramnum""",
@@ -148,13 +148,13 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
 }
 AXES = {name: axes for axes, names in _LENGTHS.items() for name in names.split()}
 
-# Flags of objects, `jnt_hasmargin`, follow from numbers; their prefix tells how many there are.
+# Flags of objects, such as `jnt_hasmargin`, derived from numbers; the prefix gives their length.
 FLAG = r"(body|jnt|dof|geom|site|tendon|actuator|sensor|pair|flex|eq)_(has|is|reflects)\w*"
-COUNT_OF_PREFIX = {"dof": "nv"}  # all others have an n before it
+COUNT_OF_PREFIX = {"dof": "nv"}  # all others are n + prefix
 
 
 class Ids(NamedTuple):
-    """Numbers of objects: at least `least`, which is -1 where there may be none."""
+    """Ids of objects: at least `least`, which is -1 where the reference is optional."""
 
     names: str
     total: str
@@ -196,9 +196,9 @@ IDS = (
 
 
 class Span(NamedTuple):
-    """Parts of a list: where each begins, how long it is, and how long the list is.
+    """Spans of a list: address and length of each part, and the length of the list.
 
-    With `marked`, a part that is empty, and no other one, begins at -1.
+    With `marked`, empty parts, and only these, have the address -1.
     """
 
     adr: str
@@ -244,7 +244,7 @@ SPANS = (
     Span("flexedge_J_rowadr", "flexedge_J_rownnz", "nJfe"),
 )
 
-# Where parts of a list begin whose length follows from other things.
+# Addresses of parts whose length follows from other tables.
 STARTS = {
     "flex_elemdataadr": "nflexelemdata",
     "flex_elemedgeadr": "nflexelemedge",
@@ -259,7 +259,7 @@ STARTS = {
 
 
 class Local(NamedTuple):
-    """Numbers counted within an owner, which has a span of the rows: less than `num` of it."""
+    """Indices within the span of an owner, less than its `num`."""
 
     name: str
     span: tuple[str, str]
@@ -314,7 +314,7 @@ OPTION_KINDS: dict[str, Iterable[int]] = {
     "solver": SolverType,
 }
 
-# How many objects of a kind there are; of the kinds that are left out, any number goes.
+# Number of objects of each kind; kinds that are left out are not checked.
 _OBJECTS = {
     ObjType.BODY: "nbody",
     ObjType.XBODY: "nbody",
@@ -350,7 +350,7 @@ NAMED = {
 
 
 class Objects(NamedTuple):
-    """Numbers of objects whose kind follows from another table; of a row, the one in a column."""
+    """Ids of objects whose kind is given by another table; for a row, by one of its columns."""
 
     name: str
     kind: str
@@ -415,5 +415,5 @@ OBJECTS = (
     ),
 )
 
-# A parent stands before its children: what goes through a tree relies on it.
+# A parent precedes its children: tree traversals rely on it.
 PARENTS = ("body_parentid", "dof_parentid")

@@ -1,12 +1,12 @@
-"""What the physics cannot run yet, found when a model is made.
+"""Features of a model that the physics cannot simulate yet, detected when a model is made.
 
-A physics module that handles only a part of what MJCF can say has a function `refusals(m)`, which
-gives one message for each thing it cannot simulate: the element with its name, and the remedy. The
-model keeps them, with their places: it can be looked at, changed and saved, and `make_data` and the
-functions of the physics refuse it. What concerns contacts is kept apart: it stands while the flags
-of the model let it have contacts, as they are at the time of the call. What clashes with options is
-found at the time of the call too (model/switch/clashes.py); kept are the places of what does when
-the model is made.
+A physics module that supports only part of MJCF has a function `refusals(m)`, which returns one
+message for each unsupported feature: the element with its name, and the remedy. The model stores
+them with their source locations: it can be inspected, changed and saved, while `make_data` and the
+functions of the physics raise. Refusals that concern contacts are stored separately: they hold only
+while the flags, at the time of the call, enable contacts. Clashes with options are also computed at
+the time of the call (model/switch/clashes.py); only the locations of those present at loading are
+stored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,16 +26,16 @@ Places = Mapping[str, Sequence[Place]]
 
 
 def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refusals]:
-    """Everything in a model that cannot be simulated, as tables of the structure.
+    """Return everything in a model that cannot be simulated, as tables of the structure.
 
     Args:
       m: the model.
-      places: where the objects of each kind were written, by id; kinds may be absent.
-      origin: the model's own file, for what has no place.
+      places: source locations of the objects of each kind, by id; kinds may be absent.
+      origin: the model's own file, for objects without a location.
 
     Returns:
-      `refusals`: file, line and message of each; `contact_refusals`: of what would be one with
-      contacts; `clash_places`: of what clashes with the options.
+      `refusals`: file, line and message of each; `contact_refusals`: those that hold with contacts
+      enabled; `clash_places`: locations of clashes with the options.
     """
 
     def placed(found: Iterable[Refusal]) -> Iterator[tuple[str | None, int | None, str]]:

@@ -1,9 +1,11 @@
-"""From a changed Model back to its Spec, and so to MJCF: what `mj_saveLastXML` is for.
+"""Write the values of a changed Model back to its Spec, and so to MJCF.
 
-spec = jaxsim.Spec.from_file("arm.xml")
-m = jaxsim.load_model(spec)
-m = m.replace(body_mass=m.body_mass * 1.1)
-text = jaxsim.write_back(spec, m).to_xml()
+The purpose is that of `mj_saveLastXML` in MuJoCo.
+
+    spec = jaxsim.Spec.from_file("arm.xml")
+    m = jaxsim.load_model(spec)
+    m = m.replace(body_mass=m.body_mass * 1.1)
+    text = jaxsim.write_back(spec, m).to_xml()
 """
 
 from typing import Any
@@ -17,26 +19,28 @@ from jaxsim.spec import Spec
 
 
 def write_back(spec: Spec, m: Model) -> Spec:
-    """A Spec that compiles to the numbers of a Model.
+    """Return a Spec that compiles to the values of a Model.
 
     Args:
-      spec: what the model was loaded from; it stays as it is.
-      m: the model, for one world, with any of its numbers and options changed.
+      spec: the Spec that the model was loaded from; it is not changed.
+      m: the model, for one world, with any of its values and options changed.
 
     Returns:
-      The spec with everything expanded in it (`flatten`), and what differs in the model written on
-      its elements: to the bit for what an attribute says, in the precision of the model.
+      The flattened spec (`flatten`), with the differences written on its elements: bit for bit
+      where an attribute exists, in the precision of the model.
 
     Raises:
-      ModelError: the spec, or the model with its new numbers, cannot be compiled.
-      ValueError: the model is not that of the spec, is a batch, or has numbers that MJCF cannot
-        say, such as a bounding box that is not that of its geom. The message names the fields.
+      ModelError: the spec, or the model with its new values, cannot be compiled.
+      ValueError: the model does not belong to the spec, is a batch, or has values that MJCF cannot
+        express, such as a bounding box that differs from that of its geom. The message names the
+        fields.
     """
     return write_tables(spec, _values(m), _values(m.opt), _values(m.stat))
 
 
 def _values(record: Record) -> dict[str, Any]:
-    """Fields of a record as numpy arrays and numbers; of those that a model has from MJCF."""
+    """Return the fields of a record as numpy arrays and numbers, without those that MJCF does not
+    set."""
     values = {
         name: getattr(record, name)
         for name, field in type(record).fields.items()

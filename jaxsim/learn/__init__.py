@@ -1,6 +1,6 @@
-"""Learning by reinforcement: trainings from a file, that can be stopped and go on, and be played.
+"""Reinforcement learning from a settings file; runs can be stopped, resumed and played back.
 
-The algorithms are rejax's; the extra `rl` has what is needed.
+The algorithms are rejax's; the extra `rl` installs the dependencies.
 """
 
 from jaxsim.learn.config import Training as Training

@@ -2,12 +2,11 @@
 
     runs/hopper/checkpoints/50176/
       checksums.json     SHA-256 of the other files, shapes of the state, rows of the curve so far
-      ...                what orbax writes
+      ...                files of orbax
 
-A checkpoint is written under another name, checked off in `checksums.json` and renamed: a folder
-without it is not a checkpoint. On restoring every file is compared with its checksum before orbax
-reads any, so a damaged checkpoint is detected whatever was changed in it; the one before it is
-taken instead.
+A checkpoint is written under a temporary name, completed by `checksums.json` and renamed: a folder
+without that file is not a checkpoint. On restoring, every file is compared with its checksum before
+orbax reads any, so any damage is detected; the previous checkpoint is used instead.
 """
 
 import contextlib
@@ -31,26 +30,26 @@ orbax = needed("orbax.checkpoint", "rl")
 
 CHECKSUMS = "checksums.json"
 FORMAT, VERSION = "jaxsim checkpoint", 1
-MAX_DIGITS = 18  # of a step: names of more digits are not ours
+MAX_DIGITS = 18  # digits of a step: longer names are not checkpoints
 
 
 class _DamagedError(Exception):
-    """A checkpoint that is not as it was written; the message says what is wrong."""
+    """A damaged checkpoint; the message names the damage."""
 
 
 class Checkpoints:
     """Checkpoints of a run.
 
     Args:
-      folder: where they are; made by the first `save`.
-      keep: number of the last ones that are kept.
+      folder: their folder; created by the first `save`.
+      keep: number of the last checkpoints that are kept.
     """
 
     def __init__(self, folder: Path, keep: int = 1):
         self.folder, self._keep = folder.absolute(), keep
 
     def steps(self) -> list[int]:
-        """Return the steps at which there are checkpoints, in order; their files are not read."""
+        """Return the steps of all checkpoints, in order; their files are not read."""
         return [step for step in self._entries() if (self._path(step) / CHECKSUMS).is_file()]
 
     def any(self) -> bool:
@@ -58,12 +57,12 @@ class Checkpoints:
         return bool(self._entries())
 
     def save(self, step: int, state: Any, rows: Sequence[dict[str, Any]] = ()) -> None:
-        """Write the state of a step; nothing is left of it when this fails.
+        """Write the state of a step; a failed save leaves nothing behind.
 
-        What has the name already, and is therefore damaged, is moved aside.
+        An existing folder of that name, which must be damaged, is moved aside.
 
         Args:
-          step: of the state.
+          step: step of the state.
           state: a pytree of arrays.
           rows: rows of the curve up to this step.
 
@@ -82,12 +81,12 @@ class Checkpoints:
                 if final.exists() or final.is_symlink():
                     final.rename(final.with_name(f"{step}.damaged-{secrets.token_hex(4)}"))
                 part.rename(final)
-        except Exception as error:  # orbax and its libraries have errors of many types
+        except Exception as error:  # orbax and its libraries raise errors of many types
             raise InputError(
                 Problem(
                     Place(str(self.folder)),
-                    f"checkpoint {step} cannot be written: {_reason(error)}; make room, then "
-                    "go on with --resume",
+                    f"checkpoint {step} cannot be written: {_reason(error)}; free disk space, then "
+                    "continue with --resume",
                 )
             ) from error
         for old in [s for s in self.steps() if s <= step][: -self._keep]:
@@ -97,15 +96,15 @@ class Checkpoints:
     def restore(
         self, like: Any, step: int | None = None, tell: Callable[[str], None] = warnings.warn
     ) -> tuple[int, Any]:
-        """Return a state that was saved, and its step.
+        """Return a saved state and its step.
 
         Args:
           like: a state of the same form, arrays or their shapes.
-          step: of the checkpoint; None: the last one that is whole.
-          tell: is called with a message for each damaged checkpoint that is left out.
+          step: step of the checkpoint; None: the last intact one.
+          tell: called with a message for each damaged checkpoint that is skipped.
 
         Raises:
-          InputError: there is no such checkpoint, it has another form, or none is whole.
+          InputError: there is no such checkpoint, it has another form, or none is intact.
         """
         step, state, _ = self.restore_with_rows(like, step, tell)
         return step, state
@@ -113,7 +112,7 @@ class Checkpoints:
     def restore_with_rows(
         self, like: Any, step: int | None = None, tell: Callable[[str], None] = warnings.warn
     ) -> tuple[int, Any, list[dict[str, Any]]]:
-        """Return what `restore` does, and the rows of the curve up to the step."""
+        """Return the results of `restore`, and the rows of the curve up to the step."""
         entries = self._entries()
         if not entries or (step is not None and step not in entries):
             steps = self.steps()
@@ -128,13 +127,13 @@ class Checkpoints:
                 faults.append(f"checkpoint {candidate} is damaged: {error}")
                 continue
             for fault in faults:
-                tell(f"{self.folder}: {fault}; going on from {candidate}")
+                tell(f"{self.folder}: {fault}; continuing from {candidate}")
             return candidate, state, rows
         remedy = "" if step is None else f"; there are {', '.join(map(str, self.steps()))}"
         raise self._error("; ".join(faults) + (remedy or "; no other is left"))
 
     def _restored(self, step: int, like: Any) -> tuple[Any, list[dict[str, Any]]]:
-        """The state of a step and its rows, every file checked."""
+        """Return the state of a step and its rows, after checking every file."""
         try:
             content = _checked(self._path(step), step)
         except OSError as error:
@@ -145,20 +144,21 @@ class Checkpoints:
             saved = content["shapes"]
             name = next(n for n in {**saved, **expected} if saved.get(n) != expected.get(n))
             raise self._error(
-                f"checkpoint {step} is of other settings: {name} is {_told(saved.get(name))} "
+                f"checkpoint {step} has other settings: {name} is {_told(saved.get(name))} "
                 f"there, {_told(expected.get(name))} with these"
             )
         try:
             reader = orbax.Checkpointer(orbax.StandardCheckpointHandler())
             saved = reader.restore(self._path(step), args=orbax.args.StandardRestore(shapes))
-        except Exception as error:  # as it was written, and yet unreadable: of another orbax, say
+        # intact and yet unreadable, for example by another version of orbax
+        except Exception as error:
             raise _DamagedError(f"orbax cannot read it: {_reason(error)}") from error
         leaves, form = jax.tree.flatten_with_path(like)
         restored = [_again(x, saved.get(jax.tree_util.keystr(p))) for p, x in leaves]
         return jax.tree.unflatten(form, restored), content["rows"]
 
     def _entries(self) -> list[int]:
-        """The steps of all that has the name of a checkpoint, in order."""
+        """Return the steps of all entries named like a checkpoint, in order."""
         try:
             names = [entry.name for entry in self.folder.iterdir()]
         except FileNotFoundError:
@@ -190,9 +190,9 @@ def _write_checksums(folder: Path, step: int, arrays: dict[str, Any], rows: Any)
 
 
 def _checked(folder: Path, step: int) -> Any:
-    """The content of checksums.json, which itself and all files agree with."""
+    """Return the content of checksums.json, after verifying it and all files."""
     if not folder.is_dir():
-        raise _DamagedError("it is no folder")
+        raise _DamagedError("it is not a folder")
     if not (folder / CHECKSUMS).is_file():
         raise _DamagedError(f"it has no {CHECKSUMS}")
     try:
@@ -202,7 +202,7 @@ def _checked(folder: Path, step: int) -> Any:
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
         whole = False
     if not whole or content.get("format") != FORMAT:
-        raise _DamagedError(f"{CHECKSUMS} is not as it was written")
+        raise _DamagedError(f"{CHECKSUMS} has been modified")
     if content["version"] != VERSION:
         raise _DamagedError(f"it has version {content['version']}; this jaxsim reads {VERSION}")
     if content["step"] != step:
@@ -211,7 +211,7 @@ def _checked(folder: Path, step: int) -> Any:
         if not (folder / name).is_file():
             raise _DamagedError(f"the file {name} is missing")
         if _digest(folder / name) != digest:
-            raise _DamagedError(f"the file {name} is not as it was written")
+            raise _DamagedError(f"the file {name} has been modified")
     return content
 
 
@@ -225,7 +225,7 @@ def _digest_of(content: Any) -> str:
 
 
 def _shapes(arrays: dict[str, Any]) -> dict[str, list[Any]]:
-    """Type and shape of each leaf, as JSON has them."""
+    """Return the type and shape of each leaf, in JSON form."""
     return {name: [str(x.dtype), *map(int, x.shape)] for name, x in arrays.items()}
 
 
@@ -234,13 +234,13 @@ def _told(shape: list[Any] | None) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of an error, in one line."""
+    """Return the message of an error, on one line."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(said).strip().splitlines()[0][:200]
 
 
 def _named(state: Any) -> dict[str, Any]:
-    """The leaves by their path, but those of size zero, which orbax refuses."""
+    """Return the leaves by their path, without those of size zero, which orbax rejects."""
     leaves = jax.tree.leaves_with_path(state)
     return {jax.tree_util.keystr(path): x for path, x in leaves if x.size}
 
@@ -250,12 +250,12 @@ def _is_key(x: Any) -> bool:
 
 
 def _plain(x: Any) -> Any:
-    """A leaf as numbers."""
+    """Return a leaf as plain numbers; random keys become their data."""
     return jax.random.key_data(x) if _is_key(x) else x
 
 
 def _again(like: Any, saved: Any) -> jax.Array:
-    """The leaf that was saved as numbers; one of size zero was not."""
+    """Return a leaf from its saved numbers; leaves of size zero were not saved."""
     if saved is None:
         return jnp.zeros(like.shape, like.dtype)
     if _is_key(like):

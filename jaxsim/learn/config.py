@@ -1,4 +1,4 @@
-"""What a training is: a task, its worlds, a learner; the form of configs/learn/*.toml.
+"""Settings of a training: a task, its worlds, a learner; the form of configs/learn/*.toml.
 
     task = "cartpole_swingup"
     steps = 1_000_000
@@ -10,114 +10,112 @@
     [ppo]
     learning_rate = 1e-3
 
-Settings of learners bear rejax's names.
+Settings of learners have rejax's names.
 """
 
 from dataclasses import dataclass
 
 from jaxsim.io.config import setting
 
-MAX_SIZE = 10_000_000  # of what there is an array of, before its memory is computed
-MAX_WIDTH = 100_000  # of a layer
-MAX_COUNT = 1_000_000_000  # of actions that are remembered
+MAX_SIZE = 10_000_000  # largest array dimension, checked before memory is computed
+MAX_WIDTH = 100_000  # largest width of a layer
+MAX_COUNT = 1_000_000_000  # largest number of stored actions
 MAX_STEPS = 1_000_000_000_000
-MAX_SEED = 2**31 - 2  # the next one is a 32-bit number too
+MAX_SEED = 2**31 - 2  # the next seed must be a 32-bit number too
 ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
 
 
 @dataclass(frozen=True)
 class WorldsForm:
-    """How many worlds, and what lies between them and the learner."""
+    """Number of worlds, and the wrappers between them and the learner."""
 
     count: int = setting(64, doc="worlds of each seed", least=1, most=MAX_SIZE)
     length: int | None = setting(
-        None, doc="actions of an episode; else the task's", least=1, most=MAX_SIZE
+        None, doc="actions per episode; default: the task's", least=1, most=MAX_SIZE
     )
     repeat: int | None = setting(
-        None, doc="physics steps of an action; else the task's", least=1, most=MAX_SIZE
+        None, doc="physics steps per action; default: the task's", least=1, most=MAX_SIZE
     )
-    frames: int = setting(
-        1, doc="last observations that are seen side by side", least=1, most=MAX_SIZE
-    )
-    delay: int = setting(0, doc="actions by which each is taken later", least=0, most=MAX_SIZE)
+    frames: int = setting(1, doc="number of stacked observations", least=1, most=MAX_SIZE)
+    delay: int = setting(0, doc="delay of each action [actions]", least=0, most=MAX_SIZE)
     obs_noise: float = setting(0.0, doc="standard deviation added to observations", least=0)
     action_noise: float = setting(0.0, doc="standard deviation added to actions", least=0)
     delay_most: float | None = setting(
         None, doc="if set, each episode draws a delay between `delay` and this [actions]", least=0
     )
     pushes: dict[str, tuple[float, ...]] = setting(
-        dict, doc="of a body, `body:torso`: [least, most] horizontal impulse of a push [N s]"
+        dict, doc="by body, `body:torso`: [lowest, highest] horizontal impulse of a push [N s]"
     )
-    push_every: float = setting(5.0, doc="mean time between two pushes of a body [s]", above=0)
+    push_every: float = setting(5.0, doc="mean time between pushes of a body [s]", above=0)
     randomize: dict[str, tuple[float, ...]] = setting(
         dict,
         doc="physical parameters, `joint:*/damping`: [lowest, highest] factor, one for each object",
     )
     randomize_shift: dict[str, tuple[float, ...]] = setting(
-        dict, doc="the same: [lowest, highest] that is added, in the parameter's unit"
+        dict, doc="the same: [lowest, highest] offset, in the parameter's unit"
     )
     randomize_value: dict[str, tuple[float, ...]] = setting(
-        dict, doc="the same: [lowest, highest] number that takes the place of the model's"
+        dict, doc="the same: [lowest, highest] value that replaces the model's"
     )
     every_episode: bool = setting(
-        False, doc="whether each episode draws its model anew; else each world has one"
+        False, doc="whether each episode draws a new model; otherwise each world has one"
     )
 
 
 @dataclass(frozen=True)
 class PPOForm:
-    """Proximal policy optimisation; Schulman et al., 2017."""
+    """Proximal policy optimization; Schulman et al., 2017."""
 
-    learning_rate: float = setting(3e-4, doc="of Adam", above=0)
-    anneal: bool = setting(True, doc="whether it falls to 0, on a line, over the run")
-    gamma: float = setting(0.99, doc="discount of an action", least=0, most=1)
-    gae_lambda: float = setting(0.95, doc="of generalised advantages", least=0, most=1)
-    num_steps: int = setting(
-        64, doc="actions of each world between two updates", least=1, most=MAX_SIZE
+    learning_rate: float = setting(3e-4, doc="learning rate of Adam", above=0)
+    anneal: bool = setting(True, doc="whether it decreases linearly to 0 over the run")
+    gamma: float = setting(0.99, doc="discount factor per action", least=0, most=1)
+    gae_lambda: float = setting(
+        0.95, doc="lambda of generalized advantage estimation", least=0, most=1
     )
-    num_minibatches: int = setting(8, doc="parts of the data of an update", least=1, most=MAX_SIZE)
-    num_epochs: int = setting(8, doc="passes through the data of an update", least=1, most=MAX_SIZE)
-    clip_eps: float = setting(0.2, doc="change of the policy's ratio that counts", above=0)
+    num_steps: int = setting(64, doc="actions of each world per update", least=1, most=MAX_SIZE)
+    num_minibatches: int = setting(8, doc="minibatches per update", least=1, most=MAX_SIZE)
+    num_epochs: int = setting(8, doc="passes through the data per update", least=1, most=MAX_SIZE)
+    clip_eps: float = setting(0.2, doc="clipping range of the policy ratio", above=0)
     ent_coef: float = setting(0.0, doc="weight of the entropy", least=0)
-    vf_coef: float = setting(0.5, doc="weight of the value's loss", least=0)
+    vf_coef: float = setting(0.5, doc="weight of the value loss", least=0)
     max_grad_norm: float = setting(0.5, doc="bound of each entry of a gradient", above=0)
     hidden: tuple[int, ...] = setting(
         (64, 64), doc="widths of the networks", least=1, most=MAX_WIDTH
     )
-    activation: str = setting("swish", doc="of the networks", choices=ACTIVATIONS)
+    activation: str = setting("swish", doc="activation of the networks", choices=ACTIVATIONS)
     initial_std: float | None = setting(
         None,
-        doc="deviation of the first actions, then near zero; else 1 about random ones",
+        doc="initial standard deviation, with means near zero; default: 1, with random means",
         above=0,
     )
-    normalize_observations: bool = setting(True, doc="to mean 0 and deviation 1")
-    normalize_rewards: bool = setting(True, doc="by the deviation of the returns")
+    normalize_observations: bool = setting(True, doc="to mean 0 and standard deviation 1")
+    normalize_rewards: bool = setting(True, doc="by the standard deviation of the returns")
 
 
 @dataclass(frozen=True)
 class SACForm:
     """Soft actor-critic; Haarnoja et al., 2018."""
 
-    learning_rate: float = setting(3e-4, doc="of Adam", above=0)
-    gamma: float = setting(0.99, doc="discount of an action", least=0, most=1)
-    num_epochs: int = setting(
-        8, doc="updates for each action of all worlds", least=1, most=MAX_SIZE
-    )
-    batch_size: int = setting(256, doc="actions of an update", least=1, most=MAX_SIZE)
+    learning_rate: float = setting(3e-4, doc="learning rate of Adam", above=0)
+    gamma: float = setting(0.99, doc="discount factor per action", least=0, most=1)
+    num_epochs: int = setting(8, doc="updates per action of all worlds", least=1, most=MAX_SIZE)
+    batch_size: int = setting(256, doc="transitions per update", least=1, most=MAX_SIZE)
     buffer_size: int = setting(
-        1_000_000, doc="actions that are remembered", least=1, most=MAX_COUNT
+        1_000_000, doc="transitions in the replay buffer", least=1, most=MAX_COUNT
     )
     fill_buffer: int = setting(
         5_000, doc="actions before the first update", least=0, most=MAX_COUNT
     )
-    polyak: float = setting(0.99, doc="share of the old critic that stays", least=0, most=1)
+    polyak: float = setting(
+        0.99, doc="weight of the old target critic in an update", least=0, most=1
+    )
     max_grad_norm: float = setting(1e6, doc="bound of each entry of a gradient", above=0)
     hidden: tuple[int, ...] = setting(
         (256, 256), doc="widths of the networks", least=1, most=MAX_WIDTH
     )
-    activation: str = setting("relu", doc="of the networks", choices=ACTIVATIONS)
-    normalize_observations: bool = setting(False, doc="to mean 0 and deviation 1")
-    normalize_rewards: bool = setting(False, doc="by the deviation of the returns")
+    activation: str = setting("relu", doc="activation of the networks", choices=ACTIVATIONS)
+    normalize_observations: bool = setting(False, doc="to mean 0 and standard deviation 1")
+    normalize_rewards: bool = setting(False, doc="by the standard deviation of the returns")
 
 
 @dataclass(frozen=True)
@@ -129,20 +127,20 @@ class Training:
     steps: int = setting(1_000_000, doc="actions in all worlds of a seed", least=1, most=MAX_STEPS)
     every: int = setting(
         50_000,
-        doc="actions between two evaluations; each is a checkpoint too",
+        doc="actions between evaluations; each also saves a checkpoint",
         least=1,
         most=MAX_STEPS,
     )
-    seeds: int = setting(1, doc="trainings side by side", least=1, most=MAX_SIZE)
-    seed: int = setting(0, doc="of all random numbers", least=0, most=MAX_SEED)
-    episodes: int = setting(16, doc="of an evaluation", least=1, most=MAX_SIZE)
-    keep: int = setting(3, doc="checkpoints that are kept", least=1, most=MAX_SIZE)
+    seeds: int = setting(1, doc="number of parallel trainings", least=1, most=MAX_SIZE)
+    seed: int = setting(0, doc="random seed", least=0, most=MAX_SEED)
+    episodes: int = setting(16, doc="episodes per evaluation", least=1, most=MAX_SIZE)
+    keep: int = setting(3, doc="number of checkpoints that are kept", least=1, most=MAX_SIZE)
     tensorboard: bool = setting(False, doc="whether to write events for TensorBoard too")
     actor_obs: tuple[str, ...] = setting(
         (),
-        doc="of a dict, the observations of the policy; else all but those named `privileged...`",
+        doc="policy inputs from a dict of observations; default: all except `privileged...`",
     )
-    critic_obs: tuple[str, ...] = setting((), doc="those of the critic; else all")
+    critic_obs: tuple[str, ...] = setting((), doc="those of the critic; default: all")
     worlds: WorldsForm = setting(WorldsForm, doc="the worlds")
     ppo: PPOForm = setting(PPOForm, doc="settings of PPO")
     sac: SACForm = setting(SACForm, doc="settings of SAC")

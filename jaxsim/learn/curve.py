@@ -26,13 +26,13 @@ class Row:
 
     Attributes:
       step: actions in all worlds of the seed so far.
-      seconds: of training so far, evaluations and compilation included.
-      seed: which one, from 0.
+      seconds: training time so far, including evaluations and compilation.
+      seed: index of the seed, from 0.
       score, score_sd: mean and standard deviation of the returns of the evaluation.
       actions: mean length of its episodes.
-      diverged: episodes in which the world blew up.
-      training_score, training_actions: means over the last whole episode of each world of the
-        training, in which the learner explores; NaN before there was one.
+      diverged: number of episodes that diverged.
+      training_score, training_actions: means over the last complete episode of each world of the
+        training, in which the learner explores; NaN before the first.
     """
 
     step: int
@@ -50,11 +50,11 @@ NAMES = [f.name for f in dataclasses.fields(Row)]
 
 
 class Curve:
-    """The rows of a run, kept in a file from the first to the last.
+    """The rows of a run, kept in a file that is always complete.
 
     Args:
-      folder: of the run; the file is curve.csv. It is replaced.
-      rows: those so far: the run goes on from there.
+      folder: folder of the run; the file is curve.csv. It is replaced.
+      rows: the rows so far, when a run is resumed.
       tensorboard: whether events are written too.
     """
 
@@ -63,12 +63,12 @@ class Curve:
         self.rows = list(rows)
         self._writer = None
         if tensorboard:
-            # a thread of its own writes them: `flush` does not wait for it
+            # written by a separate thread: `flush` does not wait for it
             self._writer = needed("tensorboardX", "rl").SummaryWriter(folder, flush_secs=1)
         self._write()
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Adds rows; the file has them when this returns, TensorBoard a second later."""
+        """Add rows; the file has them when this returns, TensorBoard a second later."""
         for row in rows:
             self.rows.append(row)
             if self._writer is not None:
@@ -103,7 +103,7 @@ def read_curve(path: Path) -> list[Row]:
     """Return the rows of a file, or none if there is no file.
 
     Raises:
-      InputError: the file is not a curve, or a row of it is not whole; with its line.
+      InputError: the file is not a curve, or a row of it is incomplete; with its line.
     """
     if not path.exists():
         return []
@@ -134,7 +134,8 @@ def _row(place: Place, line: str) -> Row:
 
 
 def draw(rows: list[Row], path: Path, title: str) -> Path:
-    """Draws scores over steps: a line for each seed, their mean in bold, one deviation shaded."""
+    """Draw scores over steps: a line per seed, their mean in bold, one standard deviation
+    shaded."""
     figures: Any = needed("matplotlib.figure", "rl")
     figure = figures.Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()

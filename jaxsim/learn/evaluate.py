@@ -1,6 +1,6 @@
-"""How well a policy does: whole episodes, the same starts each time.
+"""Evaluation of a policy: whole episodes, with the same starts each time.
 
-The motion of every episode is recorded on the way, so that what is scored can be seen.
+The motion of every episode is recorded, so that scored episodes can be viewed.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,11 @@ class Scores(struct.PyTreeNode):
 
     Attributes:
       score: sum of rewards, (episodes,).
-      steps: actions, (episodes,).
-      diverged: whether the world blew up, bool (episodes,).
-      motion: the states before each action and what was done, (actions, episodes, ...); of what
-        comes after the end of an episode nothing counts.
+      steps: number of actions, (episodes,).
+      diverged: whether the world diverged, bool (episodes,).
+      motion: the states before each action and the controls, (actions, episodes, ...); entries
+        after
+        the end of an episode are not meaningful.
     """
 
     score: jax.Array
@@ -37,13 +38,13 @@ class Scores(struct.PyTreeNode):
 
 
 def evaluate(worlds: VectorEnv | Wrapper, act: Act, policy: Any, keys: jax.Array) -> Scores:
-    """Plays an episode in each world.
+    """Run an episode in each world.
 
     Args:
       worlds: the worlds.
       act: (policy, observations) -> actions.
-      policy: the state of a learner.
-      keys: random numbers of the starts, (episodes,).
+      policy: state of a learner.
+      keys: random keys of the starts, (episodes,).
     """
     state = worlds.reset(keys)
     zero = jnp.zeros_like(state.reward)
@@ -54,7 +55,7 @@ def evaluate(worlds: VectorEnv | Wrapper, act: Act, policy: Any, keys: jax.Array
         state, alive, score, steps, diverged = carry
         after = worlds.step(state, act(policy, state.obs))
         motion = {name: getattr(state.data, name) for name in RECORDED}
-        motion["ctrl"] = after.data.ctrl  # what was done in the state before
+        motion["ctrl"] = after.data.ctrl  # the control applied in the state before
         score += jnp.where(alive, after.reward, jnp.zeros_like(score))
         steps += alive.astype(steps.dtype)
         diverged |= alive & after.info["diverged"]

@@ -1,11 +1,11 @@
-"""A learner: rejax's algorithm over our worlds, all seeds at once.
+"""A learner: rejax's algorithm over batched worlds, all seeds at once.
 
     begin:   keys of the seeds -> state
     learn:   state -> state: some actions of all worlds, and updates
-    act:     state of a seed, observations -> the actions it takes for best
+    act:     state of a seed, observations -> most likely actions
 
-The state is a pytree: networks, optimizers, statistics, the worlds and the random keys. Whoever has
-it can go on as if nothing had happened.
+The state is a pytree: networks, optimizers, statistics, the worlds and the random keys. It is
+complete: training continues from it as if uninterrupted.
 """
 
 import math
@@ -29,7 +29,7 @@ from jaxsim.learn.config import Training
 rejax = needed("rejax", "rl")
 networks = needed("rejax.networks", "rl")
 
-ACTIONS = 2048  # at least so many in all worlds between two visits to the host
+ACTIONS = 2048  # minimum number of actions in all worlds per call of `learn`
 
 
 class Learner(NamedTuple):
@@ -39,7 +39,7 @@ class Learner(NamedTuple):
       begin: keys (seeds,) -> state; every leaf has a leading axis of seeds.
       learn: state -> state.
       act: state of one seed, observations (n, ...) -> actions (n, action_size).
-      actions: actions in all worlds of a seed that `learn` takes.
+      actions: number of actions in all worlds of a seed per call of `learn`.
     """
 
     begin: Callable[[jax.Array], Any]
@@ -49,7 +49,7 @@ class Learner(NamedTuple):
 
 
 class _WholeBatch:
-    """Lets rejax step all worlds as one batch; it would take one, and batch it."""
+    """Makes rejax step all worlds as one batch, instead of batching a single world itself."""
 
     @property
     def vmap_reset(self) -> Any:
@@ -64,7 +64,7 @@ class _WholeBatch:
 
 
 class _SeesPart(_WholeBatch):
-    """Lets actor and critic see parts of an observation: the critic, say, what a robot cannot."""
+    """Lets actor and critic see parts of an observation: the critic may see privileged entries."""
 
     @classmethod
     def create_agent(cls, config: Any, env: Any, env_params: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ PARTIAL = {
 
 
 def _part(network: Any, obs: jax.Array) -> jax.Array:
-    """Return the part of an observation that a network sees; all if it has no columns."""
+    """Return the part of an observation that a network sees; all of it if it has no columns."""
     columns = getattr(network, "columns", ())
     return obs[..., np.array(columns)] if columns else obs
 
@@ -131,16 +131,16 @@ class _SAC(_SeesPart, rejax.SAC):  # type: ignore[name-defined]
 
 
 ALGORITHMS = {"ppo": _PPO, "sac": _SAC}
-PRIVILEGED = "privileged"  # how names of observations begin that the policy does not see
+PRIVILEGED = "privileged"  # prefix of names of observations that the policy does not see
 
 
 def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places) -> Learner:
-    """The learner of a training.
+    """Return the learner of a training.
 
     Args:
       worlds: the worlds of a seed.
       training: the settings.
-      places: where they were written.
+      places: source locations of the settings.
 
     Raises:
       ConfigError: the data of an update cannot be divided; an observation has no such name.
@@ -181,7 +181,7 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
 
     def begin(keys: jax.Array) -> Any:
         state = jax.vmap(algorithm.init_state)(keys)
-        # these begin as whole numbers in rejax, and go on as others
+        # these are integers at first in rejax, and floats later
         statistics = jax.tree.map(lambda x: x.astype(jnp.float32), state.rew_rms_state)
         state = jax.tree.map(_firm, state.replace(rew_rms_state=statistics))
         return state if initial_std is None else _quiet(state, initial_std)
@@ -196,7 +196,7 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
 
 
 def _columns(env: RejaxEnv, training: Training, places: Places) -> dict[str, tuple[int, ...]]:
-    """The entries of an observation that actor and critic see, where these are not all."""
+    """Return the entries of an observation that actor and critic see, if these are not all."""
     public = tuple(n for n in env.names if not n.startswith(PRIVILEGED))
     if env.names and not (public or training.actor_obs):
         raise places.error("task", f"all observations are {PRIVILEGED}; name actor_obs")
@@ -213,14 +213,14 @@ def _columns(env: RejaxEnv, training: Training, places: Places) -> dict[str, tup
 
 
 def _firm(x: jax.Array) -> jax.Array:
-    """A value of a type that stays: weakly typed ones would make `learn` compile again."""
+    """Return a value with a strong type: weakly typed ones would recompile `learn`."""
     return (
         x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else lax.convert_element_type(x, x.dtype)
     )
 
 
 def _quiet(state: Any, std: float) -> Any:
-    """The state of a PPO whose first actions are near zero, with a standard deviation.
+    """Return the state of a PPO whose first actions are near zero, with a standard deviation.
 
     Last layers a hundred times smaller than usual: M. Andrychowicz et al., What Matters for
     On-Policy Deep Actor-Critic Methods, 2021, 3.2.
@@ -233,14 +233,14 @@ def _quiet(state: Any, std: float) -> Any:
 
 
 def _annealed(form: dict[str, Any], actions: int, steps: int) -> Any:
-    """A learning rate that falls to 0 over the updates of a run."""
+    """Return a learning rate that decreases to 0 over the updates of a run."""
     updates = -(-steps // actions) * form["num_epochs"] * form["num_minibatches"]
     return needed("optax", "rl").linear_schedule(form["learning_rate"], 0.0, updates)
 
 
 def _likeliest(policy: Any, obs: jax.Array) -> jax.Array:
-    """The action at the middle of a policy's distribution."""
+    """Return the most likely action of a policy."""
     mean = policy.action_mean(policy.features(_part(policy, obs)))
-    if hasattr(policy, "bij"):  # squashed into the range
+    if hasattr(policy, "bij"):  # squashed into the action range
         return policy.action_loc + policy.action_scale * jnp.tanh(mean)
     return jnp.clip(mean, *policy.action_range)

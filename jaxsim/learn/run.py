@@ -1,13 +1,13 @@
-"""A training from its settings to its result; a folder holds all of it.
+"""A training from its settings to its result, in one folder.
 
     runs/hopper/
       config.toml      the settings
       curve.csv, curve.png
-      checkpoints/     the last few states: whoever has one can go on
+      checkpoints/     the last few states, from which the run can be resumed
       motion.npz       episodes of the result
 
-A run goes on from its last checkpoint with the same numbers as if it had never stopped: the random
-keys are in the state, and nothing else is remembered.
+A resumed run gives the same numbers as an uninterrupted one: the random keys are in the state, and
+there is no other state.
 """
 
 import dataclasses
@@ -45,12 +45,12 @@ class Run(NamedTuple):
     """A training and its folder.
 
     Attributes:
-      folder: where all of it is.
+      folder: folder of the run.
       training: the settings.
       env: the task.
       learner: the learner.
       evaluate: (state of all seeds, keys of episodes) -> Scores, with a leading axis of seeds.
-      checkpoints: the states that are kept.
+      checkpoints: the saved states.
     """
 
     folder: Path
@@ -61,34 +61,36 @@ class Run(NamedTuple):
     checkpoints: Checkpoints
 
     def start_keys(self) -> jax.Array:
-        """Random keys of the seeds, (seeds,)."""
+        """Return the random keys of the seeds, (seeds,)."""
         return jax.random.split(jax.random.key(self.training.seed), self.training.seeds)
 
     def test_keys(self, episodes: int) -> jax.Array:
-        """Random keys of the episodes of an evaluation, (episodes,): the same each time."""
+        """Return the random keys of the episodes of an evaluation, (episodes,): the same each
+        time."""
         return jax.random.split(jax.random.key(self.training.seed + 1), episodes)
 
     def form(self) -> Any:
-        """Shapes of the state of all seeds."""
+        """Return the shapes of the state of all seeds."""
         return jax.eval_shape(self.learner.begin, self.start_keys())
 
     def restore(self, step: int | None = None) -> tuple[int, Any]:
         """Return a checkpoint: its step and the state of all seeds.
 
         Args:
-          step: of the checkpoint; None: the last one that is whole; a warning names those that are
-            damaged and left out.
+          step: step of the checkpoint; None: the last intact one; a warning names the damaged ones
+            that
+            are skipped.
         """
         return self.checkpoints.restore(self.form(), step)
 
 
 class Report(NamedTuple):
-    """What a training says now and then.
+    """Progress of a training.
 
     Attributes:
       step: actions in all worlds of a seed so far.
-      rows: an evaluation for each seed, or () between them.
-      note: what the user should know: from where the run goes on, a damaged checkpoint.
+      rows: an evaluation of each seed, or () between evaluations.
+      note: a note for the user: the step at which the run resumes, a damaged checkpoint.
     """
 
     step: int
@@ -97,20 +99,20 @@ class Report(NamedTuple):
 
 
 def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -> Run:
-    """A run that begins.
+    """Return a new run.
 
     Args:
       file: the settings.
-      folder: of the run; it is made.
-      changes: settings that replace those of the file, "ppo.gamma=0.98".
+      folder: folder of the run; it is created.
+      changes: settings that override those of the file, "ppo.gamma=0.98".
 
     Raises:
       ConfigError: a setting is wrong; with its line.
-      InputError: the folder has a run already.
+      InputError: the folder contains a run already.
     """
     folder = Path(folder)
     if os.path.lexists(folder / CONFIG):
-        message = "there is a run already; go on with it (--resume), or name another folder"
+        message = "there is a run already; resume it (--resume), or name another folder"
         raise InputError(Problem(Place(str(folder)), message))
     run = _run(folder, *read_config(file, Training, changes))
     if run.checkpoints.any():
@@ -120,15 +122,15 @@ def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -
 
 
 def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
-    """A run that goes on, or is looked at.
+    """Return an existing run, to be resumed or inspected.
 
     Args:
-      folder: of the run.
-      changes: settings that replace those of the run: `steps`, say, to go on for longer.
+      folder: folder of the run.
+      changes: settings that override those of the run: for example `steps`, to train for longer.
 
     Raises:
       ConfigError: a setting is wrong.
-      InputError: the folder has no run.
+      InputError: the folder contains no run.
     """
     folder = Path(folder)
     if not os.path.lexists(folder / CONFIG):
@@ -152,7 +154,7 @@ def _run(folder: Path, training: Training, places: Places) -> Run:
 
 
 def _needs(env: Env, training: Training) -> dict[str, float]:
-    """Bytes that a training needs at least, by the setting that is to blame."""
+    """Return lower bounds of the bytes that a training needs, by the setting that causes them."""
     worlds, ppo, sac, seeds = training.worlds, training.ppo, training.sac, training.seeds
     numbers = 4 * (
         sum(
@@ -187,19 +189,19 @@ def _needs(env: Env, training: Training) -> dict[str, float]:
 
 
 def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list[Row]:
-    """Train, from the last checkpoint that is whole if there is one.
+    """Train, from the last intact checkpoint if there is one.
 
     Nothing in the folder changes before the checkpoint is restored and all programs are compiled.
 
     Args:
       run: the run.
-      say: is called after some actions, and after each evaluation.
+      say: called after some actions, and after each evaluation.
 
     Returns:
       The rows of the curve.
 
     Raises:
-      InputError: no checkpoint is whole or of these settings, or a file cannot be written.
+      InputError: no checkpoint is intact or matches these settings, or a file cannot be written.
     """
     training, form, began = run.training, run.form(), time.monotonic()
     step, state = 0, None
@@ -226,10 +228,10 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
             if not _is_motion_of(motion, step):
                 scores = jax.device_get(programs.score(state, run.test_keys(training.episodes)))
                 write_motion(motion, run, scores, _best_of(scores), step)
-    except BrokenPipeError:  # whoever read our output has gone
+    except BrokenPipeError:  # the reader of our output has closed it
         raise
     except OSError as error:
-        message = f"cannot be written: {error.strerror or error}; go on with --resume after that"
+        message = f"cannot be written: {error.strerror or error}; then continue with --resume"
         raise InputError(Problem(Place(str(error.filename or run.folder)), message)) from error
     return curve.rows
 
@@ -243,7 +245,8 @@ class _Programs(NamedTuple):
 
 
 def _compiled(run: Run, form: Any) -> _Programs:
-    """Compile what a training calls, for shapes alone: the same programs when it is resumed."""
+    """Compile all functions of a training from shapes alone: the same programs when it is
+    resumed."""
     keys = run.start_keys()
     starts = run.test_keys(run.training.episodes)
     programs = []
@@ -272,7 +275,7 @@ def _go_on(
     began: float,
     say: Callable[[Report], None],
 ) -> None:
-    """Learn to the end; evaluate and save on the way."""
+    """Train to the end, with evaluations and checkpoints."""
     training = run.training
     starts = run.test_keys(training.episodes)
     if state is None:
@@ -309,14 +312,14 @@ def _write_settings(path: Path, training: Training) -> None:
 
 
 def _check_settings(path: Path) -> None:
-    """Refuse settings of a run that are not as they were written."""
+    """Raise if the settings of a run have been modified."""
     try:
         first, _, text = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
-        return  # read_config says so
+        return  # read_config reports it
     if first.startswith(SEALED) and first.removeprefix(SEALED) != _digest(text):
         message = (
-            "the settings are not as they were written: the file is damaged, or was edited; "
+            "the settings have been modified: the file is damaged, or was edited; "
             "change settings by --set NAME=VALUE, or delete this line to accept them"
         )
         raise InputError(Problem(Place(str(path), 1), message))
@@ -327,7 +330,7 @@ def _digest(text: str) -> str:
 
 
 def _check_writable(folder: Path) -> None:
-    """Make the folder, and try all files of a run before the work begins.
+    """Create the folder, and check that all files of a run can be written.
 
     Raises:
       OSError: a file cannot be written.
@@ -341,7 +344,7 @@ def _check_writable(folder: Path) -> None:
 
 
 def _is_motion_of(path: Path, step: int) -> bool:
-    """Return whether a file is the whole motion of a step."""
+    """Return whether a file is the complete motion of a step."""
     try:
         return load_trajectory(path).header.get("actions") == step
     except (OSError, ValueError):
@@ -349,7 +352,7 @@ def _is_motion_of(path: Path, step: int) -> bool:
 
 
 def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[Row]:
-    """A row for each seed."""
+    """Return a row for each seed."""
     episodes = jax.device_get(state.env_state.replace(world=None))
     rows = []
     for seed, score in enumerate(scores.score):
@@ -372,12 +375,12 @@ def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[Row]:
 
 
 def best(rows: Sequence[Row]) -> int:
-    """The seed with the highest score."""
+    """Return the seed with the highest score."""
     return max(rows, key=lambda row: row.score).seed
 
 
 def _best_of(scores: Scores) -> int:
-    """The seed with the highest score."""
+    """Return the seed with the highest score."""
     return int(np.argmax(np.mean(scores.score, axis=1)))
 
 

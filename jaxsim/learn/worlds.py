@@ -1,4 +1,5 @@
-"""The worlds of a training: a task by name, randomized, seen through frames, delays and noise."""
+"""The worlds of a training: a task by name, with randomization, frame stacking, delays and
+noise."""
 
 import importlib
 import sys
@@ -19,14 +20,14 @@ from jaxsim.io.config import Places
 from jaxsim.learn.config import Training
 from jaxsim.model.model import Model
 
-LENGTH = 1000  # actions of an episode of a task that has no name
+LENGTH = 1000  # actions of an episode of a custom task
 
 
 def make_task(training: Training, places: Places) -> Env:
-    """The task of a training.
+    """Return the task of a training.
 
     Raises:
-      ConfigError: there is no such task, or it cannot be made.
+      ConfigError: there is no such task, or it cannot be created.
     """
     repeat = training.worlds.repeat
     given = {} if repeat is None else {"repeat": repeat}
@@ -37,15 +38,16 @@ def make_task(training: Training, places: Places) -> Env:
         made = getattr(_imported(module, places), name)(**given)
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise places.error("task", str(error)) from None
-    except Exception as error:  # code of the user's
+    except Exception as error:  # user code
         raise places.error("task", f"{type(error).__name__}: {error}") from error
     if not isinstance(made, Env):
-        raise places.error("task", f"{training.task} makes no jaxsim.envs.Env")
+        raise places.error("task", f"{training.task} does not create a jaxsim.envs.Env")
     return made
 
 
 def _imported(module: str, places: Places) -> ModuleType:
-    """A module of the user's: installed, beside the file of settings, or where the command runs."""
+    """Return a user module: installed, in the folder of the settings, or in the working
+    directory."""
     before = list(sys.path)
     sys.path[:0] = [str(places.folder.resolve()), str(Path.cwd())]
     try:
@@ -57,13 +59,13 @@ def _imported(module: str, places: Places) -> ModuleType:
 def make_worlds(
     env: Env, training: Training, places: Places, *, exploring: bool
 ) -> VectorEnv | Wrapper:
-    """Worlds of a task as the learner meets them.
+    """Return the worlds of a task as presented to the learner.
 
     Args:
       env: the task.
       training: the settings.
-      places: where they were written.
-      exploring: whether models differ and noise is added; an evaluation does without.
+      places: source locations of the settings.
+      exploring: whether to randomize models and add noise; false for an evaluation.
 
     Raises:
       ConfigError: a leaf cannot be randomized.
@@ -87,7 +89,7 @@ def make_worlds(
 def _delayed(
     worlds: VectorEnv | Wrapper, training: Training, places: Places, exploring: bool
 ) -> VectorEnv | Wrapper:
-    """The worlds with the delay of the settings; an evaluation has the least."""
+    """Return the worlds with the delay of the settings; an evaluation uses the smallest."""
     least, most = training.worlds.delay, training.worlds.delay_most
     if most is not None and most < least:
         raise places.error("worlds.delay_most", f"expected at least delay, {least}, got {most:g}")
@@ -104,7 +106,7 @@ KINDS = {
 
 
 def _randomized(m: Model, training: Training, places: Places) -> dict[str, Any]:
-    """The models of the worlds, as arguments of `VectorEnv`."""
+    """Return the models of the worlds, as arguments of `VectorEnv`."""
     form = training.worlds
     ranges: list[tuple[str, Any]] = []
     for table, kind in KINDS.items():

@@ -1,4 +1,4 @@
-"""MJCF text and its checked tree of elements: reading, checking and writing."""
+"""Read, check and write MJCF text as a typed tree of elements."""
 
 from jaxsim.mjcf.element import Element as Element
 from jaxsim.mjcf.read import Source as Source

@@ -1,7 +1,7 @@
-"""Files named in an included file: where they lie beside it, their names are made to say so.
+"""Resolve file names in included files: names relative to an included file are rewritten.
 
-A name is seen from the main model, as the XML reference has it. MuJoCo looks beside the included
-file next, without `meshdir` and `texturedir`; a model to attach it looks for there first.
+The XML reference resolves names relative to the main model. MuJoCo then tries the folder of the
+included file, without `meshdir` and `texturedir`; for a model to attach it tries that folder first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jaxsim.assets.source.resource import ResourceError, join
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.include import Files
 
-# The setting that has the folder of the files that an element names.
+# Compiler setting that names the folder of the files of an element.
 FOLDERS = {
     "mesh": "meshdir",
     "hfield": "meshdir",
@@ -25,7 +25,7 @@ FOLDERS = {
 
 
 def name_from_main(root: Element, files: Files) -> None:
-    """Rewrites, in place, the names of files that lie beside the included file that names them."""
+    """Rewrite, in place, file names that are relative to the included file that contains them."""
     for element in root.walk():
         folder = files.folders.get(str(element.place.file))
         if folder is None or element.tag not in FOLDERS:
@@ -38,7 +38,7 @@ def name_from_main(root: Element, files: Files) -> None:
 
 
 def _seen_from_main(root: Element, tag: str, file: str, folder: str, files: Files) -> str:
-    """The name of a file that stands in a file of another folder, as the main model has it."""
+    """Return a file name from an included file as it must be written in the main model."""
     kind = FOLDERS[tag]
     start = files.folder if kind is None else join(files.folder, _setting(root, kind))
     bare = file.replace("\\", "/").rsplit("/", 1)[-1]
@@ -55,7 +55,8 @@ def _seen_from_main(root: Element, tag: str, file: str, folder: str, files: File
 
 
 def _setting(root: Element, name: str) -> str:
-    """The last word that the `<compiler>` sections have; `assetdir` stands for both folders."""
+    """Return the last value of a setting in the `<compiler>` sections; `assetdir` sets both
+    folders."""
     value = ""
     for section in root.find_all("compiler"):
         if name in ("meshdir", "texturedir"):
@@ -65,7 +66,8 @@ def _setting(root: Element, name: str) -> str:
 
 
 def _exists(keys: tuple[str, ...], files: Files) -> bool:
-    """Whether there is a file: in memory under one of its keys, or where the first one says."""
+    """Return whether a file exists in memory under one of its keys, or on disk or with a provider
+    under the first."""
     if any(key in files.assets for key in keys):
         return True
     provider = provider_of(keys[0])

@@ -1,4 +1,4 @@
-"""An element of a checked MJCF file: the tree that reading returns and writing takes."""
+"""Typed element tree of a checked MJCF file, returned by reading and taken by writing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Value = int | float | str | np.ndarray
 
 @dataclass(eq=False)
 class Element:
-    """One XML element whose attributes have the types that its schema row gives them.
+    """One XML element whose attributes have the types of its schema row.
 
-    `attrs` holds what was written and nothing else: an int or float where the row asks for one
-    number, a 1-D array (float64 or int64) with as many numbers as were given where it asks for
+    `attrs` holds the attributes that were written and no others: an int or float where the row
+    declares one number, a 1-D array (float64 or int64) of the given length where it declares
     several, a string for names, files and keywords.
     """
 
@@ -33,20 +33,21 @@ class Element:
 
     @property
     def label(self) -> str:
-        """The element as messages show it: `<joint name='elbow'>`, or `<joint>` without a name."""
+        """Return the element as shown in messages: `<joint name='elbow'>`, or `<joint>` without a
+        name."""
         name = self.attrs.get("name")
         return f"<{self.tag} name='{name}'>" if name else f"<{self.tag}>"
 
     def find(self, tag: str) -> Self | None:
-        """First child with this tag."""
+        """Return the first child with this tag."""
         return next((child for child in self.children if child.tag == tag), None)
 
     def find_all(self, tag: str) -> list[Self]:
-        """All children with this tag, in document order."""
+        """Return all children with this tag, in document order."""
         return [child for child in self.children if child.tag == tag]
 
     def walk(self) -> Iterator[Self]:
-        """This element and everything below it, in document order."""
+        """Yield this element and everything below it, in document order."""
         stack = [self]
         while stack:
             element = stack.pop()

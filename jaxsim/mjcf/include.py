@@ -1,9 +1,9 @@
-"""`<include>`: other files put in place of the element, by MuJoCo's rules.
+"""Expand `<include>` elements by MuJoCo's rules.
 
-A file is looked for in the folder of the main file, then in that of the file that includes it,
-first among the contents given with the model, then on disk; a URI, where its provider has it. A
-file counts once in the whole model.
-Its outermost element, whatever its name, is dropped and its contents are taken.
+A file is searched in the folder of the main file, then in that of the including file, first among
+the contents given with the model, then on disk; a URI is read by its provider. Each file may be
+included once per model. The root element of an included file, whatever its name, is replaced by its
+contents.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from jaxsim.mjcf.parse import MAX_DEPTH, Node, parse
 from jaxsim.mjcf.schema import INCLUDE
 from jaxsim.words import remedy
 
-# Files that include files; each level is a level of recursion here.
+# Nesting limit of includes; each level is a level of recursion here.
 MAX_INCLUDES = 100
 
 
 @dataclass
 class Files:
-    """The files a model may include.
+    """The files that a model may include.
 
     Attributes:
       folder: folder of the main file.
-      assets: contents of files by name, which come before the disk.
-      seen: files that are part of the model already, by their normalized path.
-      folders: folders of the files that are included, by the names that places have for them.
+      assets: contents of files by name, searched before the disk.
+      seen: normalized paths of the files that are already part of the model.
+      folders: folders of the included files, by their names in source locations.
     """
 
     folder: str
@@ -40,23 +40,23 @@ class Files:
     folders: dict[str, str] = field(default_factory=dict)
 
     def begin(self, main: str) -> None:
-        """Counts the main file as part of the model."""
+        """Register the main file as part of the model."""
         self.seen.add(_key(main))
 
     def find(self, name: str, folder: str) -> tuple[str, bytes] | None:
-        """Path and contents of the first file that has this name, seen from `folder`."""
+        """Return the path and contents of the first file with this name, as seen from `folder`."""
         return Resources(self.assets).find(name, (self.folder, folder))
 
 
 def expand_includes(root: Node, files: Files, problems: Problems) -> None:
-    """Replaces, in place, every `<include>` below an element by what it includes."""
+    """Replace, in place, every `<include>` below an element by the contents of its file."""
     _expand(root, files, files.folder, 1, 0, problems)
 
 
 def _expand(
     node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
 ) -> None:
-    """Expands below one element, at `depth` in the tree and `level` of files including files."""
+    """Expand below one element, at `depth` in the tree and at include nesting `level`."""
     stack = [(node, depth)]
     while stack:
         node, depth = stack.pop()
@@ -77,7 +77,7 @@ def _expand(
 def _included(
     node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
 ) -> list[Node]:
-    """The elements that an `<include>` stands for; none, and a problem, if it is wrong."""
+    """Return the elements that replace an `<include>`; none, and a problem, if it is wrong."""
     for attr in node.attrs.keys() - INCLUDE.attrs.keys():
         end = remedy(attr, INCLUDE.attrs, "; remove it")
         problems.add(node.place, f"<include> has no attribute '{attr}'{end}")
@@ -101,11 +101,11 @@ def _included(
 
 
 class _RefusedError(Exception):
-    """An `<include>` that cannot be followed; the message says why."""
+    """An `<include>` that cannot be expanded; the message gives the reason."""
 
 
 def _open(node: Node, files: Files, folder: str, level: int) -> tuple[str, bytes]:
-    """Path and contents of the file of an `<include>`."""
+    """Return the path and contents of the file of an `<include>`."""
     name = node.attrs.get("file")
     if not name:
         raise _RefusedError("needs the attribute 'file'")

@@ -1,8 +1,8 @@
-"""XML text -> a plain tree of tags, attributes and line numbers. Nothing of MJCF is known here.
+"""Parse XML text into a plain tree of tags, attributes and line numbers, independent of MJCF.
 
-Only elements count; comments, a DTD and text between elements are passed over, and nothing outside
-the text is ever read. What MuJoCo's reader allows and XML forbids is mended first (text.py).
-Further elements and end tags may follow the outermost element; they have no effect.
+Only elements count; comments, a DTD and text between elements are skipped, and nothing outside the
+text is ever read. Errors in the XML that MuJoCo's reader tolerates are repaired first (text.py).
+Further elements and end tags after the root element have no effect.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxsim.mjcf.text import CDATA, REFUSED, Mended, as_written, decoded, mended
 
 _log = logging.getLogger(__name__)
 
-# Depth of the deepest element; MuJoCo's reader has the same bound.
+# Depth limit of elements, that of MuJoCo's reader.
 MAX_DEPTH = 499
 
 
@@ -35,28 +35,28 @@ class Node:
 
     @property
     def place(self) -> Place:
-        """File and line of the start tag."""
+        """Return the file and line of the start tag."""
         return Place(self.file, self.line)
 
     @property
     def label(self) -> str:
-        """The element as messages show it: `<joint name='elbow'>`."""
+        """Return the element as shown in messages: `<joint name='elbow'>`."""
         name = self.attrs.get("name")
         return f"<{self.tag} name='{name}'>" if name else f"<{self.tag}>"
 
 
 def parse(data: bytes, file: str) -> Node:
-    """Parses one XML document.
+    """Parse one XML document.
 
     Args:
       data: the contents of the file.
       file: its name, for messages.
 
     Returns:
-      The outermost element.
+      The root element.
 
     Raises:
-      ModelError: the text is not well-formed XML, or is something else altogether.
+      ModelError: the text is not well-formed XML, or no XML at all.
     """
     if not data.strip():
         raise _error(file, None, "the file is empty; a model needs at least <mujoco/>")
@@ -83,37 +83,37 @@ def parse(data: bytes, file: str) -> Node:
 
 
 def _parser(target: _Builder) -> etree.XMLParser:
-    """A parser that reads what it is given and nothing else."""
+    """Return a parser that reads its input and no other resource."""
     return etree.XMLParser(
         target=target,  # type: ignore[arg-type]  # the stubs ask for methods that may be absent
         encoding="utf-8",
-        recover=False,  # what is wrong is said, never left out in silence
-        resolve_entities=False,  # no entity of a DTD grows into gigabytes, or into a file
-        load_dtd=False,  # no DTD is read from a file
-        dtd_validation=False,  # nor asked for what the elements may be
-        no_network=True,  # nothing is fetched
-        # Without it, no element is deeper than 256 and no value has more than ten million bytes,
-        # which meshes written as text can have. The builder bounds the depth; the size is that of
-        # the file, for there is no entity that could make it grow.
+        recover=False,  # report errors instead of silently dropping parts
+        resolve_entities=False,  # no entity expansion into gigabytes, or from a file
+        load_dtd=False,  # no DTD is loaded from a file
+        dtd_validation=False,  # nor used for validation
+        no_network=True,  # no network access
+        # Without this flag libxml2 limits the depth to 256 and a value to ten million bytes, which
+        # meshes written as text can exceed. The builder limits the depth; the size is that of the
+        # file, because no entity can expand it.
         huge_tree=True,
     )
 
 
 class _Builder:
-    """Receives the events of the parser and builds the tree.
+    """Parser target that receives the events of the parser and builds the tree.
 
-    libxml2 would build one of its own, but counts lines up to 65,535 only, has for an element the
-    line where its start tag ends, and does not tell CDATA from other text. Here the line of each
-    start tag is known already, and CDATA is all the text that is left.
+    The tree of libxml2 is not used: it counts lines up to 65,535 only, records the line where a
+    start tag ends, and does not distinguish CDATA from other text. Here the line of each start tag
+    is known in advance, and all remaining text is CDATA.
     """
 
     def __init__(self, document: Mended, file: str):
         self.file = file
         self.plain = document.plain
         self.lines = iter(document.lines)
-        self.open: list[Node] = []  # the first is the element around the text
+        self.open: list[Node] = []  # the first is the wrapper around the text
         self.outermost: list[Node] = []
-        self.extra: int | None = None  # the line of an end tag too many
+        self.extra: int | None = None  # line of the first unmatched end tag
 
     def start(self, tag: str, attrs: Mapping[str, str]) -> None:
         tag, attrs = (tag, dict(attrs)) if self.plain else restored(tag, attrs)
@@ -137,10 +137,11 @@ class _Builder:
         self.open.pop()
 
     def close(self) -> None:
-        """Asked for by lxml at the end of the text."""
+        """Do nothing; lxml calls this at the end of the text."""
 
     def has_ended(self, error: etree.XMLSyntaxError) -> bool:
-        """Whether the parser has stopped at an end tag too many, which ends the text for MuJoCo."""
+        """Return whether the parser stopped at an unmatched end tag, which ends the text for
+        MuJoCo."""
         named = "and unparsable" not in str(error.msg)
         if _is_mismatch(error) and named and len(self.open) == 1 and self.outermost:
             self.extra = error.lineno
@@ -148,12 +149,12 @@ class _Builder:
 
     @property
     def ignored(self) -> int | None:
-        """The line of the first tag that stands after the outermost element."""
+        """Return the line of the first tag after the root element."""
         return self.outermost[1].line if len(self.outermost) > 1 else self.extra
 
 
 def _explained(error: etree.XMLSyntaxError, builder: _Builder, text: str) -> str:
-    """What is wrong with the text, and where to look."""
+    """Return the fault in the text and its location."""
     lines = text.split("\n")
     line = error.lineno or 1
     if _is_mismatch(error) and len(builder.open) > 1:
@@ -161,7 +162,7 @@ def _explained(error: etree.XMLSyntaxError, builder: _Builder, text: str) -> str
         if line > len(lines):
             return f"broken XML, the text ends inside {node.label}, opened in line {node.line}"
         return f"broken XML, mismatched tag; {node.label} of line {node.line} is not closed yet"
-    # what is no XML at all may be a file that is nobody's business
+    # A file without any XML may not have been meant as a model at all.
     if not text.lstrip().startswith("<"):
         return f"this is no XML text; {_BEGINS}"
     if _is_mismatch(error):
@@ -174,7 +175,7 @@ def _explained(error: etree.XMLSyntaxError, builder: _Builder, text: str) -> str
 
 
 def _is_mismatch(error: etree.XMLSyntaxError) -> bool:
-    """Whether the parser has stopped at an end tag that is not that of the open element."""
+    """Return whether the parser stopped at an end tag that does not match the open element."""
     return error.code == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH  # type: ignore[attr-defined]
 
 
@@ -188,7 +189,7 @@ _BEGINS = "a model begins with <mujoco>"
 
 
 def clip(text: str, length: int = 60) -> str:
-    """The text, shortened for a message."""
+    """Return the text, shortened for a message."""
     return text if len(text) <= length else text[: length - 3] + "..."
 
 

@@ -1,7 +1,7 @@
-"""Reads MJCF: a file or a text -> the checked tree of elements. The first step of the walk.
+"""Read MJCF from a file or text into the checked element tree, the first stage of compilation.
 
-text -> parse: plain XML tree -> include: other files put in -> validate: `Element` tree
-     -> beside: names of files beside an included one
+text -> parse: plain XML tree -> include: expand includes -> validate: `Element` tree
+     -> beside: resolve names of files next to an included one
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Source(NamedTuple):
     """The main file of a model.
 
     Attributes:
-      path: its path or URI; in an archive, that of the archive as if it were a folder.
+      path: its path or URI; in an archive, as if the archive were a folder.
       data: its contents.
-      files: contents of files in memory, by name; None where there are none.
+      files: contents of files in memory, by name; None if there are none.
     """
 
     path: str
@@ -36,13 +36,13 @@ class Source(NamedTuple):
     files: Mapping[str, bytes] | None
 
     def read(self) -> Element:
-        """Read the model and all that it includes.
+        """Read the model and all files that it includes.
 
         Returns:
           The `<mujoco>` element, checked against the schema.
 
         Raises:
-          ModelError: it is not a valid model; lists every fault with its place.
+          ModelError: it is not a valid model; lists every fault with its location.
         """
         files: Mapping[str, bytes] = {} if self.files is None else self.files
         return _read(self.data, self.path, Files(folder_name(self.path), files))
@@ -58,7 +58,7 @@ def find_model(
     Args:
       path: the file or archive, its name in `assets`, or a URI that has a provider.
       assets: contents of files by name, which are looked up before the disk.
-      data: contents of the file or archive, where they have been read already.
+      data: contents of the file or archive, if they have been read already.
 
     Raises:
       ModelError: there is no such file, or it is an archive without a model that can be read.
@@ -86,9 +86,12 @@ def read_file(
 def read_string(
     text: str | bytes, *, name: str = "<string>", assets: Mapping[str, bytes] | None = None
 ) -> Element:
-    """Reads MJCF text; `name` stands for the file in messages. Otherwise as `read_file`.
+    """Read MJCF text; see `read_file`.
 
-    Files that it includes are looked up in `assets`, then in the current folder.
+    Args:
+      text: the MJCF text.
+      name: name of the text in messages.
+      assets: contents of included files by name, searched before the current folder.
     """
     data = text.encode("utf-8", errors="replace") if isinstance(text, str) else text
     return _read(data, name, Files("", assets or {}))
@@ -112,7 +115,11 @@ def _read(data: bytes, name: str, files: Files) -> Element:
 
 
 def file_contents(path: str, assets: Mapping[str, bytes] | None = None) -> bytes:
-    """Contents of the main file of a model, as `read_file` finds it; ModelError if it does not."""
+    """Return the contents of the main file of a model, located as by `read_file`.
+
+    Raises:
+      ModelError: there is no such file.
+    """
     try:
         found = Resources(assets).find(path, ("",))
     except ResourceError as error:

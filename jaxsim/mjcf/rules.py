@@ -1,4 +1,4 @@
-"""Rules between the attributes of one element: what excludes, needs or replaces what.
+"""Rules between the attributes of one element: exclusions, requirements and alternatives.
 
 They are checked on the text of a file, and on elements that were made or changed in Python.
 """
@@ -11,7 +11,7 @@ from jaxsim.mjcf.schema import Row, Rule
 
 
 def broken_rules(row: Row, written: Set[str], empty: Set[str] = frozenset()) -> Iterator[str]:
-    """What is wrong with an element that has these attributes, one message a rule.
+    """Yield a message for each rule that an element with these attributes violates.
 
     Args:
       row: the element's row.

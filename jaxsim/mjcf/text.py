@@ -1,12 +1,12 @@
-"""Bytes of a model file -> XML that a strict parser reads, and the line of every start tag.
+"""Repair the bytes of a model file into strict XML, and record the line of every start tag.
 
-MuJoCo's reader allows slips that XML forbids, and models in the wild have them: `--` in comments,
+MuJoCo's reader tolerates errors that XML forbids, and existing models have them: `--` in comments,
 blank lines before the XML declaration, bare `&` and `<` in values, no space between attributes,
-text between the elements. It passes over a DTD, so that defaults and entities declared there have
-no effect, and knows no namespaces. `mended` puts all this right, once, for every text.
+text between elements. It skips a DTD, so that defaults and entities declared there have no effect,
+and has no namespaces. `mended` repairs all of these.
 
-The recovery of libxml2 is no help here: it keeps a comment with `--` in it, but of the other slips
-it loses the attributes that follow, the `&`, or the elements after the first, and says nothing.
+The recovery mode of libxml2 does not help: it accepts `--` in comments, but at other errors it
+silently loses the following attributes, the `&`, or the elements after the first.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _BOMS = (
 )
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
-# Character sets that extend ASCII. Python knows others under the same roof that are ways of
-# escaping, such as unicode_escape.
+# Character sets that extend ASCII. Python's codec registry also has escape formats, such as
+# unicode_escape, which are excluded.
 _CHARACTER_SETS = re.compile(r"iso8859|latin|cp\d|gb|big5|shift_jis|euc_|koi8|mac-|tis-620|ptcp154")
 
 _DECLARATION = re.compile(r"(\s*<\?.*?\?>)+", re.DOTALL)
 
-# What a text consists of. What is not closed reaches to the end, so that no part is read twice; a
-# start tag ends at its `>`, its quotes in pairs, or before the next one. Most of a model are tags
-# that need no mending: they are taken many at a time.
+# Grammar of the text. An unclosed part extends to the end, so that no part is scanned twice; a
+# start tag ends at its `>`, with its quotes in pairs, or before the next tag. Most tags of a model
+# are well-formed: they are matched many at a time.
 _PART = re.compile(
     r"""
       (?P<fine> (?:
@@ -58,15 +58,16 @@ _PART = re.compile(
 _QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
 _BARE_AMPERSAND = re.compile(r"&(?!(#\d+|#x[0-9a-fA-F]+|lt|gt|amp|quot|apos);)")
 
-# What makes a name one of a namespace, and the letters that stand for it while the text is parsed:
-# libxml2 takes prefixes away, and `<x:geom>` must not pass for a `<geom>`.
+# Namespace markers, and the letters that replace them while the text is parsed: libxml2 strips
+# prefixes, and `<x:geom>` must not be read as a `<geom>`.
 _STAND_INS = {":": "\ua789", "xmlns": "\ua78a"}
 _VALUE_OR_PREFIX = re.compile("|".join((_QUOTED.pattern, *_STAND_INS)))
 
-# Elements of our own, in a namespace that no name of the text can reach. One stands around the
-# text, so that elements may follow the outermost one, and a DTD has no place; one for a CDATA
-# section, which lxml does not tell from the text between elements; one for what is refused when its
-# turn comes: a fault before it is said first, and after an end tag too many it does not matter.
+# Elements of our own, in a namespace that no name of the text can have. One wraps the text, so that
+# elements may follow the root element and a DTD is not allowed; one represents a CDATA section,
+# which lxml does not distinguish from text between elements; one represents a rejected part, which
+# is reported only when the parser reaches it: earlier faults are reported first, and after an
+# unmatched end tag it does not matter.
 _DOCUMENT = '<j:document xmlns:j="jaxsim">{}\n</j:document>'
 _OURS = "<j:{} text={}/>"
 CDATA = "{jaxsim}cdata"
@@ -75,19 +76,19 @@ REFUSED = "{jaxsim}refused"
 _OPENING = re.compile(r"<!--|<!\[CDATA\[|<[!?][^\s?>]{0,20}")
 _REFUSALS = {
     "unclosed": "broken XML, {} is not closed; close it, or remove it",
-    "instruction": "{}?> must stand before all else; move it to the first line",
+    "instruction": "{}?> must precede everything else; move it to the first line",
 }
 
 
 @dataclass(slots=True)
 class Mended:
-    """A text in the form that XML asks for, within one element.
+    """A text repaired to well-formed XML, within one wrapper element.
 
     Attributes:
-      text: its tags; other parts are elements of ours, or comments of as many lines.
-      lines: the line of each start tag, in the order of the text.
-      plain: whether the parser gives all names and values as they are, see `restored`.
-      tail: the last line of the text after the last tag; None if there is none.
+      text: its tags; other parts are our elements, or comments of the same number of lines.
+      lines: the line of each start tag, in document order.
+      plain: whether the parser returns all names and values unchanged, see `restored`.
+      tail: the last line with text after the last tag; None if there is none.
     """
 
     text: str
@@ -97,9 +98,9 @@ class Mended:
 
 
 def decoded(data: bytes, file: str) -> str:
-    """Text of a file: UTF-8 or UTF-16, else what its declaration says, else Latin-1.
+    """Return the text of a file: UTF-8 or UTF-16, else as its declaration specifies, else Latin-1.
 
-    The declaration, which has served its purpose, is taken away; lines end in a line feed.
+    The declaration is removed afterwards; line breaks become line feeds.
     """
     text = _decoded(data, file).replace("\r\n", "\n").replace("\r", "\n")
     declaration = _DECLARATION.match(text)
@@ -109,7 +110,7 @@ def decoded(data: bytes, file: str) -> str:
 
 
 def mended(text: str, file: str) -> Mended:
-    """The text with nothing but elements, their values in the form that XML asks for."""
+    """Return the text repaired to well-formed XML that consists of elements only."""
     pieces: list[str] = []
     lines = [0]
     line, plain = 1, True
@@ -143,47 +144,48 @@ def mended(text: str, file: str) -> Mended:
 
 
 def restored(tag: str, attrs: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Name and attributes of an element of a mended text as they stand in the file.
+    """Return the original name and attributes of an element of a repaired text.
 
-    libxml2, told to leave entities alone, hands over every `&` of a value as a reference.
+    libxml2, with entity expansion disabled, returns every `&` of a value as a reference.
     """
     values = {as_written(name): value.replace("&#38;", "&") for name, value in attrs.items()}
     return as_written(tag), values
 
 
 def as_written(name: str) -> str:
-    """A name of a mended text as it stands in the file."""
+    """Return the original form of a name of a repaired text."""
     for written, stand_in in _STAND_INS.items():
         name = name.replace(stand_in, written)
     return name
 
 
 def _opening(part: str) -> str:
-    """How a comment, a declaration or an instruction begins, for a message."""
+    """Return the beginning of a comment, declaration or instruction, for a message."""
     found = _OPENING.match(part)
     return found[0] if found else part[:1]
 
 
 def _ours(kind: str, written: str) -> str:
-    """The element that stands for a CDATA section, or for what is refused."""
+    """Return the element that represents a CDATA section, or a rejected part."""
     if kind == "cdata":
         return _OURS.format("cdata", quoteattr(written[len("<![CDATA[") : -len("]]>")]))
     return _OURS.format("refused", quoteattr(_REFUSALS[kind].format(_opening(written))))
 
 
 def _blank(breaks: int) -> str:
-    """What stands for a part that is left out: it still ends the text before it."""
+    """Return a comment that replaces a skipped part; it still ends the text before it."""
     return "<!--" + "\n" * breaks + "-->"
 
 
 def _mend(part: re.Match) -> str:
-    """A value in its quotes and a space after it, or what stands for a part of a name."""
+    """Return a value in its quotes with a space after it, or the replacement of a namespace
+    marker."""
     if part[0] in _STAND_INS:
         return _STAND_INS[part[0]]
     return _BARE_AMPERSAND.sub("&amp;", part[0]).replace("<", "&lt;") + " "
 
 
-# First bytes of files that people take for a model: where they are, what they are, what to do.
+# First bytes of files that are mistaken for a model: offset, kind, remedy.
 _UNPACK = "pack its files into a zip archive (.mjz, .zip), which is read, or unpack it"
 _OTHERS = (
     (0, b"\x1f\x8b", "a gzip archive", _UNPACK),
@@ -203,7 +205,7 @@ def _decoded(data: bytes, file: str) -> str:
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return data.decode(encoding, errors="replace")
-    data, zero, _ = data.partition(b"\0")  # which ends the text, as it does for MuJoCo
+    data, zero, _ = data.partition(b"\0")  # a zero byte ends the text, as in MuJoCo
     if zero and b"<" not in data:
         message = "this is a binary file; an MJCF model is XML text"
         raise ModelError(Problem(Place(file), message))
@@ -216,7 +218,7 @@ def _decoded(data: bytes, file: str) -> str:
 
 
 def _declared(data: bytes) -> str:
-    """The character set that the XML declaration names, or Latin-1."""
+    """Return the character set that the XML declaration names, or Latin-1."""
     found = _DECLARED.match(data)
     try:
         name = codecs.lookup(found[1].decode()).name if found else ""

@@ -1,8 +1,8 @@
-"""Plain XML tree -> `Element` tree, every part checked against the schema; collects all problems.
+"""Check a plain XML tree against the schema and convert it to an `Element` tree.
 
-Checked here is what one file can say about itself: names of elements and attributes, types, counts,
-keywords, nesting, required and repeated parts, attributes that exclude each other. Whether a name
-refers to something, and whether a mass is positive, is for the compiler.
+All problems are collected. Checked are properties of a single file: names of elements and
+attributes, types, counts, keywords, nesting, required and repeated parts, mutually exclusive
+attributes. References and value ranges, such as a positive mass, are checked by the compiler.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from jaxsim.words import is_slip, remedy, suggest
 
 _log = logging.getLogger(__name__)
 
-# Elements that MuJoCo checks and then forgets when they stand outside the world.
+# Elements outside the world that MuJoCo checks and then ignores.
 _LOST = ("body", "frame")
 
 
 def validate(root: Node, problems: Problems) -> Element | None:
-    """Checks a whole document.
+    """Check a whole document.
 
     Args:
-      root: the outermost element, includes expanded.
-      problems: collects what is wrong.
+      root: the root element, includes expanded.
+      problems: collects the errors.
 
     Returns:
-      The typed tree, without the parts that are wrong; None if it is no MJCF model at all.
+      The typed tree, without the wrong parts; None if it is no MJCF model at all.
     """
     if root.tag != ROOT.tag:
         problems.add(root.place, _foreign_root(root))
@@ -47,7 +47,7 @@ def validate(root: Node, problems: Problems) -> Element | None:
 
 
 def _set_aside(root: Node, problems: Problems) -> None:
-    """Checks bodies that stand outside the world, as in a part of a model, and drops them."""
+    """Check bodies outside the world, as in a part of a model, and drop them."""
     rows = ROOT.children["worldbody"].children
     lost = [child for child in root.children if child.tag in _LOST]
     for child in lost:
@@ -67,9 +67,9 @@ def _foreign_root(root: Node) -> str:
 
 
 def check(node: Node, row: Row, problems: Problems) -> Element:
-    """Checks one element and all below it against a row; the typed element."""
+    """Check one element and all below it against a row; return the typed element."""
     top = _check_one(node, row, problems, row.loose)
-    # no recursion, for elements may stand in one another to the depth that the parser allows
+    # No recursion: elements may be nested to the depth limit of the parser.
     stack = [(top, _children(node, row, problems), row.loose)]
     while stack:
         element, below, loose = stack[-1]
@@ -85,11 +85,11 @@ def check(node: Node, row: Row, problems: Problems) -> Element:
 
 
 def _check_one(node: Node, row: Row, problems: Problems, loose: bool) -> Element:
-    """Checks one element by itself; it has no children yet.
+    """Check one element without its children.
 
     Args:
       node, row, problems: as in `check`.
-      loose: whether it is in a loose row or below one, where MuJoCo asks for no attributes.
+      loose: whether it is in or below a loose row, where MuJoCo requires no attributes.
     """
     element = Element(node.tag, {}, [], node.place, row)
     _take_attributes(node, element, row, problems, loose)
@@ -102,7 +102,7 @@ def _check_one(node: Node, row: Row, problems: Problems, loose: bool) -> Element
 def _take_attributes(
     node: Node, element: Element, row: Row, problems: Problems, loose: bool
 ) -> None:
-    """Reads the attributes that the row has, as the types it gives them."""
+    """Convert the attributes of a row to their types."""
     for name, text in node.attrs.items():
         attr = row.attrs.get(name)
         if attr is None and loose and not is_slip(name, row.attrs):
@@ -126,7 +126,7 @@ def _take_attributes(
 
 
 def _tell_undefined(node: Node, name: str, value: Value) -> None:
-    """Logs numbers that are none: they compile, and all that follows from them is undefined."""
+    """Log nan values: they compile, and all results that depend on them are undefined."""
     if isinstance(value, float | np.ndarray) and np.any(value != value):
         _log.warning(
             "%s: %s: %s has nan, which is no number; MuJoCo takes it too, but write one",
@@ -135,7 +135,8 @@ def _tell_undefined(node: Node, name: str, value: Value) -> None:
 
 
 def _check_attributes(node: Node, element: Element, row: Row, problems: Problems) -> None:
-    """Required attributes, and rules between attributes, by what was written, right or wrong."""
+    """Check required attributes, and rules between attributes, whether or not their values are
+    valid."""
     empty = {name for name, text in node.attrs.items() if not text.strip()}
     for name in row.required:
         if name not in element.attrs and not node.attrs.get(name, "").strip():
@@ -145,7 +146,7 @@ def _check_attributes(node: Node, element: Element, row: Row, problems: Problems
 
 
 def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, Row]]:
-    """The children that may stand in the element, with their rows."""
+    """Yield the allowed children of an element, with their rows."""
     first: dict[str, Node] = {}
     for child in node.children:
         child_row = row.children.get(child.tag)
@@ -173,7 +174,7 @@ def _unknown_attribute(name: str, row: Row) -> str:
 
 
 def _misplaced(child: Node, parent: Node, row: Row) -> str:
-    """Why a child cannot stand where it does: its place is elsewhere, or it does not exist."""
+    """Return why a child is not allowed: it belongs elsewhere, or it does not exist."""
     homes = _homes().get(child.tag)
     if homes:
         places = ", ".join(f"<{tag}>" for tag in homes[:4])
@@ -186,7 +187,7 @@ def _misplaced(child: Node, parent: Node, row: Row) -> str:
 
 @bounded(1)
 def _homes() -> dict[str, list[str]]:
-    """For every tag, the tags it may stand in."""
+    """Return the tags of the possible parents of each tag."""
     homes: dict[str, list[str]] = {}
     for _, row in walk():
         for tag in row.children:
@@ -196,7 +197,7 @@ def _homes() -> dict[str, list[str]]:
 
 
 def _check_text(node: Node, element: Element, problems: Problems) -> None:
-    """The text stands in an attribute or in a CDATA section."""
+    """Check that the text is given once, as an attribute or as a CDATA section."""
     if node.cdata is not None and "data" in element.attrs:
         problems.add(node.place, f"{node.label} has its text twice, as data and as CDATA; keep one")
     elif node.cdata is not None:
@@ -206,7 +207,8 @@ def _check_text(node: Node, element: Element, problems: Problems) -> None:
 
 
 def _check_default(node: Node, element: Element, problems: Problems) -> None:
-    """Only the outermost class has its name from the format; the others need one."""
+    """Check that nested default classes have names; only the outermost one has a predefined
+    name."""
     for child in node.children:
         if child.tag == "default" and not child.attrs.get("class"):
             problems.add(child.place, "<default> inside another needs the attribute 'class'")
@@ -233,7 +235,8 @@ def _check_material(node: Node, element: Element, problems: Problems) -> None:
 
 
 def _check_sides(node: Node, element: Element, problems: Problems) -> None:
-    """Any contact will do for a sensor that names nothing; a name that is empty is a slip."""
+    """Check for empty names: a sensor without a name reads any contact, an empty name is an
+    error."""
     for name, text in node.attrs.items():
         if name in _SIDES and not text:
             problems.add(node.place, f"{node.label}: {name} is empty; give a name, or remove it")
@@ -246,7 +249,7 @@ def _check_frame(node: Node, element: Element, problems: Problems) -> None:
         problems.add(node.place, f"{node.label}: {message}")
 
 
-# What no column of the table expresses.
+# Checks that the table cannot express.
 _SPECIAL: dict[str, Callable[[Node, Element, Problems], None]] = {
     "mujoco": _check_root,
     "default": _check_default,

@@ -1,8 +1,7 @@
-"""Text of an attribute -> its value, by the type the schema gives it. As strict as MuJoCo's reader.
+"""Convert the text of an attribute to a value of its schema type, as strictly as MuJoCo's reader.
 
-Real numbers are decimal or hexadecimal, `inf` or `nan`; whole numbers are decimal; both are
-separated by white space and nothing else. Keywords are exact. Empty text stands for an attribute
-that is not given.
+Real numbers are decimal or hexadecimal, `inf` or `nan`; integers are decimal; both are separated by
+white space only. Keywords are exact. Empty text counts as an omitted attribute.
 """
 
 from __future__ import annotations
@@ -20,20 +19,21 @@ from jaxsim.words import remedy
 
 
 class BadValue(Exception):
-    """The text cannot be a value of the attribute; the message says why."""
+    """A text that is no value of the attribute; the message gives the reason."""
 
 
 def read_value(attr: Attr, text: str) -> Value | None:
-    """The value, or None if the text is empty and stands for no value.
+    """Return the value, or None if the text is empty and means no value.
 
     Raises:
-      BadValue: the text does not have the form that the attribute asks for.
+      BadValue: the text does not have the form that the attribute requires.
     """
     return _READERS[attr.type](attr, text)
 
 
 def _split(text: str) -> list[str]:
-    """Words between white space as XML and C know it; str.split would take Unicode's too."""
+    """Return the words between white space as defined by XML and C; str.split would include
+    Unicode's."""
     return text.split() if text.isascii() else [t for t in re.split(r"[ \t\n\r\f\v]+", text) if t]
 
 
@@ -42,7 +42,7 @@ def _read_real(attr: Attr, text: str) -> Value | None:
     if not tokens:
         return None
     try:
-        # float() also takes 1_000 and the digits of other scripts; XML numbers do not.
+        # float() also accepts 1_000 and the digits of other scripts; XML numbers do not.
         numbers = list(map(float, tokens)) if text.isascii() and "_" not in text else None
     except ValueError:
         numbers = None
@@ -58,7 +58,7 @@ _NOT_A_NUMBER = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)
 
 
 def _real(attr: Attr, token: str) -> float:
-    """One number, where the quick way has failed or has overflowed."""
+    """Return one number if the fast conversion failed or overflowed."""
     if _HEXADECIMAL.fullmatch(token):
         return _from_hexadecimal(attr, token)
     if _NOT_A_NUMBER.fullmatch(token):
@@ -93,7 +93,7 @@ def _read_int(attr: Attr, text: str) -> Value | None:
     for token in tokens:
         if not _WHOLE.fullmatch(token):
             raise _not_a_number(attr, token, "whole numbers")
-        # The length first: Python refuses to convert thousands of digits.
+        # Check the length first: Python refuses to convert thousands of digits.
         number = int(token) if len(token) < 32 else _INT_MAX + 1
         if not _INT_MIN <= number <= _INT_MAX:
             raise BadValue(f"{attr.name}: {clip(token)!r} is too large for a whole number")

@@ -1,7 +1,7 @@
-"""Writes a tree of elements as MJCF text that reads back equal.
+"""Write an element tree as MJCF text that reads back equal.
 
-Attributes that are set are written, in the order of the schema; numbers in the fewest digits that
-give the same bits back.
+Set attributes are written in the order of the schema; numbers with the fewest digits that restore
+the same bits.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _INDENT = "  "
 
 
 def to_xml(element: Element) -> str:
-    """MJCF text of an element and all below it, ending in a line break.
+    """Return the MJCF text of an element and all below it, ending in a line break.
 
     Raises:
-      ModelError: a name or a text has a character that XML cannot hold.
+      ModelError: a name or a text has a character that XML cannot represent.
     """
     top = _start(None, element)
-    stack = [(element, top, "\n")]  # no recursion, for a tree may be deep
+    stack = [(element, top, "\n")]  # no recursion, because a tree may be deep
     while stack:
         element, node, outer = stack.pop()
         inner = outer + _INDENT
@@ -36,7 +36,7 @@ def to_xml(element: Element) -> str:
 
 
 def format_value(value: Value) -> str:
-    """A value as it is written in an attribute, before escaping."""
+    """Return a value as the text of an attribute, before escaping."""
     if isinstance(value, str):
         return value
     return " ".join(map(_number, np.atleast_1d(value).tolist()))
@@ -48,7 +48,7 @@ def _number(x: float | int) -> str:
 
 
 def _start(parent: etree._Element | None, element: Element) -> etree._Element:
-    """The element without its children, as the last one of its parent."""
+    """Return the XML element without its children, appended to its parent."""
     tag = element.tag
     node = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
     for name in _order(element):
@@ -64,7 +64,7 @@ def _start(parent: etree._Element | None, element: Element) -> etree._Element:
 
 
 def _order(element: Element) -> list[str]:
-    """Names of the attributes that are set, as the schema orders them."""
+    """Return the names of the attributes that are set, in the order of the schema."""
     if element.row is None:
         return list(element.attrs)
     return [name for name in element.row.attrs if name in element.attrs]

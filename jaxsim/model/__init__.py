@@ -1,1 +1,1 @@
-"""The records: fields, Model, Data, their static structure, names and descriptions."""
+"""Model and Data: their fields, their static structure, names of objects, and descriptions."""

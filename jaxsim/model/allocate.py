@@ -1,4 +1,4 @@
-"""Allocates the state of a world."""
+"""Allocate Data for one world."""
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
@@ -30,23 +30,23 @@ Keep = Literal["default", "all"] | Iterable[str | Callable]
 
 
 def allocate(m: Model, keep: Keep = "default") -> Data:
-    """The state of one world at the reference configuration, with all trees awake.
+    """Return Data of one world at the reference configuration, with all trees awake.
 
-    Args, raises: see `make_data` (physics/make_data.py).
+    Arguments and errors are those of `make_data` (physics/make_data.py).
     """
     kept = _of_sleep(m, _kept_names(keep))
     declared = ((n, f) for n, f in Data.fields.items() if n in kept and not f.static)
     values = {n: _empty(m, f, inner=_inner(n, f, kept)) for n, f in declared}
     for name in SLEEP_STATE & values.keys():
         values[name] = np.full(m.ntree, AWAKE, np.int32)
-    # All on the host, and then to the device at once.
+    # Build on the host, then transfer everything at once.
     d = jax.device_put(Data(**values))
-    # copies: two arguments of a program may not be one buffer if one of them is donated
+    # Copy: two arguments of a program must not share a buffer if one of them is donated.
     return d.replace(**{n: jnp.array(value, copy=True) for n, value in start_state(m).items()})
 
 
 def keeping(m: Model, d: Data, names: Iterable[str]) -> Data:
-    """The state of one world, which keeps more fields: those that it has not are zero."""
+    """Return Data of one world with additional fields; the ones it did not have are zero."""
     lacking = (n for n in names if getattr(d, n) is None)
     fields = [(n, Data.fields[n]) for n in lacking]
     made = {n: _empty(m, f, inner=_inner(n, f, frozenset())) for n, f in fields}
@@ -60,9 +60,9 @@ def kept_names(d: Data) -> list[str]:
 
 
 def check_supported(m: Model) -> None:
-    """Raises UnsupportedError if the physics cannot simulate a model with the flags that it has.
+    """Raise UnsupportedError if the physics cannot simulate a model with its present flags.
 
-    Flags may change after a world was made: what they switch on is refused then.
+    Flags may change after Data was made: what they enable is checked here again.
     """
     if m.unsupported:
         raise UnsupportedError(Problem(Place(f, line), what) for f, line, what in m.unsupported)
@@ -98,7 +98,11 @@ def _inner(name: str, field: Field, kept: frozenset[str]) -> frozenset[str]:
 
 
 def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
-    """What is kept of the sleep of trees: nothing if the flag is off; else also what waits."""
+    """Return the fields to keep, adjusted for the sleep flag.
+
+    Without the flag the fields of sleeping trees are dropped; with it, results that stay unchanged
+    while a tree sleeps are added.
+    """
     if not m.opt.enableflags & EnableBit.SLEEP:
         return kept - OF_SLEEP
     begin_asleep = np.any(m.tree_sleep_policy == SleepPolicy.INIT)
@@ -106,12 +110,12 @@ def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
 
 
 def _empty(m: Model, field: Field, value: float = 0, inner: frozenset[str] = frozenset()) -> Any:
-    """A field of one number; for a nested record, a record of them; None if the model has none.
+    """Return one constant field, or a record of fields if it is nested; None without such objects.
 
     Args:
       m: model.
       field: declaration.
-      value: the number.
+      value: of all entries.
       inner: fields of a nested record; the others are None.
     """
     if field.only and not any(np.any(attrgetter(name)(m)) for name in field.only):
@@ -122,5 +126,5 @@ def _empty(m: Model, field: Field, value: float = 0, inner: frozenset[str] = fro
         fields = {n: _empty(m, f, least.get(n, 0)) for n, f in record.fields.items() if n in inner}
         return record(**fields)
     dtype = {"float": m.qpos0.dtype, "int": jnp.int32, "bool": bool}[field.dtype]
-    # made by numpy: JAX would compile a program for each shape
+    # numpy, because JAX would compile a program for each shape
     return np.full(field.dims(m.structure.sizes), value, dtype)

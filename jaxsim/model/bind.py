@@ -1,4 +1,4 @@
-"""Fields of named objects: `d.bind(m, element).xpos`, as MuJoCo binds the elements of a spec."""
+"""Access fields of named objects: `d.bind(m, element).xpos`, as MuJoCo binds elements of a spec."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -24,16 +24,16 @@ R = TypeVar("R", bound=Record)
 def _mocap_places(s: Structure, ids: np.ndarray) -> np.ndarray:
     at: np.ndarray = s.body_mocapid[ids]
     if (at < 0).any():
-        raise AttributeError("not every body that is bound is a mocap body")
+        raise AttributeError("bind: some of these bodies are not mocap bodies")
     return at
 
 
 class Kind(NamedTuple):
-    """How the fields of a kind of object are called, and where an object stands in them.
+    """Naming and indexing of the fields of one kind of object.
 
     Attributes:
-      prefixes: before the names, "" for fields without one.
-      places: by the size of a field's first axis, from ids of objects.
+      prefixes: prefixes of the field names, "" for fields without one.
+      places: index functions by the size of a field's first axis; each maps ids to indices.
     """
 
     prefixes: tuple[str, ...]
@@ -68,10 +68,10 @@ KINDS = {
 
 
 class Bound(Generic[R]):
-    """The fields of some objects of one kind.
+    """View of the fields of some objects of one kind.
 
-    Of one object an attribute has no axis for it, nor one of length 1 for its only number; of a
-    list of objects there is an axis, in the order of the list. Leading axes of many worlds stay.
+    For a single object, attributes have no object axis, and no axis of length 1 for a single value.
+    For a list of objects the first axis follows the list. Leading batch axes are kept.
 
     Example:
       >>> spec = jaxsim.Spec.from_string('<mujoco><worldbody><body name="arm"><joint name="j"/>'
@@ -98,14 +98,14 @@ class Bound(Generic[R]):
 
     @property
     def id(self) -> Any:
-        """The number of the object among those of its kind, or those of a list, (n,)."""
+        """Return the id of the object among those of its kind; for a list of objects, int (n,)."""
         return int(self._ids[0]) if self._alone else self._ids
 
     def __getattr__(self, name: str) -> Any:
-        """A field of the objects, without its prefix or with it.
+        """Return a field of the objects, named with or without its prefix.
 
         Raises:
-          AttributeError: the record does not have or not carry it.
+          AttributeError: the record has no such field, or does not carry it.
         """
         if name.startswith("_"):
             raise AttributeError(name)
@@ -114,11 +114,11 @@ class Bound(Generic[R]):
         return jnp.squeeze(values, axis) if self._alone and len(at) == 1 else values
 
     def set(self, name: str, value: Any) -> R:
-        """The record with a field of these objects changed.
+        """Return the record with a field of these objects replaced.
 
         Raises:
-          AttributeError: the record does not have or not carry it.
-          ValueError: the value does not fit, or the field is static.
+          AttributeError: the record has no such field, or does not carry it.
+          ValueError: the shape of the value is wrong, or the field is static.
         """
         field, axis, at = self._find(name)
         if field not in self._record.fields:
@@ -134,7 +134,8 @@ class Bound(Generic[R]):
         return self._record.replace(**{field: new})
 
     def _find(self, name: str) -> tuple[str, int, np.ndarray]:
-        """The full name of a field, its axis of objects, and where these are in it."""
+        """Return the full name of a field, its object axis, and the indices of the objects on
+        it."""
         kind, s = KINDS[self._kind], self._structure
         for full in (prefix + name for prefix in kind.prefixes):
             declared = self._record.fields.get(full)
@@ -157,7 +158,7 @@ class Bound(Generic[R]):
 
 
 def _kind(element: Any) -> str:
-    """The kind of an element of a Spec, of MuJoCo's spec, or of "kind:name"."""
+    """Return the kind of an element of a `Spec`, of a `mujoco.MjSpec`, or of "kind:name"."""
     if isinstance(element, str):
         return element.partition(":")[0]
     own = getattr(element, "defined_kind", None)
@@ -165,7 +166,7 @@ def _kind(element: Any) -> str:
 
 
 def _id(s: Structure, kind: str, element: Any) -> int:
-    """The number of an object; one without a name has it from MuJoCo's compiled spec alone."""
+    """Return the id of an object; for an unnamed one it is read from MuJoCo's compiled spec."""
     name = element.partition(":")[2] if isinstance(element, str) else element.name
     names = dict(s.names)[kind]
     if name and name in names:

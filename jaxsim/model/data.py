@@ -1,7 +1,7 @@
-"""The state of a world and what is computed from it.
+"""Data: the state of a world and the quantities computed from it, under MuJoCo's names.
 
-MuJoCo's names. `make_data` allocates the state and the results people read; a field that is None is
-not carried from step to step (and costs nothing); `make_data(m, keep="all")` carries every one.
+`make_data` allocates the state and the most used results. A field that is None is not carried from
+step to step and costs nothing; `make_data(m, keep="all")` carries every field.
 """
 
 from typing import Any, Self
@@ -16,27 +16,28 @@ from jaxsim.model.bind import Bound
 from jaxsim.model.fields import Record, array, nested, work
 from jaxsim.words import remedy
 
-FAR = 1e10  # distance at a place without a contact [m]
-AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just moved
+FAR = 1e10  # `dist` of an unused contact slot [m]
+AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just been disturbed
 
 
-SINGLE = ("is_single_precision",)  # what the clock has there
-SOFT = ("flex_touches",)  # what only contacts of flexes have
-PASSIVE = ("flex_passive",)  # and those that may have no rows
+SINGLE = ("is_single_precision",)  # fields of the compensated clock, in single precision only
+SOFT = ("flex_touches",)  # fields of contacts of flexes
+PASSIVE = ("flex_passive",)  # fields of contacts that may be passive, without constraint rows
 
 
 class Contact(Record):
-    """Contacts, padded to the model's capacity; the first `ncon` are real.
+    """Contacts, padded to the model's capacity; the first `ncon` are valid.
 
-    Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
-    What no contact of the model can have, adhesion, a moving surface, a flex, is None; so is the
-    force where it follows from `qacc` and `contact_forces` finds it: not with PGS, no-slip
+    In the other slots `dist` is `FAR`, `geom` and `efc_address` are -1, and all other values are
+    undefined. A field is None if no contact of the model can use it (adhesion, surface velocity,
+    flex). `force` is None where `contact_forces` can compute it from `qacc`: not with PGS, no-slip
     iterations, RK4, the discrete integrator or the flag diagexact. `mu` and `H` are None unless
-    `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property `exclude` says
-    why a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive; else 0.
+    `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property `exclude` gives the
+    reason why a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive;
+    otherwise 0.
     """
 
-    dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
+    dist = array("ncontact", unit="m", doc="distance between the surfaces; negative: penetration")
     pos = array("ncontact", kind="vec", unit="m", doc="point midway between the surfaces")
     frame = array("ncontact", kind="rot", doc="rows: normal from geom 1 to geom 2, two tangents")
     geom = array("ncontact", 2, dtype="int", doc="ids of the geoms; -1: a flex, or no contact")
@@ -45,7 +46,9 @@ class Contact(Record):
     vert = array("ncontact", 2, dtype="int", doc="vertices in their flexes; -1: none", only=SOFT)
     passive = array("ncontact", dtype="int", doc="1: it is a passive force, else 0", only=PASSIVE)
     dim = array("ncontact", dtype="int", doc="dimension of the contact force: 1, 3, 4 or 6")
-    includemargin = array("ncontact", unit="m", doc="the contact pushes when dist is below this")
+    includemargin = array(
+        "ncontact", unit="m", doc="the contact exerts a force when dist is below this"
+    )
     friction = array("ncontact", 5, doc="friction: tangent 1, 2, spin, roll 1, 2")
     solref = array("ncontact", 2, doc="reference, normal direction")
     solreffriction = array("ncontact", 2, doc="reference, friction directions")
@@ -53,22 +56,24 @@ class Contact(Record):
     adhesion = array(
         "ncontact",
         unit="N",
-        doc="force with which it may pull",
+        doc="largest adhesive force",
         only=("geom_hasadhesion", "pair_hasadhesion"),
     )
     surfacevel = array(
         "ncontact",
         3,
         unit="m/s, rad/s",
-        doc="velocity of surface 2 over surface 1, geoms at rest: tangents 1 and 2, spin",
+        doc="surface velocity of 2 relative to 1, geoms at rest: tangents 1 and 2, spin",
         only=("geom_hassurfacevel",),
     )
-    efc_address = array("ncontact", dtype="int", doc="number of its first row; -1: it has none")
-    mu = array("ncontact", doc="friction of the regularized cone; 0: it has none", keep=False)
+    efc_address = array("ncontact", dtype="int", doc="index of its first row; -1: no rows")
+    mu = array(
+        "ncontact", doc="friction coefficient of the regularized cone; 0: no friction", keep=False
+    )
     H = array(
         "ncontact",
         36,
-        doc="second derivative of the cost of an elliptic contact in the middle zone of its cone, "
+        doc="Hessian of the cost of an elliptic contact in the middle zone of its cone, "
         "(dim, dim) in the first entries; else 0",
         keep=False,
     )
@@ -76,29 +81,29 @@ class Contact(Record):
         "ncontact",
         6,
         unit="N, N m",
-        doc="force and torque on geom 2, in its frame",
+        doc="force and torque on geom 2, in the contact frame",
         only=("lists_contact_forces",),
     )
 
     @property
     def geom1(self) -> jax.Array:
-        """The first geom, (ncontact,)."""
+        """Return the id of the first geom, (ncontact,)."""
         return self.geom[..., 0]
 
     @property
     def geom2(self) -> jax.Array:
-        """The second geom, (ncontact,)."""
+        """Return the id of the second geom, (ncontact,)."""
         return self.geom[..., 1]
 
     @property
     def exists(self) -> jax.Array:
-        """Whether there is a contact, (ncontact,)."""
+        """Return whether a slot holds a contact, bool (ncontact,)."""
         there = self.geom[..., 0] >= 0
         return there if self.flex is None else there | (self.flex[..., 0] >= 0)
 
     @property
     def exclude(self) -> jax.Array:
-        """Why a contact has no rows, as above, (ncontact,)."""
+        """Return the reason why a contact has no rows (see the class), int (ncontact,)."""
         in_gap = self.dist >= self.includemargin
         if self.adhesion is not None:
             in_gap = in_gap & (self.adhesion == 0)
@@ -108,12 +113,12 @@ class Contact(Record):
         return jnp.where(self.efc_address >= 0, 0, none)
 
     def __getattr__(self, name: str) -> Any:
-        """Says of MuJoCo's other fields where their numbers are."""
+        """Raise AttributeError for an mjContact field that is absent here."""
         raise AttributeError(f"Contact has no field {name!r}")
 
 
-NISLAND = 20  # islands of which there are statistics (mjNISLAND)
-NSOLVER = 200  # and iterations (mjNSOLVER)
+NISLAND = 20  # islands with solver statistics (mjNISLAND)
+NSOLVER = 200  # solver iterations with statistics (mjNSOLVER)
 
 
 # fields of contacts that are kept each by its name
@@ -121,15 +126,16 @@ OPTIONAL = frozenset(f"contact.{n}" for n, field in Contact.fields.items() if no
 
 
 class SolverStat(Record):
-    """What each iteration of the solver did, by island and iteration; zero where there was none.
+    """Statistics of each solver iteration, by island and iteration; zero for unused entries.
 
     Improvements and gradients are scaled by 1 / trace of the inertia of the island. Newton's method
-    takes a world as one island; its line search is another than MuJoCo's, and not counted.
+    solves a world as one island; its line search differs from MuJoCo's, and its evaluations are not
+    counted.
     """
 
-    improvement = array(NISLAND, NSOLVER, doc="how much the cost fell")
-    gradient = array(NISLAND, NSOLVER, doc="size of the gradient after it; not of PGS")
-    lineslope = array(NISLAND, NSOLVER, doc="slope at the end of the line search; not of PGS")
+    improvement = array(NISLAND, NSOLVER, doc="decrease of the cost")
+    gradient = array(NISLAND, NSOLVER, doc="norm of the gradient after the iteration; not for PGS")
+    lineslope = array(NISLAND, NSOLVER, doc="slope at the end of the line search; not for PGS")
     nactive = array(NISLAND, NSOLVER, dtype="int", doc="rows that push")
     nchange = array(NISLAND, NSOLVER, dtype="int", doc="rows that changed their state")
     neval = array(NISLAND, NSOLVER, dtype="int", doc="evaluations in the line search of CG")
@@ -141,7 +147,7 @@ class Data(Record):
 
     # state
     time = array(unit="s", doc="simulation time")
-    time_low = array(unit="s", doc="what `time` lacks in single precision", only=SINGLE)
+    time_low = array(unit="s", doc="low-order part of `time`, in single precision", only=SINGLE)
     qpos = array("nq", unit="m or rad", doc="configuration")
     qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
     act = array("na", doc="actuator activation")
@@ -149,16 +155,18 @@ class Data(Record):
     history_low = array(
         "nhistorytime",
         unit="s",
-        doc="what the times in `history` lack in single precision",
+        doc="low-order part of the times in `history`, in single precision",
         only=("times_history_in_single_precision",),
     )
-    plastic = array("nplastic", doc="where what yields rests, and frames of rods that twist")
+    plastic = array(
+        "nplastic", doc="rest positions of yielding springs, and material frames of twisting rods"
+    )
     plugin_state = array("npluginstate", doc="states of plugins")
     qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
     tree_asleep = array(
         "ntree",
         dtype="int",
-        doc="below 0: awake, -1 is ready to sleep; else the next tree that sleeps with it",
+        doc="negative: awake, -1: ready to sleep; otherwise the next tree of its sleeping group",
     )
     tree_start = array("ntree", dtype="int", doc="tree_asleep at the start of a world")
     flexvert_lambda = array(
@@ -170,7 +178,7 @@ class Data(Record):
     flexvert_conage = array(
         "nflexvert",
         dtype="int",
-        doc="since when a vertex does not push (docs/physics/flexes.md)",
+        doc="age of inactive contact cones of vertices (docs/physics/flexes.md)",
         only=("resolves_shells",),
     )
     # inputs
@@ -188,8 +196,8 @@ class Data(Record):
     warning_lastinfo = array(
         7,
         dtype="int",
-        doc="of the last time: the first bad entry of qpos, qvel, qacc or ctrl (-1: of another "
-        "input); the dof whose pivot was too small; the places for contacts that were wanted",
+        doc="at the last occurrence: the first bad entry of qpos, qvel, qacc or ctrl (-1: of "
+        "another input); the dof whose pivot was too small; the number of contacts needed",
     )
     solver_niter = array(dtype="int", doc="solver iterations of the last step")
     solver = nested(SolverStat, "statistics of the solver's iterations", keep=False)
@@ -217,47 +225,60 @@ class Data(Record):
         "nbody", kind="inertia", unit="kg m^2, kg m, kg", doc="inertia, com-based", keep=False
     )
     crb = array("nbody", kind="inertia", unit="kg m^2, kg m, kg", doc="subtree inertia", keep=False)
-    M = array("nv", "nv", unit="kg or kg m^2", doc="mass matrix", keep=False)
+    M = array("nv", "nv", unit="kg or kg m^2", doc="joint-space inertia matrix", keep=False)
     qLD = array("nv", "nv", doc="factors of M = L' D L: L below the diagonal, D on it", keep=False)
     qLDiagInv = array("nv", unit="1/kg or 1/(kg m^2)", doc="1 / D", keep=False)
     ten_wrapadr = array(
-        "ntendon", dtype="int", doc="number of the first point of a tendon's path", keep=False
+        "ntendon", dtype="int", doc="index of the first point of a tendon's path", keep=False
     )
-    ten_wrapnum = array("ntendon", dtype="int", doc="points of a tendon's path", keep=False)
+    ten_wrapnum = array(
+        "ntendon", dtype="int", doc="number of points of a tendon's path", keep=False
+    )
     wrap_obj = array(
         "nwrap", 2, dtype="int", doc="geom a point is on; -1: site, -2: pulley", keep=False
     )
-    wrap_xpos = array("nwrap", 6, unit="m", doc="points of all paths, two a row", keep=False)
+    wrap_xpos = array(
+        "nwrap", 6, unit="m", doc="points of all tendon paths, two per row", keep=False
+    )
     ten_length = array("ntendon", unit="m", doc="tendon lengths")
     ten_J = array("ntendon", "nv", doc="tendon Jacobian", keep=False)
     flexvert_xpos = array("nflexvert", kind="vec", unit="m", doc="position of vertices of flexes")
     flexelem_aabb = array(
-        "nflexelem", 6, unit="m", doc="center and half sizes of boxes around elements", keep=False
+        "nflexelem",
+        6,
+        unit="m",
+        doc="center and half sizes of the bounding boxes of elements",
+        keep=False,
     )
     flexedge_length = array("nflexedge", unit="m", doc="lengths of edges of flexes")
-    flexedge_J = array(
-        "nJfe", doc="Jacobian of the edges, its numbers that may not be 0", keep=False
-    )
+    flexedge_J = array("nJfe", doc="Jacobian of the edges, structural nonzeros", keep=False)
     actuator_length = array("nout", unit="m or rad", doc="actuator lengths")
     actuator_moment = array("nout", "nv", doc="actuator moment arms", keep=False)
 
     # contacts and constraints
     contact = nested(Contact, "contacts")
-    ncon = array(dtype="int", doc="number of contacts found")
+    ncon = array(dtype="int", doc="number of detected contacts")
     ne = array(dtype="int", doc="number of equality rows")
     nf = array(dtype="int", doc="number of friction-loss rows")
     nl = array(dtype="int", doc="number of limit rows")
     nefc = array(dtype="int", doc="number of constraint rows")
 
-    # the rows themselves; the first `nefc` of each take part
+    # Rows; the first `nefc` entries of each field are valid.
     efc_type = array("nrow", dtype="int", doc="ConstraintType; -1 past the last row", keep=False)
     efc_id = array(
-        "nrow", dtype="int", doc="equality, dof, tendon, joint or contact; or -1", keep=False
+        "nrow",
+        dtype="int",
+        doc="id of the equality, dof, tendon, joint or contact; or -1",
+        keep=False,
     )
     efc_J = array("nrow", "nv", doc="constraint Jacobian", keep=False)
     efc_pos = array("nrow", unit="m or rad", doc="position of the constraint", keep=False)
-    efc_margin = array("nrow", unit="m or rad", doc="position where it begins to act", keep=False)
-    efc_frictionloss = array("nrow", unit="N or N m", doc="bound of dry friction", keep=False)
+    efc_margin = array(
+        "nrow", unit="m or rad", doc="position at which the constraint becomes active", keep=False
+    )
+    efc_frictionloss = array(
+        "nrow", unit="N or N m", doc="bound of the dry friction force", keep=False
+    )
     efc_KBIP = array(
         "nrow", 4, doc="stiffness, damping, impedance, its derivative by the position", keep=False
     )
@@ -272,7 +293,7 @@ class Data(Record):
     efc_state = array("nrow", dtype="int", doc="ConstraintState; -1 past the last", keep=False)
     efc_force = array("nrow", unit="N or N m", doc="constraint force", keep=False)
 
-    # islands and sleep, under the sleep flag
+    # islands and sleep, with the sleep flag
     tree_awake = array("ntree", dtype="int", doc="whether a tree is awake")
     body_awake = array("nbody", dtype="int", doc="SleepState of each body")
     ntree_awake = array(dtype="int", doc="number of trees that are awake")
@@ -285,7 +306,9 @@ class Data(Record):
     cvel = array("nbody", kind="spatial", unit="rad/s, m/s", doc="body velocity, com-based")
     cdof_dot = array("nv", kind="spatial", doc="time derivative of cdof", keep=False)
     ten_velocity = array("ntendon", unit="m/s", doc="tendon velocities")
-    flexedge_velocity = array("nflexedge", unit="m/s", doc="how fast edges of flexes grow")
+    flexedge_velocity = array(
+        "nflexedge", unit="m/s", doc="rate of change of the lengths of edges of flexes"
+    )
     actuator_velocity = array("nout", unit="m/s or rad/s", doc="actuator velocities")
     subtree_linvel = array(
         "nbody", kind="vec", unit="m/s", doc="velocity of subtree com", keep=False
@@ -309,7 +332,9 @@ class Data(Record):
     qacc_smooth = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration without constraints")
     qfrc_constraint = array("nv", unit="N or N m", doc="constraint force")
     qacc = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration")
-    qfrc_inverse = array("nv", unit="N or N m", doc="force that explains qacc")
+    qfrc_inverse = array(
+        "nv", unit="N or N m", doc="force that produces qacc, from inverse dynamics"
+    )
     cacc = array(
         "nbody", kind="spatial", unit="rad/s^2, m/s^2", doc="body acceleration", keep=False
     )
@@ -323,27 +348,21 @@ class Data(Record):
     energy = array(2, unit="J", doc="potential and kinetic energy, under the energy flag")
 
     readings: Any = work(
-        "numbers for the samples of sensors (history/sampling.py); None: none has a history"
+        "working values of sensor histories (history/sampling.py); None: no sensor has one"
     )
-    frames: Any = work(
-        "frames of rods that twist, carried along (flex/frames.py); None: not known yet"
-    )
-    found: Any = work(
-        "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
-    )
-    inertia: Any = work(
-        "M without zeros between trees (arrays/system/tree.py, apart.py); None: there are not many"
-    )
+    frames: Any = work("material frames of twisting rods (flex/frames.py); None: not computed yet")
+    found: Any = work("contacts (collision/driver.py), in the order of their rows; None: no pairs")
+    inertia: Any = work("M by trees (arrays/system/tree.py, apart.py); None: stored as one matrix")
     rows: Any = work("constraint rows of the solver (constraint/rows.py)")
     forces: Any = work(
-        "forces of the rows that do not follow from qacc (m.lists_row_forces); None: they do"
+        "row forces, if they do not follow from qacc (m.lists_row_forces); else None"
     )
 
     def replace(self, **values) -> Self:
-        """A copy with some fields changed, see `Record.replace`.
+        """Return a copy with some fields changed, see `Record.replace`.
 
-        Setting `time` or `history` sets what is known of it: the low part that it has in single
-        precision becomes zero, unless it is given too.
+        Setting `time` or `history` sets their low-order parts in single precision to zero, unless
+        these are given too.
         """
         for name, low in LOW.items():
             if name in values and low not in values and not self._native:
@@ -355,7 +374,7 @@ class Data(Record):
         return _instead(INSTEAD, name) or super()._remedy(name, value)
 
     def bind(self, m: Any, elements: Any) -> Bound[Self]:
-        """The fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
+        """Return a view of the fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
 
         Args:
           m: the model.
@@ -365,22 +384,22 @@ class Data(Record):
         return Bound(m.structure, self, elements)
 
     def __getitem__(self, index: Any) -> Self:
-        """The worlds of a batch at an index, a slice or a mask of its leading axis."""
+        """Return the worlds of a batch at an index, a slice or a mask of its leading axis."""
         return jax.tree.map(lambda a: a[index], self)
 
     def __getattr__(self, name: str) -> Any:
-        """Says of MuJoCo's other fields where their numbers are."""
+        """Raise AttributeError that names the replacement of an mjData field absent here."""
         near = "" if name.startswith("_") else remedy(name, self.fields)
         raise AttributeError(f"Data has no field {name!r}{_instead(INSTEAD, name) or near}")
 
     @property
     def _impl(self) -> Any:
-        """Return the fields as MJX keeps those of one engine."""
+        """Return the fields under the names that MJX keeps in `Data._impl`."""
         return DataJAX(self)
 
     def where(self, done: jax.Array, other: Self) -> Self:
-        """`other` where `done`, else this: one world, or many whose leading axes are those of
-        `done`."""
+        """Return `other` where `done`, otherwise this, for one world or for a batch whose leading
+        axes are those of `done`."""
 
         def choose(mine: jax.Array, theirs: jax.Array) -> jax.Array:
             shape = done.shape + (1,) * (mine.ndim - done.ndim)
@@ -390,41 +409,42 @@ class Data(Record):
         return jax.tree.map(choose, self, other)
 
 
-# low parts, in single precision, of fields that have times
+# Low-order parts, in single precision, of fields that hold times.
 LOW = {"time": "time_low", "history": "history_low"}
 
 
 def _low_of(name: str, value: Any, old: Any, now: Any) -> dict[str, Any]:
-    """The low part `name` of a new value: zero; where that is an axis of a vmap, the axis."""
+    """Return the low-order part `name` that belongs to a new value: zeros, or the axis if the value
+    is an axis of a vmap."""
     is_number = isinstance(value, int | float) and hasattr(old, "dtype")
     if not hasattr(value, "dtype") and not is_number:
         return {} if now is None and hasattr(old, "dtype") else {name: value}
     if now is None:
         return {}
-    rank = len(Data.fields[name].shape)  # that of the value too
+    rank = len(Data.fields[name].shape)  # rank of the value too
     shape = (*np.shape(value)[: np.ndim(value) - rank], *now.shape[now.ndim - rank :])
     make = jax.ShapeDtypeStruct if isinstance(value, jax.ShapeDtypeStruct) else jnp.zeros
     return {name: make(shape, now.dtype)}
 
 
 class DataJAX:
-    """The fields of a Data as MJX's engine in JAX has them, `d._impl`.
+    """Fields of a Data as MJX's JAX engine has them, `d._impl`.
 
-    Reading one that the Data does not keep is an error, since in MJX it has a value.
+    Reading a field that the Data does not keep raises, because in MJX it has a value.
     """
 
     def __init__(self, d: Data):
         self._d = d
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_d":  # while it is copied
+        if name == "_d":  # attribute lookup during copying
             raise AttributeError(name)
         value = getattr(self._d, name)
         field = Data.fields.get(name)
         if value is None and field is not None and not (field.keep or field.only):
             raise AttributeError(
-                f"{name} is not kept, which would cost memory and time in every step: "
-                f"make_data(m, keep=[..., {name!r}]) keeps it, keep='all' all there is"
+                f"{name} is not kept by this Data: "
+                f"make_data(m, keep=[..., {name!r}]) keeps it, keep='all' keeps every field"
             )
         return value
 
@@ -434,7 +454,8 @@ def _instead(table: dict[str, str], name: str) -> str:
 
 
 def absent(name: str) -> str:
-    """Why there is no field to keep of a name, with what takes its place or the nearest name."""
+    """Return the message for a name that is no field to keep, with its replacement or the nearest
+    name."""
     owner, _, inner = name.rpartition(".")
     if owner != "contact":
         what = _instead(INSTEAD, name) or remedy(name, Data.fields, "")
@@ -445,7 +466,7 @@ def absent(name: str) -> str:
     return f"Contact has no field {inner!r}{what}"
 
 
-# fields of mjData, or of MJX's, that are not here: what takes their place
+# Replacements of mjData or MJX fields that are absent here.
 INSTEAD = {
     "qM": "d.M, of a Data that keeps it, make_data(m, keep=['M', ...]); or jaxsim.full_m(m, d)",
     "efc_AR": "jaxsim.project_constraint(m, d)",
@@ -461,8 +482,8 @@ INSTEAD = {
     ),
 }
 
-# what a world always has: its state, its inputs and the counters of a step; under the sleep flag
-# also the sleep of its trees, and the results that wait, unchanged, for a tree to wake
+# Fields that every world has: its state, inputs and counters; with the sleep flag also the sleep
+# state of its trees and the results that stay unchanged while a tree sleeps.
 ALWAYS = frozenset(
     "time time_low qpos qvel act history history_low plastic plugin_state qacc_warmstart "
     "tree_asleep tree_start flexvert_lambda flexvert_conage "
@@ -474,16 +495,17 @@ OF_SLEEP = SLEEP_STATE | frozenset(
     "tree_awake body_awake ntree_awake nbody_awake nv_awake nisland tree_island".split()
 )
 OF_SINGLE = frozenset(LOW.values())  # in single precision
-OF_IPC = frozenset(("flexvert_lambda", "flexvert_conage"))  # of shells, with the flag
+OF_IPC = frozenset(("flexvert_lambda", "flexvert_conage"))  # of shells, with the ipc flag
 OF_ROWS = tuple(name for name in Data.fields if name.startswith("efc_"))
 WAITING = frozenset("xpos xquat act_dot qfrc_smooth qacc_smooth".split())
 
 
-NO_CONTACT = {"dist": FAR, "geom": -1, "efc_address": -1}  # a place without one; the rest is 0
+# values of an unused slot; all others are 0
+NO_CONTACT = {"dist": FAR, "geom": -1, "efc_address": -1}
 
 
 def no_contacts(like: Contact) -> Contact:
-    """As many places as `like` has, without a contact."""
+    """Return as many unused contact slots as `like` has."""
 
     def zero(a):
         if not isinstance(a, Components):

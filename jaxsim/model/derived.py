@@ -1,25 +1,22 @@
-"""What the compiler and the physics both say of numbers that follow from others.
-
-The compiler finds them with numpy, the physics with JAX: the rules that both obey stand here.
-"""
+"""Rules for derived model quantities that the compiler (numpy) and the physics (JAX) share."""
 
 from dataclasses import dataclass
 
 from jaxsim.enums import GeomType
 from jaxsim.errors import Place
 
-SLIDERS_ONLY = 2  # body_simple of a body that only slides, along its own axes
-AUTOMATIC = -1.0  # a spring length that the compiler is to measure
-SHORTEST = 1e-5  # least size of a body [m]
+SLIDERS_ONLY = 2  # body_simple of a body with slide joints along its own axes only
+AUTOMATIC = -1.0  # spring length that the compiler computes
+SHORTEST = 1e-5  # smallest size of a body [m]
 
-# `stat`, and its values for a model without bodies or dofs
+# Fields of `stat`, and their values for a model without bodies or dofs.
 STATISTICS = ("meaninertia", "meanmass", "meansize", "extent", "center")
 NO_INERTIA, NO_MASS, NO_SIZE, NO_EXTENT = 1.0, 1.0, 0.2, 2.0
-INFINITE_PLANE = 0.01  # half size that a plane without limits counts with [m]
-FINITE_PLANE = 0.1  # share of its size that a plane with limits counts with
+INFINITE_PLANE = 0.01  # half size used for an infinite plane [m]
+FINITE_PLANE = 0.1  # fraction of its size used for a finite plane
 
-# Semi-axes of the ellipsoid that stands for a geom in the fluid model: the places of the sizes that
-# are added up to each of the three. Kinds that are not here have their sizes as semi-axes.
+# Semi-axes of the ellipsoid that represents a geom in the fluid model: for each axis, the indices
+# of the sizes that are added. The sizes of all other geom types are the semi-axes themselves.
 SEMIAXES = {
     GeomType.SPHERE: ((0,), (0,), (0,)),
     GeomType.CAPSULE: ((0,), (0,), (0, 1)),
@@ -27,8 +24,8 @@ SEMIAXES = {
 }
 OWN_SEMIAXES = ((0,), (1,), (2,))
 
-# 15-point Gauss-Kronrod rule on [0, 1], in the eight decimals that MuJoCo computes with: the
-# virtual mass of thin ellipsoids tells them from the exact numbers.
+# 15-point Gauss-Kronrod rule on [0, 1], with the eight decimals that MuJoCo uses: exact values
+# would change the virtual mass of thin ellipsoids noticeably.
 NODES = (
     *(0.00427231, 0.02544604, 0.06756779, 0.12923441, 0.20695638, 0.29707742, 0.39610752),
     *(0.5, 0.60389248, 0.70292258, 0.79304362, 0.87076559, 0.93243221, 0.97455396, 0.99572769),
@@ -42,7 +39,7 @@ WEIGHTS = (
 
 @dataclass(frozen=True)
 class Puller:
-    """An actuator whose range is wanted: its force output, and how messages name it."""
+    """An actuator whose length range is computed: its force output, and its name for messages."""
 
     output: int
     label: str
@@ -51,17 +48,17 @@ class Puller:
 
 @dataclass(frozen=True)
 class LengthRanges:
-    """Ranges to be found by simulation; the numbers are those of `<lengthrange>`.
+    """Length ranges to be computed by simulation; the settings are those of `<lengthrange>`.
 
     Attributes:
       pullers: the actuators.
-      accel: joint acceleration that the pulling force aims at [m/s^2 or rad/s^2].
+      accel: target joint acceleration of the pulling force [m/s^2 or rad/s^2].
       maxforce: largest norm of the generalized force; 0: no bound.
       timeconst: time constant of the decay of velocities [s].
-      timestep: step of the simulation [s]; 0: the model's own.
-      inttotal: length of the simulation [s].
-      interval: end of it over which the length is measured [s].
-      tolrange: largest spread of a length that has settled, as a share of its range.
+      timestep: time step of the simulation [s]; 0: that of the model.
+      inttotal: duration of the simulation [s].
+      interval: final interval in which the length is measured [s].
+      tolrange: largest spread of a converged length, as a fraction of its range.
     """
 
     pullers: tuple[Puller, ...]

@@ -1,17 +1,16 @@
-"""How a field of Model or Data is declared: once, with its shape, unit and meaning.
+"""Declarations of the fields of Model and Data, each with its shape, unit and meaning.
 
-A record class lists its fields in its body; allocation, shape checks, documentation and the
-conversion between public arrays and the form used inside the physics all read that list.
+A record class lists its fields in its body. Allocation, shape checks, documentation and the
+conversion between public arrays and the form used inside the physics derive from that list.
 
     class Data(Record):
         qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
         xpos = array("nbody", kind="vec", unit="m", doc="position of each body frame")
 
-A record does not stand on `flax.struct.dataclass`, though flax saves it (checkpoint.py). Here a
-declaration has a shape in symbols, a unit and a meaning; `replace` checks that shape, a field may
-be absent, working values are not part of the tree, and a state dict has no array of size zero. All
-of that would be written on top of the dataclass; what would be left of it is the registration of a
-pytree, one call in `__init_subclass__`.
+`Record` is not built on `flax.struct.dataclass`, although flax can save it (checkpoint.py).
+Declarations have symbolic shapes, units and meanings; `replace` checks shapes; a field may be
+absent; working values are not part of the pytree; a state dict has no arrays of size zero. A
+dataclass would contribute only the pytree registration, which is one call in `__init_subclass__`.
 """
 
 import dataclasses
@@ -28,7 +27,7 @@ import numpy as np
 
 from jaxsim.words import remedy
 
-# trailing shape of the public array for each kind of value
+# Trailing shape of the public array for each kind of value.
 KINDS: dict[str, tuple[int, ...]] = {
     "real": (),
     "vec": (3,),
@@ -39,7 +38,7 @@ KINDS: dict[str, tuple[int, ...]] = {
 }
 
 
-# types of each kind of number
+# numpy type of each kind of number.
 DTYPES: dict[str, type] = {"float": np.floating, "int": np.integer, "bool": np.bool_}
 
 
@@ -71,7 +70,7 @@ class Field:
     only: tuple[str, ...] = ()
 
     def dims(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """The public shape, with symbols looked up in `sizes`."""
+        """Return the public shape, with symbols looked up in `sizes`."""
         own = tuple(n if isinstance(n, int) else int(sizes[n]) for n in self.shape)
         return own + KINDS[self.kind]
 
@@ -79,17 +78,17 @@ class Field:
 def array(
     *shape: str | int, kind="real", dtype="float", unit="", doc="", keep=True, only=()
 ) -> Any:
-    """Declares a traced array field."""
+    """Declare an array field, which is traced."""
     return Field(shape, kind, dtype, unit, doc, keep, only=only)
 
 
 def static(doc: str = "") -> Any:
-    """Declares a static field: a Python value that is part of the program's identity."""
+    """Declare a static field: a Python value that is part of the program's identity."""
     return Field(doc=doc, static=True)
 
 
 def nested(record: type, doc: str = "", keep: bool = True) -> Any:
-    """Declares a field that is a record of its own."""
+    """Declare a field that is a record itself."""
     return Field(doc=doc, nested=record, keep=keep)
 
 
@@ -101,18 +100,19 @@ class Work:
 
 
 def work(doc: str) -> Any:
-    """Declares a working value: what one stage hands to the next within a call.
+    """Declare a working value, which one stage passes to later stages within a call.
 
-    It is no field: it is not part of the pytree, and what is given to the caller has none.
+    It is not part of the pytree, and records returned to the caller do not have it.
     """
     return Work(doc)
 
 
 class Declared(dict[str, Field]):
-    """Declarations by name; called, as `Data.fields()` in MJX, those of `dataclasses.fields`."""
+    """Field declarations by name; calling it, as MJX's `Data.fields()`, returns dataclass
+    fields."""
 
     def __call__(self) -> tuple[dataclasses.Field, ...]:
-        """The fields as those of a dataclass."""
+        """Return the fields as those of a dataclass."""
         return dataclasses.fields(self._dataclass)
 
     @cached_property
@@ -123,22 +123,22 @@ class Declared(dict[str, Field]):
         return dataclasses.make_dataclass("Fields", [*fields, original], init=False, eq=False)
 
     def as_dataclass(self) -> dict[str, dataclasses.Field]:
-        """Return the attribute by which `dataclasses.fields` and `replace` take a class."""
+        """Return the attribute by which `dataclasses.fields` and `replace` recognize a class."""
         fields: dict[str, dataclasses.Field] = self._dataclass.__dataclass_fields__  # type: ignore[attr-defined]
         return fields
 
 
 class Impl(Enum):
-    """Engines of MJX, by which programs written for it choose: that which is of JAX alone."""
+    """Implementations of MJX's Data, for programs written for MJX; only JAX exists here."""
 
     JAX = "jax"
 
 
 class Record:
-    """An immutable set of declared fields; a pytree whose static fields are its identity.
+    """Immutable record of declared fields; a pytree whose static fields are its identity.
 
-    A field that is not given is None: an empty subtree, so two records with different fields
-    present have different tree structures and never share a compiled program by accident.
+    A field that is not given is None, an empty subtree. Records with different fields present
+    therefore have different tree structures and never share a compiled program by accident.
     """
 
     fields: ClassVar[Declared] = Declared()
@@ -169,7 +169,7 @@ class Record:
 
     def __init__(self, **values):
         original = values.pop("_original", None)
-        if original is not None:  # dataclasses.replace gives all fields of it, some of them changed
+        if original is not None:  # dataclasses.replace passes all fields, some of them changed
             changed = {n: v for n, v in values.items() if v is not original.__dict__.get(n)}
             self.__dict__.update(original.replace(**changed).__dict__)
             return
@@ -182,13 +182,14 @@ class Record:
         store["_native"] = False
 
     def replace(self, **values) -> Self:
-        """A copy with some fields changed.
-
-        Raises:
-          ValueError: a value has not the declared shape; leading axes of a batch may precede it.
-            Values without a shape, such as the axes of a vmap, stand for themselves.
+        """Return a copy with some fields replaced.
 
         Arrays and numbers of another type are converted to that of the field.
+
+        Raises:
+          ValueError: the shape of a value differs from the declared one; leading batch axes are
+            allowed.
+            Values without a shape, such as the axes of a vmap, are not checked.
 
         Example:
           >>> float(d.replace(qvel=jnp.ones(1)).qvel[0])
@@ -211,11 +212,11 @@ class Record:
         return self.converted(values, self._native)
 
     def tree_replace(self, values: Mapping[str, Any]) -> Self:
-        """A copy with some fields changed, also those of records inside: "opt.timestep".
+        """Return a copy with some fields replaced, also fields of nested records: "opt.timestep".
 
         Raises:
           TypeError: there is no such field.
-          ValueError: as `replace`.
+          ValueError: the shape of a value differs from the declared one.
 
         Example:
           >>> m.tree_replace({"opt.gravity": jnp.zeros(3)}).opt.gravity.shape
@@ -223,7 +224,8 @@ class Record:
         """
         new = self
         for name, value in values.items():
-            owner, _, rest = name.removeprefix("_impl.").partition(".")  # as MJX names some
+            # MJX's prefix of some names
+            owner, _, rest = name.removeprefix("_impl.").partition(".")
             if rest:
                 inner = self.fields.get(owner)
                 if inner is None or inner.nested is None:
@@ -234,7 +236,8 @@ class Record:
         return new
 
     def converted(self, values: Mapping[str, Any], native: bool) -> Self:
-        """A copy with some fields changed, in the public or the physics' form; not checked."""
+        """Return a copy with some fields replaced, in the public form or that of the physics; no
+        checks."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new.__dict__.update(values)
@@ -242,17 +245,18 @@ class Record:
         return new
 
     def _check(self, values: Mapping[str, Any]) -> None:
-        """Raises ValueError if new values do not fit."""
+        """Raise ValueError if a new value does not have the declared shape."""
         sizes = self._sizes(values)
         for name, value in values.items():
             if name in self.fields:
                 check_field(name, self.fields[name], value, self.__dict__[name], sizes)
 
     def _typed(self, name: str, value: Any) -> Any:
-        """A new value in the type of its field.
+        """Return a new value converted to the type of its field.
 
-        Another type would make the next call of a program another one, to be compiled again, and
-        the carry of a loop one of another type; so would a weak one, such as `jnp.asarray(1.0)`.
+        Another type would change the signature of the next call, so that the program is compiled
+        again, and would change the type of a loop carry. So would a weak type, such as that of
+        `jnp.asarray(1.0)`.
         """
         field = self.fields.get(name)
         dtype = None if field is None or field.static else self._dtype(name, field)
@@ -269,9 +273,9 @@ class Record:
         return value
 
     def _dtype(self, name: str, field: Field) -> Any:
-        """The type of a field: the one that it has, or would have; None: it is for no numbers.
+        """Return the type of a field's present or future value; None if it does not hold numbers.
 
-        JAX's transformations put masks, tangents and other things in the place of numbers.
+        JAX's transformations put masks, tangents and other objects in place of the arrays.
         """
         declared = DTYPES[field.dtype]
         old = getattr(self.__dict__[name], "dtype", None)
@@ -288,7 +292,7 @@ class Record:
         return None if precision is None else jax.dtypes.canonicalize_dtype(precision)
 
     def _sizes(self, values: Mapping[str, Any]) -> Mapping[str, int]:
-        """The sizes that the symbols in declarations stand for, as far as the record knows them."""
+        """Return the known sizes of the symbols in declarations."""
         del values
         return {}
 
@@ -302,17 +306,18 @@ class Record:
 
     @property
     def _original(self) -> Self:
-        """The record itself, which `dataclasses.replace` hands to the constructor of a copy."""
+        """Return the record itself, which `dataclasses.replace` passes to the constructor of the
+        copy."""
         return self
 
     @property
     def impl(self) -> Impl:
-        """Which of MJX's engines it would be for, as programs written for MJX ask."""
+        """Return the MJX implementation, for programs written for MJX."""
         return Impl.JAX
 
     @property
     def _impl(self) -> Self:
-        """Where MJX keeps the fields of one engine; here there is one."""
+        """Return the record itself: MJX keeps implementation-specific fields in this attribute."""
         return self
 
     def __setattr__(self, name, value):
@@ -322,7 +327,7 @@ class Record:
 
     # pytree protocol
     def _flatten(self):
-        # at each call of a compiled program: no loop in Python
+        # runs at each call of a compiled program: no Python loop
         return self._children(self.__dict__), self._identity(self.__dict__)
 
     def _flatten_with_keys(self):
@@ -345,24 +350,24 @@ class Record:
 
 
 def _values_of(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple]:
-    """What gives the values of these names, in their order."""
+    """Return a function that returns the values of some names, in their order."""
     if len(names) > 1:
         return itemgetter(*names)
     return staticmethod(lambda store: tuple(store[n] for n in names))
 
 
 def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -> None:
-    """Raises ValueError if a new value of a field has not the declared shape.
+    """Raise ValueError if a new value of a field does not have the declared shape.
 
-    Only what has a shape is looked at: transformations of JAX put axes, flags and other objects in
-    the place of arrays. A number has one where it takes the place of an array.
+    Only values with a shape are checked: JAX's transformations put axes, flags and other objects in
+    place of arrays. A number has shape () if it replaces an array.
 
     Args:
-      name: of the field.
+      name: name of the field.
       field: its declaration.
-      value: the new value; leading axes of a batch may precede the declared shape.
+      value: the new value; leading batch axes may precede the declared shape.
       old: the value that it replaces.
-      sizes: what symbols in the declaration stand for; one that is absent is as long as it was.
+      sizes: sizes of the symbols in the declaration; a symbol that is missing keeps its old size.
     """
     if field.static:
         if isinstance(value, jax.Array | np.ndarray):
@@ -394,12 +399,12 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _is_weak(value: Any) -> bool:
-    """Return whether the type of an array gives way to another's, as a Python number's does."""
+    """Return whether the type of an array is weak, as that of a Python number."""
     return bool(getattr(value, "weak_type", False))
 
 
 def _shape_of(value, old) -> tuple[int, ...] | None:
-    """The shape of what has one; None for anything else."""
+    """Return the shape of an array or number; None for anything else."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return tuple(value.shape)
     if isinstance(value, int | float) and not isinstance(value, bool) and hasattr(old, "dtype"):
@@ -408,7 +413,7 @@ def _shape_of(value, old) -> tuple[int, ...] | None:
 
 
 def _expected(field: Field, old, sizes: Mapping[str, int]) -> tuple[int | None, ...]:
-    """The declared shape; None for a size that nobody knows."""
+    """Return the expected shape; None for an unknown size."""
     own = len(field.shape)
     rank = own + len(KINDS[field.kind])
     before = tuple(old.shape[-rank:]) if rank and hasattr(old, "dtype") else ()
@@ -421,7 +426,7 @@ def _expected(field: Field, old, sizes: Mapping[str, int]) -> tuple[int | None, 
 
 
 def _shown(field: Field, expected: tuple[int | None, ...]) -> str:
-    """A shape for a message, with the symbol of a size that is not known."""
+    """Return a shape as text, with the symbol of an unknown size."""
     names = (*field.shape, *KINDS[field.kind])
     sizes = [str(n) if k is None else str(k) for n, k in zip(names, expected, strict=True)]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
@@ -432,12 +437,12 @@ def _size(value) -> int:
 
 
 def brief(value) -> str:
-    """A value for a person: the type and shape of an array instead of its numbers."""
+    """Return a value as short text: the type and shape of an array instead of its numbers."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{value.dtype}{list(value.shape)}"
     text = repr(value)
     return text if len(text) <= BRIEF or isinstance(value, Record) else text[:BRIEF] + "..."
 
 
-NO_NUMBERS = frozenset("cOSUMm")  # kinds of numpy: complex numbers, objects, texts, dates
-BRIEF = 60  # characters of what is no array
+NO_NUMBERS = frozenset("cOSUMm")  # numpy kinds that are not real: complex, object, text, date
+BRIEF = 60  # characters of a value that is no array

@@ -1,7 +1,7 @@
-"""Whole numbers that MuJoCo keeps among the real ones of flexes, as tables of the structure.
+"""Integers that MuJoCo stores in real-valued fields of flexes, as tables of the structure.
 
-Which vertices a rod bends at stands in `flex_bending`, which cell a constraint holds in `eq_data`,
-and how many modes that has in `flex_stiffness`. They decide the program.
+The vertices at which a rod bends are stored in `flex_bending`, the cell of a strain constraint in
+`eq_data`, and the number of its modes in `flex_stiffness`. They decide the shape of the program.
 """
 
 from collections.abc import Mapping
@@ -11,19 +11,20 @@ import numpy as np
 
 from jaxsim.enums import EqType
 
-RECORD = 10  # numbers of a vertex, or a pair, in flex_bending
+RECORD = 10  # values per vertex or pair in flex_bending
 NO_TWIST = -1
-SIDE = 9  # place of the side of a box in the record of a vertex
+SIDE = 9  # offset of the box side in the record of a vertex
 
 
 def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables `rod_*`, one row for each vertex or pair of a rod that bends, and `eq_*`.
+    """Return the tables `rod_*`, one row per vertex or pair of a rod that bends, and `eq_*`.
 
-    rod_flexid, rod_vert: four vertices of the flex, the last -1: a vertex, not a pair; rod_dof: of
-    the twist hinge of the edge after it, or -1; rod_adr: where its numbers begin in flex_bending;
-    eq_elemid, eq_modenum: cell or wall that a strain constraint holds, and its modes.
-    flex_touches: which flexes may have contacts, with whatever flags; flex_boxed: which are rods
-    with a box section.
+    rod_flexid, rod_vert: flex, and four of its vertices; the last is -1 for a vertex, not a pair.
+    rod_dof: dof of the twist hinge of the next edge, or -1.
+    rod_adr: address of its values in flex_bending.
+    eq_elemid, eq_modenum: cell or wall of a strain constraint, and its number of modes.
+    flex_touches: flexes that may have contacts, whatever the flags.
+    flex_boxed: flexes that are rods with a box section.
     """
     rods = [_rod(fields, f) for f in range(fields["nflex"])]
     parts = zip(_none(), *rods, strict=True)
@@ -36,7 +37,7 @@ def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _touching(fields: Mapping[str, Any]) -> np.ndarray:
-    """[nflex] bool: a bit of the type of one is in the affinity of the other."""
+    """Return the flexes whose collision masks match those of a geom or flex, `[nflex]` bool."""
     kind, affinity = (
         [np.asarray(fields[f"{what}_{name}"]) for what in ("geom", "flex")]
         for name in ("contype", "conaffinity")
@@ -46,7 +47,7 @@ def _touching(fields: Mapping[str, Any]) -> np.ndarray:
 
 
 def _is_boxed(fields: Mapping[str, Any], f: int) -> bool:
-    """A circle has no side."""
+    """Return whether a flex is a plastic rod with a box section; a circular section has no side."""
     if fields["flex_plasticadr"][f] < 0 or not len(_rod(fields, f)[0]):
         return False
     return bool(fields["flex_bending"][fields["flex_bendingadr"][f] + 1 + SIDE] != 0)

@@ -1,7 +1,7 @@
-"""Where named things stand in the arrays of Data: sensors, joints, actuators.
+"""Indices of named sensors, joints and actuators in the arrays of Data.
 
-Indices are numpy arrays, known when a program is traced, so that `d.qpos[qpos_index(m, "knee")]`
-is a slice and no search.
+Indices are numpy arrays, known at trace time, so that `d.qpos[qpos_index(m, "knee")]` compiles to a
+static slice.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Names = str | Iterable[str]
 
 
 def sensor(m: Model, d: Data, name: str) -> jax.Array:
-    """What a sensor measures.
+    """Return the reading of a sensor.
 
     Args:
       m: the model.
@@ -27,10 +27,10 @@ def sensor(m: Model, d: Data, name: str) -> jax.Array:
       name: name of the sensor.
 
     Returns:
-      Its numbers, (..., dim), also where dim is 1.
+      Its values, (..., dim), also where dim is 1.
 
     Raises:
-      ValueError: no sensor has this name; says the nearest.
+      ValueError: no sensor has this name; the message names the nearest.
 
     Example:
       >>> arm = '<body><joint name="j"/><geom size=".1"/></body>'
@@ -44,19 +44,19 @@ def sensor(m: Model, d: Data, name: str) -> jax.Array:
 
 
 def sensor_index(m: Model, names: Names) -> np.ndarray:
-    """Where sensors stand in `sensordata`, one after the other, int (n,)."""
+    """Return the indices of sensors in `sensordata`, concatenated, int (n,)."""
     return sensor_places(m.structure, _ids(m, "sensor", names))
 
 
 def qpos_index(m: Model, names: Names) -> np.ndarray:
-    """Where joints stand in `qpos`, one after the other, int (n,).
+    """Return the indices of joints in `qpos`, concatenated, int (n,).
 
     Args:
       m: the model.
-      names: of one joint or several; a free joint has seven places, a ball joint four.
+      names: one joint or several; a free joint has seven coordinates, a ball joint four.
 
     Raises:
-      ValueError: no joint has this name; says the nearest.
+      ValueError: no joint has this name; the message names the nearest.
 
     Example:
       >>> qpos_index(m, "hinge")
@@ -66,12 +66,12 @@ def qpos_index(m: Model, names: Names) -> np.ndarray:
 
 
 def dof_index(m: Model, names: Names) -> np.ndarray:
-    """Where joints stand in `qvel`, one after the other, int (n,); a free joint has six places."""
+    """Return the indices of joints in `qvel`, concatenated, int (n,); a free joint has six."""
     return dof_places(m.structure, _ids(m, "joint", names))
 
 
 def ctrl_index(m: Model, names: Names) -> np.ndarray:
-    """Where actuators stand in `ctrl`, one after the other, int (n,)."""
+    """Return the indices of actuators in `ctrl`, concatenated, int (n,)."""
     return ctrl_places(m.structure, _ids(m, "actuator", names))
 
 

@@ -1,7 +1,7 @@
-"""The compiled model: real numbers as arrays, everything else in one static structure.
+"""Model: real-valued parameters as arrays, everything else in one static structure.
 
-Every field below can be batched, randomized and differentiated. What decides the shape of the
-program (counts, types, parents, addresses, flags) is in `structure` and reads the same way:
+Every field below can be batched, randomized and differentiated. Counts, types, parents, addresses
+and flags decide the shape of the program; they are in `structure` and are read the same way:
 `m.nv`, `m.jnt_type`, `m.body_parentid`.
 """
 
@@ -111,9 +111,7 @@ class Model(Record):
 
     qpos0 = array("nq", unit="m or rad", doc="configuration at the reference pose")
     qpos_spring = array("nq", unit="m or rad", doc="configuration at which springs are at rest")
-    smooth = array(
-        unit="m", doc="length over which contacts are felt from afar; None: they are not"
-    )
+    smooth = array(unit="m", doc="smoothing length of contacts; None: contacts are not smoothed")
 
     body_pos = array("nbody", kind="vec", unit="m", doc="frame position in the parent body")
     body_quat = array("nbody", kind="quat", doc="frame orientation in the parent body")
@@ -149,7 +147,7 @@ class Model(Record):
     dof_dampingpoly = array("nv", 2, doc="damping coefficients of higher order")
     dof_invweight0 = array("nv", unit="1/kg or 1/(kg m^2)", doc="mean inverse inertia at qpos0")
     dof_M0 = array("nv", unit="kg or kg m^2", doc="diagonal of the mass matrix at qpos0")
-    dof_length = array("nv", unit="m", doc="length that turns a rotation into a displacement")
+    dof_length = array("nv", unit="m", doc="length that converts a rotation to a displacement")
 
     geom_size = array("ngeom", 3, unit="m", doc="size parameters of the shape")
     geom_pos = array("ngeom", kind="vec", unit="m", doc="position in the body frame")
@@ -159,8 +157,8 @@ class Model(Record):
         "ngeom", 6, unit="m", doc="bounding box in the geom frame: center, half sizes"
     )
     geom_friction = array("ngeom", 3, doc="sliding, torsional, rolling friction")
-    geom_margin = array("ngeom", unit="m", doc="contacts push when closer than this")
-    geom_gap = array("ngeom", unit="m", doc="contacts are found when closer than margin + gap")
+    geom_margin = array("ngeom", unit="m", doc="contacts exert forces when closer than this")
+    geom_gap = array("ngeom", unit="m", doc="contacts are detected when closer than margin + gap")
     geom_solmix = array("ngeom", doc="weight of its parameters in a pair")
     geom_solref = array("ngeom", 2, doc="reference of the contact constraint")
     geom_solimp = array("ngeom", 5, doc="impedance of the contact constraint")
@@ -243,8 +241,8 @@ class Model(Record):
     flex_solref = array("nflex", 2, doc="reference of the contact constraint")
     flex_solimp = array("nflex", 5, doc="impedance of the contact constraint")
     flex_friction = array("nflex", 3, doc="sliding, torsional, rolling friction")
-    flex_margin = array("nflex", unit="m", doc="contacts push when closer than this")
-    flex_gap = array("nflex", unit="m", doc="contacts are found when closer than margin + gap")
+    flex_margin = array("nflex", unit="m", doc="contacts exert forces when closer than this")
+    flex_gap = array("nflex", unit="m", doc="contacts are detected below margin + gap")
     flex_radius = array("nflex", unit="m", doc="radius around the elements")
     flex_size = array("nflex", 3, unit="m", doc="half sizes of the box around it at qpos0")
     flex_damping = array("nflex", unit="s", doc="damping in proportion to the stiffness")
@@ -265,8 +263,8 @@ class Model(Record):
     pair_solref = array("npair", 2, doc="reference of the contact, normal direction")
     pair_solreffriction = array("npair", 2, doc="reference of the contact, friction directions")
     pair_solimp = array("npair", 5, doc="impedance of the contact")
-    pair_margin = array("npair", unit="m", doc="contacts push when closer than this")
-    pair_gap = array("npair", unit="m", doc="contacts are found when closer than margin + gap")
+    pair_margin = array("npair", unit="m", doc="contacts exert forces when closer than this")
+    pair_gap = array("npair", unit="m", doc="contacts are detected when closer than margin + gap")
     pair_adhesion = array("npair", unit="N", doc="adhesive force of the contacts")
     pair_friction = array("npair", 5, doc="friction: tangent 1, 2, spin, roll 1, 2")
 
@@ -327,26 +325,26 @@ class Model(Record):
     plugin_params = array("npluginparam", doc="parameters of plugins; see `get_plugin_params`")
     numeric_data = array("nnumericdata", doc="custom numbers")
     tuple_objprm = array("ntupledata", doc="parameters of the objects in custom tuples")
-    key_time = array("nkey", unit="s", doc="time of the key frame")
-    key_qpos = array("nkey", "nq", unit="m or rad", doc="configuration of the key frame")
-    key_qvel = array("nkey", "nv", unit="m/s or rad/s", doc="velocity of the key frame")
-    key_act = array("nkey", "na", doc="activation of the key frame")
-    key_mpos = array("nkey", "nmocap", 3, unit="m", doc="mocap positions of the key frame")
-    key_mquat = array("nkey", "nmocap", 4, doc="mocap orientations of the key frame")
-    key_plastic = array("nkey", "nplastic", doc="yielded springs of the key frame")
-    key_ctrl = array("nkey", "nu", doc="controls of the key frame")
+    key_time = array("nkey", unit="s", doc="time of the keyframe")
+    key_qpos = array("nkey", "nq", unit="m or rad", doc="configuration of the keyframe")
+    key_qvel = array("nkey", "nv", unit="m/s or rad/s", doc="velocity of the keyframe")
+    key_act = array("nkey", "na", doc="activation of the keyframe")
+    key_mpos = array("nkey", "nmocap", 3, unit="m", doc="mocap positions of the keyframe")
+    key_mquat = array("nkey", "nmocap", 4, doc="mocap orientations of the keyframe")
+    key_plastic = array("nkey", "nplastic", doc="yielded springs of the keyframe")
+    key_ctrl = array("nkey", "nu", doc="controls of the keyframe")
 
     def _check(self, values: Mapping[str, Any]) -> None:
-        """Raises ValueError if new values do not fit the declarations, or this structure."""
+        """Raise ValueError if new values do not fit the declarations or this structure."""
         super()._check(values)
         _check_callbacks(values.get("callbacks"))
         self._check_smooth(values.get("smooth"))
         structure: Structure = values.get("structure", self.structure)
         if structure is None or structure.refusals or structure.contact_refusals:
-            return  # such a model is looked at and changed, not simulated
+            return  # such a model can be inspected and changed, but not simulated
         opt = values.get("opt")
         options = {}
-        if isinstance(opt, Option):  # an axis of vmap may stand for all of them
+        if isinstance(opt, Option):  # a vmap axis may replace the whole record
             options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
         changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
         if "structure" not in values and not DECIDE.isdisjoint(changed):
@@ -356,10 +354,10 @@ class Model(Record):
         _check_side_sites(structure, changed.get("wrap_prm"))
 
     def replace(self, **values: Any) -> Self:
-        """The same model with other values.
+        """Return a copy with other values.
 
-        What clashed no more is no part of its structure. That vertices of meshes were replaced is:
-        where a program cannot see for itself whether they moved, it takes that for granted then.
+        Clashes that a change resolves are removed from the structure. A replaced `mesh_vert` is
+        recorded in it: programs that cannot see whether the vertices moved assume that they did.
         """
         new = super().replace(**values)
         if CHECKED in self.__dict__ and "structure" not in values:
@@ -405,7 +403,7 @@ class Model(Record):
             self.__dict__[CHECKED] = True
 
     def _remedy(self, name: str, value: Any) -> str:
-        """The function for tables of the structure, or the nearest name."""
+        """Return the function that changes a table of the structure, or the nearest name."""
         structure: Structure | None = self.structure
         if structure is None or name not in structure:
             own = [*self.fields, *CHANGEABLE]
@@ -426,22 +424,22 @@ class Model(Record):
         return self.converted({"structure": self.structure.replace(**tables)}, self._native)
 
     def _check_clashes(self, changed: Mapping[str, Any]) -> None:
-        """Raises ValueError for a change of fields that decide, by which something clashes."""
+        """Raise ValueError if changed fields make options or features clash."""
         decide = {n: changed[n] for n in sorted(DECIDE & changed.keys())}
-        if isinstance(decide.get("opt", self.opt), Option):  # an axis of vmap may stand for it
+        if isinstance(decide.get("opt", self.opt), Option):  # a vmap axis may replace the record
             check_clashes(self, self.converted(decide, self._native), next(iter(decide)))
 
     def _check_smooth(self, value: Any) -> None:
-        """Raises ValueError for a length of contacts in a model that was made without."""
+        """Raise ValueError for a smoothing length in a model that was made without one."""
         real = hasattr(value, "dtype") or isinstance(value, float)  # an axis of vmap is an int
         if real and self.smooth is None and self.qpos0 is not None:
             raise ValueError(
-                "smooth: was None when the model was made, so that it has neither the points nor "
-                "the room of smooth contacts; load it with smooth=h"
+                "smooth: was None when the model was made, so it has neither the points nor "
+                "the capacity of smooth contacts; load it with smooth=h"
             )
 
     def _now(self, name: str) -> Any:
-        """The present value of a field, or of an option, "opt.density"."""
+        """Return the present value of a field, or of an option, "opt.density"."""
         owner, _, option = name.partition(".")
         return getattr(getattr(self, owner), option) if option else self.__dict__.get(name)
 
@@ -450,7 +448,7 @@ class Model(Record):
         return structure.counts
 
     def __getattr__(self, name: str) -> Any:
-        """Static tables read like fields: `m.nv`, `m.jnt_type`."""
+        """Return a static table as if it were a field: `m.nv`, `m.jnt_type`."""
         if name.startswith("_") or name == "structure":
             raise AttributeError(name)
         if name in ADDRESSES:
@@ -462,11 +460,11 @@ class Model(Record):
         return getattr(structure, name)
 
     def __repr__(self) -> str:
-        """Sizes and precision; `describe` says more."""
+        """Return the sizes and precision; `describe` says more."""
         return f"Model({self.structure!r}, {getattr(self.qpos0, 'dtype', 'no arrays')})"
 
     def bind(self, elements: Any) -> Bound[Self]:
-        """The fields of named objects: `m.bind(spec["body", "arm"]).mass`.
+        """Return the fields of named objects: `m.bind(spec["body", "arm"]).mass`.
 
         Args:
           elements: an element of a `Spec` or of a `mujoco.MjSpec`, "kind:name", or a list of them,
@@ -475,24 +473,25 @@ class Model(Record):
         return Bound(self.structure, self, elements)
 
     def extended(self, **tables: Any) -> Self:
-        """The model with more tables of its structure, while it is made."""
+        """Return the model with more tables in its structure, while it is assembled."""
         return self.converted({"structure": self.structure.extended(**tables)}, self._native)
 
     @property
     def lists_contact_forces(self) -> bool:
-        """Whether contacts list their forces, because these do not follow from `qacc`.
+        """Return whether contacts store their forces, because these do not follow from `qacc`.
 
-        RK4 makes `qacc` a mean over stages; for the others see `lists_row_forces`.
+        With RK4 `qacc` is a mean over stages; the other cases are those of `lists_row_forces`.
         """
         return self.lists_row_forces or self.opt.integrator == IntegratorType.RK4
 
     @property
     def lists_row_forces(self) -> bool:
-        """Whether rows keep their forces, because these do not follow from poses and `qacc` alone.
+        """Return whether rows store their forces, because these do not follow from poses and `qacc`
+        alone.
 
-        No-slip iterations change them after `qacc` is found; those of PGS belong to it only at the
-        minimum; the inertia of the state is in them under the flag diagexact, and with all that it
-        depends on under the discrete integrator.
+        No-slip iterations change the forces after `qacc` is computed; those of PGS agree with it
+        only at the minimum; under the flag diagexact, and with the discrete integrator, they depend
+        on the inertia and other quantities of the state.
         """
         opt = self.opt
         weighed = opt.integrator == IntegratorType.DISCRETE or (
@@ -502,34 +501,37 @@ class Model(Record):
 
     @property
     def solves_for_forces(self) -> bool:
-        """Whether the forces of rows are found beside `qacc`: by PGS and no-slip iterations."""
+        """Return whether the solver computes row forces in addition to `qacc`: PGS and no-slip
+        iterations."""
         return self.opt.noslip_iterations > 0 or self.opt.solver == SolverType.PGS
 
     @property
     def is_single_precision(self) -> bool:
-        """Return whether its numbers are below double precision: a clock needs two of them."""
+        """Return whether the precision is below double, so that the clock needs two numbers."""
         return np.dtype(self.qpos0.dtype) != np.float64
 
     @property
     def times_history_in_single_precision(self) -> bool:
-        """Return whether there is a history whose times need two numbers."""
+        """Return whether there is a history whose times need two numbers each."""
         return self.is_single_precision and bool(self.nhistory)
 
     @property
     def resolves_shells(self) -> bool:
-        """Whether steps keep shells apart by the mode ipc (physics/ipc)."""
+        """Return whether steps resolve contacts of shells with the flag ipc (physics/ipc)."""
         ipc = self.opt.enableflags & EnableBit.IPC
         return bool(ipc) and bool(shells(self).any())
 
     @property
     def pair_flags(self) -> int:
-        """What decides which geoms may touch: bits of DisableBit, and FILTERED with a callback."""
+        """Return the flags that decide which geoms may collide: DisableBit, and FILTERED if there
+        is a contactfilter callback."""
         filtered = self.callbacks is not None and self.callbacks.contactfilter is not None
         return int(self.opt.disableflags) | (FILTERED if filtered else 0)
 
     @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:
-        """File, line and message of all that it cannot be simulated for, with its options."""
+        """Return the file, line and message of everything that prevents simulation with the present
+        options."""
         s = self.structure
         places = {message: (file, line) for file, line, message in s.clash_places}
         found = (found.message for found in clashing(self))
@@ -539,7 +541,8 @@ class Model(Record):
 
     @property
     def names(self) -> NameText:
-        """Names of objects, `m.names["body"]`, "" for one without; also one text, as in mjModel."""
+        """Return the names of objects, `m.names["body"]`, "" for an unnamed one; also the
+        concatenated text of mjModel."""
         return name_text(self.structure)
 
 
@@ -549,7 +552,8 @@ def _is_known(value: Any) -> bool:
 
 
 def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
-    """Raises ValueError for another side site of a path around a geom: it decides the program."""
+    """Raise ValueError if the side site of a tendon path around a geom changes: it decides the
+    program."""
     if not isinstance(wrap_prm, jax.Array | np.ndarray) or isinstance(wrap_prm, jax.core.Tracer):
         return
     around = np.isin(s.wrap_type, (WrapType.SPHERE, WrapType.CYLINDER))
@@ -581,7 +585,7 @@ def _check_option(name: str, value: Any) -> None:
 
 
 def _check_callbacks(value: Any) -> None:
-    """Raises ValueError for functions that are not said to be callbacks for something."""
+    """Raise ValueError if functions are given other than as jaxsim.Callbacks."""
     if callable(value) or isinstance(value, Mapping | Sequence):  # an axis of vmap is an int
         got = "a function" if callable(value) else brief(value)
         raise ValueError(f"callbacks: expected jaxsim.Callbacks(control=...), got {got}")

@@ -1,14 +1,14 @@
-"""Motors and controllers: where their parameters stand, and the activations that follow from them.
+"""Parameters of DC motors and pid controllers, and the activations that follow from them.
 
-MuJoCo packs the parameters of a `<dcmotor>` so, by the names of its technical note:
+MuJoCo packs the parameters of a `<dcmotor>` in this order, named as in its technical note:
 
     gainprm  R  K  tempcoef  reftemp  kp  ki  kd  Vmax
     biasprm  cogging amplitude  poles  phase  coulomb  static  stribeck
     dynprm   L/R  di/dt max  thermal R  thermal C  ambient  sigma0  sigma1  slewmax  Imax
 
 K [N m/A] is the geometric mean of torque and back-EMF constant, R [Ohm] the terminal resistance. A
-pid and a DC motor have an activation for each of their features that is in use: a parameter that is
-positive switches it on. They stand in `act` in the order of `ActState`.
+pid or a DC motor has one activation for each feature in use, which a positive parameter switches
+on. They are stored in `act` in the order of `ActState`.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,22 +22,22 @@ from jaxsim.enums import DynType, GainType
 R, K, TEMPCOEF, REFTEMP, KP, KI, KD, VMAX = range(8)  # in gainprm
 AMPLITUDE, POLES, PHASE, COULOMB, STATIC, STRIBECK = range(6)  # in biasprm
 TAU, RATE, THERMAL_R, THERMAL_C, AMBIENT, SIGMA0, SIGMA1, SLEW, IMAX = range(9)  # in dynprm
-# columns of gainprm and of dynprm of a pid; its kp and kv are those of the affine bias
+# Columns of gainprm and dynprm of a pid; its kp and kv are those of the affine bias.
 PID_KI = 0
 PID_IMAX, PID_SLEW = range(2)
 
 
 class ActState(IntEnum):
-    """What an activation of a controller or motor is; beside `DynType` without an overlap."""
+    """Meaning of an activation of a controller or motor; values do not overlap with `DynType`."""
 
-    SLEW = 100  # the setpoint, which moves no faster than slewmax
-    INTEGRAL = 101  # of the error of position
-    TEMPERATURE = 102  # of the windings, above that of their surroundings [K]
+    SLEW = 100  # setpoint, limited in its rate by slewmax
+    INTEGRAL = 101  # integral of the position error
+    TEMPERATURE = 102  # temperature of the windings above ambient [K]
     BRISTLE = 103  # deflection of the bristles of LuGre friction
-    CURRENT = 104  # in the windings [A]
+    CURRENT = 104  # winding current [A]
 
 
-# the parameter that, when positive, gives an actuator the activation: field and column
+# Parameter that adds the activation when positive: field and column.
 STATES: Mapping[DynType, Mapping[ActState, tuple[str, int]]] = {
     DynType.PID: {
         ActState.SLEW: ("actuator_dynprm", PID_SLEW),
@@ -54,23 +54,25 @@ STATES: Mapping[DynType, Mapping[ActState, tuple[str, int]]] = {
 
 
 def states_of(kind: int, parameter: Callable[[str], Any]) -> tuple[ActState, ...]:
-    """The activations of an actuator that follow from its parameters.
+    """Return the activations of an actuator that follow from its parameters.
 
     Args:
-      kind: PID or DCMOTOR; another one has no such activations.
-      parameter: its numbers in a field, "actuator_dynprm" or "actuator_gainprm".
+      kind: PID or DCMOTOR; others have no such activations.
+      parameter: returns the row of a field, "actuator_dynprm" or "actuator_gainprm".
     """
     table = STATES.get(DynType(kind), {})
     return tuple(s for s, (field, column) in table.items() if parameter(field)[column] > 0)
 
 
 def kind_of_states(dyntype: np.ndarray, gaintype: np.ndarray) -> np.ndarray:
-    """[nactuator]: whose activations an actuator has; the gain of a DC motor asks for them too."""
+    """Return the kind that decides the activations of each actuator, [nactuator]; the gain of a DC
+    motor implies them too."""
     return np.where(gaintype == GainType.DCMOTOR, DynType.DCMOTOR, dyntype)
 
 
 def actuator_states(value: Callable[[str], Any]) -> np.ndarray:
-    """Which activations actuators have, [nactuator, 5] bool; `value(field)` gives the numbers."""
+    """Return which activations the actuators have, [nactuator, 5] bool; `value(field)` returns the
+    numbers."""
     kinds = kind_of_states(value("actuator_dyntype"), value("actuator_gaintype"))
     out = np.zeros((len(kinds), len(ActState)), bool)
     for i, kind in enumerate(kinds):

@@ -1,4 +1,4 @@
-"""Names of bodies, joints, geoms and the rest: from a name to an id and back."""
+"""Convert between names and ids of bodies, joints, geoms and other objects."""
 
 import operator
 from collections.abc import Iterable
@@ -14,15 +14,16 @@ SHOWN = 20  # names that a message lists
 
 
 def name2id(m: Model, kind: ObjType | str, name: str) -> int:
-    """The id of a named object.
+    """Return the id of a named object. Corresponds to `mj_name2id` in MuJoCo.
 
     Args:
       m: the model.
-      kind: what it is: `ObjType.JOINT` or "joint".
+      kind: kind of the object: `ObjType.JOINT` or "joint".
       name: its name.
 
     Raises:
-      ValueError: there is no such kind, or no object of this kind has the name; says the nearest.
+      ValueError: there is no such kind, or no object of this kind has the name; the message names
+        the nearest.
 
     Example:
       >>> name2id(m, "joint", "hinge")
@@ -38,7 +39,9 @@ def name2id(m: Model, kind: ObjType | str, name: str) -> int:
 
 
 def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
-    """The name of an object; None if it has none, or if there is no such object.
+    """Return the name of an object; None if it is unnamed or does not exist.
+
+    Corresponds to `mj_id2name` in MuJoCo.
 
     Raises:
       ValueError: there is no such kind.
@@ -54,15 +57,16 @@ def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
 
 
 def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None:
-    """The name of an input of an actuator, by its place in the actuator's block of `ctrl`.
+    """Return the name of an input of an actuator, by its position in the actuator's block of
+    `ctrl`.
 
-    Setpoints are "pos" and "vel", a feedforward "ff"; of an orientation "rx", "ry", "rz" or "qw",
-    "qx", "qy", "qz"; others "voltage" and "pressure". None for a command that the gain scales, and
-    where there is no such place.
+    Setpoints are "pos" and "vel", a feedforward "ff"; orientations "rx", "ry", "rz" or "qw", "qx",
+    "qy", "qz"; others "voltage" and "pressure". None for a command that the gain scales, and for a
+    position outside the block.
 
     Raises:
-      ValueError: there is no such actuator, or something is neither a number nor, of the actuator,
-        a name.
+      ValueError: there is no such actuator, `actuator` is neither a whole number nor a name, or
+        `place` is no whole number.
     """
     if isinstance(actuator, str):
         index = name2id(m, "actuator", actuator)
@@ -79,7 +83,7 @@ def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None
     return inputs[place] if 0 <= place < len(inputs) else None
 
 
-# the coordinates of a commanded orientation
+# Coordinates of a commanded orientation.
 CHARTS = {CtrlChart.EXPMAP: ("rx", "ry", "rz"), CtrlChart.QUAT: ("qw", "qx", "qy", "qz")}
 NAMED_INPUTS = [
     (i, name.lower()) for name, i in CtrlInput.__members__.items() if i != CtrlInput.NONE
@@ -108,7 +112,7 @@ def _kind(kind: ObjType | str) -> str:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """What might have been meant, for the end of a message."""
+    """Return the nearest name, or a list of names, for the end of a message."""
     known = list(known)
     shown = ", ".join(map(line, known[:SHOWN])) or "none"
     return remedy(str(name), known, f"; there are: {shown}{', ...' if len(known) > SHOWN else ''}")

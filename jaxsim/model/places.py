@@ -1,6 +1,6 @@
-"""Where objects stand in the arrays of Data that have several numbers for each of them.
+"""Indices of objects in the arrays of Data in which each object has several entries.
 
-Indices are numpy arrays, known when a program is traced.
+Indices are numpy arrays, known at trace time.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from jaxsim.model.structure import Structure
 
 
 def ranges(first: np.ndarray, count: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """The places first, first + 1, ... of each of some objects, one after the other."""
+    """Return the concatenated index ranges first, first + 1, ... of some objects."""
     parts = [np.arange(first[i], first[i] + count[i]) for i in ids]
     return np.concatenate([np.zeros(0, int), *parts])
 
@@ -34,22 +34,22 @@ def time_places(model: Any) -> np.ndarray:
 
 
 def qpos_places(s: Structure, ids: np.ndarray) -> np.ndarray:
-    """Where joints stand in `qpos`."""
+    """Return the indices of joints in `qpos`."""
     return ranges(s.jnt_qposadr, _width(s, {JointType.FREE: 7, JointType.BALL: 4}), ids)
 
 
 def dof_places(s: Structure, ids: np.ndarray) -> np.ndarray:
-    """Where joints stand in `qvel`."""
+    """Return the indices of joints in `qvel`."""
     return ranges(s.jnt_dofadr, _width(s, {JointType.FREE: 6, JointType.BALL: 3}), ids)
 
 
 def ctrl_places(s: Structure, ids: np.ndarray) -> np.ndarray:
-    """Where actuators stand in `ctrl`."""
+    """Return the indices of actuators in `ctrl`."""
     return ranges(s.actuator_ctrladr, s.actuator_ctrlnum, ids)
 
 
 def sensor_places(s: Structure, ids: np.ndarray) -> np.ndarray:
-    """Where sensors stand in `sensordata`."""
+    """Return the indices of sensors in `sensordata`."""
     return ranges(s.sensor_adr, s.sensor_dim, ids)
 
 
@@ -58,10 +58,10 @@ def _width(s: Structure, wide: Mapping[JointType, int]) -> np.ndarray:
 
 
 def act_places(s: Structure, ids: np.ndarray) -> np.ndarray:
-    """Where actuators stand in `act`."""
+    """Return the indices of actuators in `act`."""
     return ranges(s.actuator_actadr, s.actuator_actnum, ids)
 
 
 def out_places(s: Structure, ids: np.ndarray) -> np.ndarray:
-    """Where actuators stand in `actuator_force`."""
+    """Return the indices of actuators in `actuator_force`."""
     return ranges(s.actuator_outadr, s.actuator_outnum, ids)

@@ -1,4 +1,4 @@
-"""What the tables of a model say of its flexes, for the compiler, the options and the physics."""
+"""Classification of flexes from the tables of a model, for compiler, options and physics."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 
-# surfaces of which the mode ipc knows how far a vertex is
+# Geom types for which the flag ipc computes distances of vertices.
 SURFACES = (
     *(GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER),
     *(GeomType.BOX, GeomType.MESH),
@@ -14,7 +14,7 @@ SURFACES = (
 
 
 def asks_passive(passive: Any, dim: Any, rigid: Any) -> np.ndarray:
-    """Which flexes ask for passive contacts; of rods and of what is rigid it says nothing.
+    """Return which flexes request passive contacts; rods and rigid flexes have none.
 
     Args:
       passive, dim, rigid: `flex_passive`, `flex_dim`, `flex_rigid`, of one flex or of several.
@@ -23,14 +23,14 @@ def asks_passive(passive: Any, dim: Any, rigid: Any) -> np.ndarray:
 
 
 def meet(m: Any, one: str, other: str) -> np.ndarray:
-    """Which of one kind and of another have bits in common.
+    """Return which pairs of objects have matching collision masks.
 
     Args:
-      m: a model or its tables, of which `contype` and `conaffinity` count.
+      m: a model or its tables, which gives `contype` and `conaffinity`.
       one, other: "geom" or "flex".
 
     Returns:
-      `[n, k]` bool: a bit of the type of one is in the affinity of the other.
+      `[n, k]` bool: a bit of the contype of one is set in the conaffinity of the other.
     """
     type1, affinity1, type2, affinity2 = (
         np.asarray(getattr(m, f"{kind}_{what}"))
@@ -41,14 +41,14 @@ def meet(m: Any, one: str, other: str) -> np.ndarray:
 
 
 def shells(s: Any) -> np.ndarray:
-    """`[nflex]` bool: the flexes of triangles."""
+    """Return which flexes are shells, made of triangles, `[nflex]` bool."""
     is_shell: np.ndarray = np.asarray(s.flex_dim) == 2
     return is_shell
 
 
 def of_mode(s: Any) -> tuple[np.ndarray, np.ndarray]:
-    """What the mode takes from the other contacts: flexes with geoms `[nflex, ngeom]`, and with
-    flexes `[nflex, nflex]`, bool."""
+    """Return the pairs whose contacts the flag ipc handles: flexes with geoms `[nflex, ngeom]`, and
+    flexes with flexes `[nflex, nflex]`, bool."""
     fixed = np.asarray(s.body_weldid)[s.geom_bodyid] == 0
     surface = np.isin(s.geom_type, SURFACES) & fixed & _hulled(s)
     shell = shells(s)
@@ -56,7 +56,7 @@ def of_mode(s: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _hulled(s: Any) -> np.ndarray:
-    """Geoms that are no mesh, or one with a hull, `[ngeom]` bool."""
+    """Return which geoms are no mesh or a mesh with a hull, `[ngeom]` bool."""
     mesh = np.asarray(s.geom_type) == GeomType.MESH
     out = ~mesh
     out[mesh] = np.asarray(s.mesh_polynum)[np.asarray(s.geom_dataid)[mesh]] > 0

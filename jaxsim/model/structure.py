@@ -1,9 +1,9 @@
-"""The static half of a model: everything that decides the shape of the program.
+"""The static part of a model: everything that decides the shape of the program.
 
 Counts, types, parents, addresses, limits and flags of a compiled model, as numpy tables under
-MuJoCo's names. Two structures with equal content are the same program: jit compiles once for both.
-Layouts that stages derive from the tables (levels, groups, pair lists) are computed on first use
-and kept here, by `derived`. So what is known first is a structure first, and is then extended.
+MuJoCo's names. Structures with equal contents identify the same program, so that jit compiles once
+for both. Layouts that stages derive from the tables (levels, groups, pair lists) are computed on
+first use and cached here by `derived`.
 """
 
 import functools
@@ -15,25 +15,26 @@ import numpy as np
 
 from jaxsim.enums import EqType
 
-HULLS_MOVED = "hulls_moved"  # a table: vertices of meshes may differ from the loaded ones
+HULLS_MOVED = "hulls_moved"  # table: mesh vertices may differ from the loaded ones
 
 Table = np.ndarray | int | tuple | str
 
 
 NONE: Mapping[str, Table] = MappingProxyType({})
-LARGE = 2**16  # bytes of a table whose contents the hash leaves out: an image, a mesh
+LARGE = 2**16  # bytes; the contents of larger tables (images, meshes) are left out of the hash
 
 
 class Structure:
     """Immutable tables of integers and names; hashable by content.
 
-    A table that is read-only already is shared, any other one is copied.
+    A read-only table is shared, any other is copied.
     """
 
     __slots__ = ("_counts", "_hash", "_tables", "cache")
 
     def __init__(self, tables: Mapping[str, Table], known: Mapping[str, Table] = NONE):
-        """Makes a structure of tables, and of those of another one that they do not replace."""
+        """Build a structure from tables, and from those tables of another one that they do not
+        replace."""
         self._tables = {**known, **{name: _frozen(value) for name, value in tables.items()}}
         self._counts: dict[str, int] | None = None
         self._hash: int | None = None
@@ -55,22 +56,23 @@ class Structure:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The counts among the tables, by name: sizes of the fields of a Model."""
+        """Return the counts among the tables, by name: sizes of the fields of a Model."""
         if self._counts is None:
             self._counts = {n: v for n, v in self._tables.items() if isinstance(v, int)}
         return self._counts
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The same, and what follows from the tables: sizes of the fields of a Data."""
+        """Return the counts, and the sizes derived from the tables: sizes of the fields of a
+        Data."""
         return _sizes(self)
 
     def replace(self, **values: Table) -> "Structure":
-        """A structure with some tables changed."""
+        """Return a structure with some tables replaced."""
         return Structure(values, self._tables)
 
     def extended(self, **values: Table) -> "Structure":
-        """A structure with more tables, which has what was derived without them."""
+        """Return a structure with more tables that keeps the cached derived layouts."""
         present = values.keys() & self._tables.keys()
         if present:
             raise ValueError(f"{min(present)} is a table of the structure already")
@@ -79,7 +81,7 @@ class Structure:
         return new
 
     def __reduce__(self):
-        # the rest is found again: the hash of a string and the derived layouts are of this process
+        # Pickle the tables only: string hashes and derived layouts belong to this process.
         return Structure, (self._tables,)
 
     def __deepcopy__(self, memo) -> "Structure":
@@ -105,7 +107,7 @@ class Structure:
         return f"Structure({sizes})"
 
 
-# tables that may be changed in a model that is made (io/restructure.py)
+# Tables that may be changed in a finished model (io/restructure.py).
 CHANGEABLE = frozenset(
     """jnt_limited jnt_actfrclimited jnt_group tendon_limited tendon_actfrclimited tendon_group
     actuator_ctrllimited actuator_forcelimited actuator_actlimited actuator_group
@@ -121,7 +123,7 @@ def _frozen(value: Table) -> Table:
 
 
 def _content(value: Table, most: float = np.inf) -> Any:
-    """What two equal tables have in common; the numbers only of those up to a size in bytes."""
+    """Return the content by which tables are compared; values only up to `most` bytes."""
     if not isinstance(value, np.ndarray):
         return value
     numbers = value.tobytes() if value.nbytes <= most else None
@@ -129,9 +131,10 @@ def _content(value: Table, most: float = np.inf) -> Any:
 
 
 def derived(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes `make(structure, *flags)` remembered: asked with a Model or a Structure, computed once.
+    """Return `make(structure, *flags)` cached in the structure; it may be called with a Model too.
 
-    It must not ask whether there is a table: one that comes later (`extended`) changes nothing.
+    `make` must not test whether a table exists: a table added later (`extended`) would not update
+    the cached result.
     """
     name = f"{make.__module__}.{make.__qualname__}"
 
@@ -152,28 +155,28 @@ def _sizes(s: Structure) -> Mapping[str, int]:
 
 
 def _times_in_history(s: Structure) -> int:
-    """Times of samples in all buffers, and the tick of each buffer."""
+    """Return the number of sample times in all buffers, plus the tick of each buffer."""
     addresses = np.concatenate([s.actuator_historyadr, s.sensor_historyadr])
     size = np.concatenate([s.actuator_history[:, 0], s.sensor_history[:, 0]])
     return int(np.sum(np.where(addresses >= 0, size + 1, 0)))
 
 
 def _rows_of_flexes(s: Structure) -> int:
-    """Rows of constraints of edges and of strains, beyond one each."""
+    """Return the number of rows of edge and strain constraints beyond one per constraint."""
     edges = s.flex_edgenum[s.eq_obj1id[s.eq_type == EqType.FLEX]]
     modes = s.eq_modenum[s.eq_type == EqType.FLEXSTRAIN]
     return int(np.sum(edges - 1) + np.sum(modes - 1))
 
 
 def _row_room(s: Structure) -> int:
-    """The most constraint rows that a state can have, in any cone and with any flags."""
+    """Return the largest number of constraint rows of any state, for any cone and any flags."""
     dim = max((1, *s.geom_condim.tolist(), *s.pair_dim.tolist(), *s.flex_condim.tolist()))
     return rows_beside_contacts(s) + s.ncontact * max(1, 2 * (dim - 1))
 
 
 @derived
 def rows_beside_contacts(s: Structure) -> int:
-    """The most rows that are not of contacts."""
+    """Return the largest number of rows that do not belong to contacts."""
     of_equality = {EqType.CONNECT: 3, EqType.WELD: 6}
     rows = sum(of_equality.get(kind, 1) for kind in s.eq_type.tolist())
     rows += _rows_of_flexes(s)

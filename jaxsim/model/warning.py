@@ -1,8 +1,7 @@
-"""What the counters of `Data.warning` mean, and reading them on the host.
+"""Read the counters of `Data.warning` on the host.
 
-Nothing raises inside a step: what goes wrong there is counted, world by world. `check` raises after
-the fact, `warning_counts` reports; `warning_texts` (describe/warnings.py) names joints and
-actuators.
+Nothing raises inside a step: failures are counted, for each world. `check` raises after the fact,
+`warning_counts` reports; `warning_texts` (describe/warnings.py) names joints and actuators.
 """
 
 from typing import NamedTuple
@@ -16,17 +15,17 @@ from jaxsim.model.data import Data
 
 
 class Meaning(NamedTuple):
-    """What a counter counts, and what to do about it."""
+    """Meaning of a counter, and its remedy."""
 
     what: str
     remedy: str
 
 
-ROOM = "make more room: load_model(..., contacts=N, pairs=N); suggest_capacities measures it"
+ROOM = "raise the capacity: load_model(..., contacts=N, pairs=N); suggest_capacities measures it"
 MEANINGS = {
     WarningType.INERTIA: Meaning("singular mass matrix", "check masses and armature"),
-    WarningType.CONTACTFULL: Meaning("more contacts than there is room for", ROOM),
-    WarningType.CNSTRFULL: Meaning("more constraints than there is room for", ROOM),
+    WarningType.CONTACTFULL: Meaning("contact capacity exceeded", ROOM),
+    WarningType.CNSTRFULL: Meaning("constraint capacity exceeded", ROOM),
     WarningType.BADQPOS: Meaning(
         "reset: position not finite or too large", "use a smaller time step"
     ),
@@ -41,14 +40,14 @@ MEANINGS = {
 
 
 class WarningCount(NamedTuple):
-    """A counter that is not zero.
+    """A nonzero warning counter.
 
     Attributes:
-      type: what went wrong.
-      times: how often, in all worlds together.
-      worlds: indices of the worlds where it did, over all leading axes counted as one.
+      type: kind of the warning.
+      times: number of occurrences, in all worlds together.
+      worlds: indices of the worlds with the warning, in the flattened batch.
       of: number of worlds.
-      last: what the last was about, in each of these worlds (`about`).
+      last: `Data.warning_lastinfo` of the last occurrence in each of these worlds (`about`).
     """
 
     type: WarningType
@@ -64,7 +63,7 @@ class WarningCount(NamedTuple):
         return f"{times}{where}: {meaning.what}; {meaning.remedy}"
 
 
-# whose first bad entry a warning notes; of pivots, elimination begins with the last dof
+# Field of the bad entry that a warning records; elimination starts with the last dof.
 ENTRY_OF = {
     WarningType.INERTIA: "dof",
     WarningType.BADQPOS: "qpos",
@@ -75,14 +74,14 @@ ENTRY_OF = {
 
 
 def about(kind: WarningType, info: int) -> str:
-    """What `Data.warning_lastinfo` says of a warning: "qvel[7]", "40 wanted"; "" if nothing."""
+    """Return the meaning of `Data.warning_lastinfo`: "qvel[7]", "40 wanted"; "" if none."""
     if kind == WarningType.CONTACTFULL:
         return f"{info} wanted"
     return f"{ENTRY_OF[kind]}[{info}]" if kind in ENTRY_OF and info >= 0 else ""
 
 
 def warning_counts(d: Data) -> list[WarningCount]:
-    """What went wrong in some worlds since `make_data`.
+    """Return the nonzero warning counters since `make_data`.
 
     Args:
       d: one world or a batch, outside jit: the counters are read on the host.
@@ -97,13 +96,13 @@ def warning_counts(d: Data) -> list[WarningCount]:
 
 
 def diverged(before: Data, after: Data) -> jax.Array:
-    """Whether a world was put back to its start between two states, as after a bad step.
+    """Return whether a world was reset between two states because a step failed.
 
-    MuJoCo's automatic reset hides that a world has blown up: its numbers are finite again. The
-    counters tell. Where the flag `autoreset` is off nothing is put back, and the numbers tell.
+    MuJoCo's automatic reset hides a divergence: all values are finite again. The counters record
+    it. If the flag `autoreset` is off there is no reset, and non-finite values are detected.
 
     Args:
-      before, after: one world, or many with leading axes; some steps lie between them.
+      before, after: one world, or many with leading axes, before and after some steps.
 
     Returns:
       bool (...).
@@ -114,14 +113,14 @@ def diverged(before: Data, after: Data) -> jax.Array:
 
 
 def check(d: Data) -> None:
-    """Raises if something went wrong in a step of these worlds.
+    """Raise if a step of these worlds failed.
 
     Args:
       d: one world or a batch, outside jit: the counters are read on the host.
 
     Raises:
       RuntimeError: a counter of `d.warning` is not zero; names each, with the first world where
-        it happened, what the last was about there, and the remedy.
+        it occurred, the entry concerned, and the remedy.
     """
     found = warning_counts(d)
     if found:
@@ -130,6 +129,6 @@ def check(d: Data) -> None:
 
 
 def _first(n: WarningCount) -> str:
-    """The first world of a warning, and what it was about there."""
+    """Return the first world of a warning, and the entry concerned."""
     what = about(n.type, n.last[0])
     return f"world {n.worlds[0]}{', ' if what else ''}{what}"

@@ -1,5 +1,4 @@
-"""The engine's own plugins, written as a user writes them: those of MuJoCo 4.0 in its order, then
-those that it had before."""
+"""The built-in plugins, written like those of users: MuJoCo 4.0's in its order, then older ones."""
 
 from jaxsim.assets.sdf.shapes import SHAPES
 from jaxsim.extend.plugin import ShapePlugin

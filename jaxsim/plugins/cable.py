@@ -1,18 +1,19 @@
-"""`mujoco.elasticity.cable`: bodies in a chain resist bending and twisting, as a rod does.
+"""`mujoco.elasticity.cable`: bending and twisting stiffness of a chain of bodies.
 
-MuJoCo 2.3 to 3.17 had it (plugin/elasticity); MuJoCo 4.0 has flexes of one dimension instead. The
-theory is Kirchhoff's of rods. Bodies are joined by balls, and the rod lies along their x axes. With
-the rotation vector w of a body in the frame of its parent, w0 that in the shape without stress, and
-L the distance of the two, the torque on the body, in the frame of its parent, is
+MuJoCo 2.3 to 3.17 had this plugin (plugin/elasticity); MuJoCo 4.0 has one-dimensional flexes
+instead. The theory is that of Kirchhoff rods. Bodies are connected by ball joints, and the rod lies
+along their x axes. With w the rotation vector of a body relative to its parent, w0 that of the
+stress-free shape, and L the distance of the two, the torque on the body, in the frame of its
+parent, is
 
     t = -diag(G J, E Iy, E Iz) (w - w0) / L
 
-and -t acts on the parent. J, Iy and Iz are those of the section of the body's first geom. So the
-force of the pair is on the dofs of the ball alone: t, in the frame of the body.
+and -t acts on the parent. J, Iy and Iz are those of the section of the body's first geom. The force
+of the pair acts on the dofs of the ball joint alone: t, in the frame of the body.
 
-t is the slope of an energy where it is parallel to w, as in a rod that bends in a plane. Elsewhere
-it differs from one in the second order of the angles between neighbours, w x t / 2: along a closed
-path it may do work, here as in MuJoCo.
+t is the gradient of an energy where it is parallel to w, as in a rod that bends in a plane.
+Otherwise it differs from a gradient in the second order of the angles between neighbors, w x t / 2:
+along a closed path it may do work, here as in MuJoCo.
 """
 
 from typing import Any
@@ -33,17 +34,17 @@ SECTIONS = (*ROUND, GeomType.BOX)
 
 
 class Cable(Plugin):
-    """Bends with Young's modulus `bend`, twists with the shear modulus `twist` [Pa].
+    """Elasticity with Young's modulus `bend` and shear modulus `twist` [Pa].
 
-    Without stress it has the shape of the model's reference pose, or with `flat` is straight.
-    `vmax` is of a drawing, and has no effect here.
+    The stress-free shape is that of the model's reference pose, or straight with `flat`. `vmax`
+    controls visualization, and has no effect here.
     """
 
     name = "mujoco.elasticity.cable"
     settings = dict.fromkeys(("twist", "bend", "flat", "vmax"), "")
 
     def check(self, config: Config) -> str:
-        """Moduli must be numbers."""
+        """Check that the moduli are numbers."""
         for key in ("twist", "bend"):
             if config[key] and not is_number(config[key]):
                 return f"config '{key}' must be a number, got '{config[key]}'"
@@ -52,7 +53,8 @@ class Cable(Plugin):
         return ""
 
     def lacks(self, m: Any, body: int) -> str:
-        """Bodies need a section, and those after the first of a chain a ball joint."""
+        """Check that bodies have a section, and that those after the first of a chain have a ball
+        joint."""
         if _section(m, body) not in SECTIONS:
             return "it needs a capsule, a cylinder or a box as its first geom"
         if m.body_plugin[m.body_parentid[body]] != m.body_plugin[body]:
@@ -62,11 +64,11 @@ class Cable(Plugin):
         return "" if np.asarray(m.body_pos)[body].any() else "it is where its parent is; move it"
 
     def params(self, config: Config) -> dict[str, float]:
-        """The moduli."""
+        """Return the moduli."""
         return {key: number(config, key) for key in ("twist", "bend")}
 
     def passive(self, m: Model, d: Data, at: Attached) -> jax.Array:
-        """The torques of all pairs, on the dofs of their joints, (nv,)."""
+        """Return the torques of all pairs, on the dofs of their joints, (nv,)."""
         body = _links(m, at.id)
         joint = m.body_jntadr[body] + m.body_jntnum[body] - 1
         place = m.jnt_qposadr[joint][:, None] + np.arange(4)
@@ -86,25 +88,26 @@ class Cable(Plugin):
 
 
 def _links(m: Any, id: np.ndarray) -> np.ndarray:
-    """The bodies whose parent is of the same cable."""
+    """Return the bodies whose parent belongs to the same cable."""
     return id[np.isin(m.body_parentid[id], id)]
 
 
 def _section(m: Any, body: int) -> int:
-    """Type of the first geom of a body, or -1."""
+    """Return the type of the first geom of a body, or -1."""
     return m.geom_type[m.body_geomadr[body]] if m.body_geomnum[body] else -1
 
 
 def _last_joint(m: Any, body: int) -> int:
-    """Type of the last joint of a body, or -1."""
+    """Return the type of the last joint of a body, or -1."""
     joints = m.body_jntnum[body]
     return m.jnt_type[m.body_jntadr[body] + joints - 1] if joints else -1
 
 
 def _section_moments(m: Model, body: np.ndarray) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Torsion constant, and second moments of area about y and z, of the sections (n,) [m^4].
+    """Return the torsion constant, and second moments of area about y and z, of sections (n,)
+    [m^4].
 
-    A circle of radius r: pi r^4 / 2 and pi r^4 / 4. A rectangle of half sides h along y and w along
+    A circle of radius r: pi r^4 / 2 and pi r^4 / 4. A rectangle of half sizes h along y and w along
     z: 4/3 h w^3 and 4/3 w h^3; its torsion constant is Roark's (Formulas for Stress and Strain).
     """
     geom = m.body_geomadr[body]
@@ -112,7 +115,7 @@ def _section_moments(m: Model, body: np.ndarray) -> tuple[jax.Array, jax.Array, 
     r, h, w = m.geom_size[geom].T
     circle = jnp.pi * r**4
     a, b = jnp.maximum(h, w), jnp.minimum(h, w)
-    # a capsule has no third size, and here none to divide by
+    # a capsule has no third size; avoid a division by zero
     a = jnp.where(is_round, 1, a)
     twist = a * b**3 * (16 / 3 - 3.36 * b / a * (1 - b**4 / (12 * a**4)))
     return (

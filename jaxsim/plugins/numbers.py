@@ -1,4 +1,4 @@
-"""Numbers in the settings of plugins."""
+"""Parse numbers in the settings of plugins."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from jaxsim.extend.plugin import Config
 
 
 def numbers(config: Config, key: str, count: int) -> np.ndarray:
-    """The first numbers of a setting; 0 for what is not there or is no number, as in MuJoCo."""
+    """Return the first numbers of a setting; 0 for missing or invalid ones, as in MuJoCo."""
     out = np.zeros(count)
     for i, word in enumerate(config.get(key, "").split()[:count]):
         try:
@@ -17,12 +17,12 @@ def numbers(config: Config, key: str, count: int) -> np.ndarray:
 
 
 def number(config: Config, key: str) -> float:
-    """The first number of a setting, or 0."""
+    """Return the first number of a setting, or 0."""
     return float(numbers(config, key, 1)[0])
 
 
 def is_number(text: str) -> bool:
-    """Whether a setting is one number and nothing else."""
+    """Return whether a setting is one number and nothing else."""
     try:
         float(text)
     except ValueError:

@@ -1,8 +1,7 @@
-"""`mujoco.pid`: a servo with an integral of its error and a setpoint that moves slowly.
+"""`mujoco.pid`: a position servo with an integral term and a rate-limited setpoint.
 
-MuJoCo's documentation of the plugin: force = kp e + ki (integral of e) + kd de/dt, with
-e = setpoint - length. `imax` is the largest force of the integral, `slewmax` the largest rate of
-the setpoint.
+MuJoCo's documentation of the plugin: force = kp e + ki (integral of e) + kd de/dt, with e =
+setpoint - length. `imax` limits the force of the integral term, `slewmax` the rate of the setpoint.
 """
 
 import jax
@@ -17,29 +16,31 @@ from jaxsim.plugins.numbers import number
 
 
 class Pid(Plugin):
-    """Keeps the integral of the error, if `ki` is not 0, and then the setpoint, with `slewmax`."""
+    """PID controller; its activations are the integral of the error with `ki`, and the setpoint
+    with `slewmax`."""
 
     name = "mujoco.pid"
     settings = dict.fromkeys(("kp", "ki", "kd", "imax", "slewmax"), "")
     idle = "no actuator names this instance; remove it, or write <actuator><plugin instance='...'/>"
 
     def check(self, config: Config) -> str:
-        """Limits must not be negative."""
+        """Check that limits are not negative."""
         if number(config, "slewmax") < 0:
             return "slewmax must not be negative"
         return "imax must not be negative" if number(config, "imax") < 0 else ""
 
     def activations(self, config: Config) -> int:
-        """The integral of the error, and the setpoint if it is slowed."""
+        """Return the number of activations: the integral of the error, and the rate-limited
+        setpoint."""
         return int(number(config, "ki") != 0) + int(bool(config["slewmax"]))
 
     def params(self, config: Config) -> dict[str, float]:
-        """The gains and limits that are given."""
+        """Return the gains and limits that are given."""
         given = ("kp", "ki", "kd", *(key for key in ("imax", "slewmax") if config[key]))
         return {key: number(config, key) for key in given}
 
     def actuator(self, m: Model, d: Data, at: Attached, given: jax.Array) -> jax.Array:
-        """The force of each actuator, (n,)."""
+        """Return the force of each actuator, (n,)."""
         goal = self._goal(m, d, at, given)
         error = goal - d.actuator_length[m.actuator_outadr[at.id]]
         rate = self._setpoint_rate(m, d, at) - d.actuator_velocity[m.actuator_outadr[at.id]]
@@ -49,7 +50,7 @@ class Pid(Plugin):
         return force
 
     def act_dot(self, m: Model, d: Data, at: Attached, given: jax.Array) -> jax.Array:
-        """Rates by which the activations become, after one step, what they are to be."""
+        """Return rates that give the activations their intended values after one step."""
         goal = self._goal(m, d, at, given)
         next_ = []
         if number(at.config, "ki"):
@@ -60,10 +61,10 @@ class Pid(Plugin):
         return (jnp.stack(next_, axis=1) - at.act) / m.opt.timestep
 
     def _goal(self, m: Model, d: Data, at: Attached, given: jax.Array) -> jax.Array:
-        """The setpoint, in the range of the control, as near to the last one as it may move."""
+        """Return the setpoint, clamped to the control range and limited in its rate."""
         place = m.actuator_ctrladr[at.id]
         limited = m.actuator_ctrllimited[place] & (m.actuator_dyntype[at.id] == DynType.NONE)
-        if limited.any():  # whatever the flag that clamps controls says
+        if limited.any():  # regardless of the flag that clamps controls
             lower, upper = m.actuator_ctrlrange[place, 0], m.actuator_ctrlrange[place, 1]
             given = jnp.where(limited, jnp.clip(given, lower, upper), given)
         if not at.config["slewmax"]:
@@ -72,7 +73,7 @@ class Pid(Plugin):
         return jnp.where(d.time > 0, jnp.clip(given, last - most, last + most), given)
 
     def _integral(self, m: Model, at: Attached, error: jax.Array) -> jax.Array:
-        """The integral of the error at the end of the step."""
+        """Return the integral of the error at the end of the step."""
         integral = at.act[:, 0] + error * m.opt.timestep
         if not at.config["imax"]:
             return integral
@@ -80,7 +81,7 @@ class Pid(Plugin):
         return jnp.clip(integral, -most, most)
 
     def _setpoint_rate(self, m: Model, d: Data, at: Attached) -> jax.Array:
-        """The rate of the setpoint: that of an activation, 0 of a control."""
+        """Return the rate of the setpoint: that of an activation, 0 for a control."""
         last = m.actuator_actadr[at.id] + m.actuator_actnum[at.id] - 1
         held = m.actuator_dyntype[at.id] != DynType.NONE
         if not held.any():

@@ -1,12 +1,12 @@
-"""`mujoco.sensor.touch_grid`: forces of contacts in a grid of directions seen from a site.
+"""`mujoco.sensor.touch_grid`: contact forces in a grid of directions seen from a site.
 
-MuJoCo's documentation of the plugin (plugin/sensor). A site looks along its negative z axis, as a
-camera does. A contact at (x, y, z) in its frame is in the direction
+MuJoCo's documentation of the plugin (plugin/sensor). A site looks along its negative z axis, like a
+camera. A contact at (x, y, z) in its frame is in the direction
 
     azimuth = atan2(x, -z),   elevation = atan2(y, sqrt(x^2 + z^2))
 
-and counts in the cell between whose edges both are. Edges of cells are at `fov` times f(u) from
-the middle, u at equal distances from -1 to 1,
+and is added to the cell whose edges enclose both angles. Edges of cells are at `fov` times f(u)
+from the center, with u uniformly spaced from -1 to 1,
 
     f(u) = gamma u^5 + (1 - gamma) u
 """
@@ -29,14 +29,14 @@ CHANNELS = 6
 
 
 class TouchGrid(Plugin):
-    """Forces of contacts, summed in the cells of a grid of directions."""
+    """Contact forces, summed in the cells of a grid of directions."""
 
     name = "mujoco.sensor.touch_grid"
     settings = dict.fromkeys(("nchannel", "size", "fov", "gamma"), "")
     objtype = ObjType.SITE
 
     def check(self, config: Config) -> str:
-        """Sizes, angles and channels must be possible."""
+        """Check the sizes, angles and channels."""
         for key, what in (("size", "columns and rows"), ("fov", "horizontal and vertical angle")):
             if len(config.get(key, "").split()) != 2:
                 return f"config '{key}' must give two numbers, {what}"
@@ -52,11 +52,12 @@ class TouchGrid(Plugin):
         return ""
 
     def readings(self, config: Config) -> int:
-        """Channels times rows times columns."""
+        """Return the number of values: channels times rows times columns."""
         return _channels(config) * int(_size(config).prod())
 
     def sensor(self, m: Model, d: Data, at: Attached) -> jax.Array:
-        """Readings of each sensor: of each channel rows from below, in these cells from the left.
+        """Return the readings of each sensor: for each channel, rows from below and cells from the
+        left.
 
         Channels are forces along z, x, y of the site [N], then torques about them [N m].
         """
@@ -72,8 +73,8 @@ class TouchGrid(Plugin):
 
         def one(pos: jax.Array, R: jax.Array, body: jax.Array) -> jax.Array:
             azimuth, elevation = _directions(_product("ca,ab->cb", d.contact.pos - pos[None], R))
-            # The sum over the contacts of a cell, as a product of factors for rows and for columns:
-            # contacts times cells would be many numbers, and sums that scatter are slow on a GPU.
+            # Sum over the contacts of a cell as a product of row and column indicators: an array of
+            # contacts times cells would be large, and scatter-add is slow on a GPU.
             force = _forces(m, d, body, R)[:, :channels, None] * _between(elevation, rows)[:, None]
             across = _between(azimuth, columns)
             return _product("cky,cx->kyx", force, across).ravel()
@@ -83,48 +84,48 @@ class TouchGrid(Plugin):
 
 
 def _size(config: Config) -> np.ndarray:
-    """Columns and rows."""
+    """Return the numbers of columns and rows."""
     return numbers(config, "size", 2).astype(int)
 
 
 def _channels(config: Config) -> int:
-    """Channels; 1 if nothing is said."""
+    """Return the number of channels; 1 by default."""
     return int(number(config, "nchannel")) or 1
 
 
 def _edges(count: int, angle: float, gamma: float) -> np.ndarray:
-    """Edges of cells, from below or from the left, (count + 1,) [rad].
+    """Return the edges of cells, from below or from the left, (count + 1,) [rad].
 
-    Summed up as MuJoCo does: one in the middle may be a rounding beside zero, where contacts are
-    that lie straight ahead.
+    Accumulated as in MuJoCo: the middle edge may differ from zero by rounding, which decides the
+    cell of contacts straight ahead.
     """
     u = np.cumsum([-1.0, *[2 / count] * count])
     return angle * np.pi / 180 * (gamma * u**5 + (1 - gamma) * u)
 
 
 def _directions(local: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Azimuth and elevation of points in the frame of a site, (n,) of (n, 3) [rad].
+    """Return azimuth and elevation of points in the frame of a site, (n,) of (n, 3) [rad].
 
-    They say which cell a contact is in, and that has no derivative.
+    They select the cell of a contact, so they have no derivative.
     """
     x, y, z = lax.stop_gradient(local).T
     return jnp.arctan2(x, -z), jnp.arctan2(y, jnp.sqrt(x * x + z * z))
 
 
 def _between(angle: jax.Array, edges: np.ndarray) -> jax.Array:
-    """1 where an angle is above an edge and not above the next, (n, len(edges) - 1)."""
+    """Return 1 where an angle is above an edge and not above the next, (n, len(edges) - 1)."""
     above = angle[:, None] > jnp.asarray(edges, angle.dtype)[None]
     return (above[:, :-1] & ~above[:, 1:]).astype(angle.dtype)
 
 
 def _forces(m: Model, d: Data, body: jax.Array, R: jax.Array) -> jax.Array:
-    """Force and torque of each contact on a body, in the frame of its site, (ncontact, 6).
+    """Return force and torque of each contact on a body, in the frame of its site, (ncontact, 6).
 
-    Contacts of all that is welded to the body count; those of others are zero.
+    Contacts of all bodies welded to the body count; those of others are zero.
 
     Args:
       m, d: of one world.
-      body: the first body of those that are welded together.
+      body: the first of the bodies that are welded together.
       R: orientation of the site in the world.
     """
     geom, dtype = d.contact.geom, d.qpos.dtype
@@ -136,5 +137,5 @@ def _forces(m: Model, d: Data, body: jax.Array, R: jax.Array) -> jax.Array:
     return zxy.reshape(-1, 6) * (on_second - on_first)[:, None]
 
 
-# by default an accelerator would round the factors to fewer digits
+# The default precision on accelerators would round the factors.
 _product = partial(jnp.einsum, precision="highest")

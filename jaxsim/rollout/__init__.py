@@ -1,1 +1,1 @@
-"""Many steps: a scan, a program for many worlds and devices, recorded motion."""
+"""Simulate many steps: a scan, a program for many worlds and devices, recorded motions."""

@@ -1,4 +1,4 @@
-"""Worlds on all devices, in the programs that users write themselves."""
+"""Distribute a batch of worlds over all devices, in programs that users write themselves."""
 
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
@@ -22,34 +22,39 @@ def over_devices(
     *,
     lanes: int | None = None,
 ) -> Callable[..., Any]:
-    """Divides the worlds of a function of many worlds among devices.
+    """Divide the worlds of a batched function among devices.
 
     A kernel of a step is too short to be shared by the cores of a CPU, and XLA runs the tiles of a
-    batch one after another: a program on one device keeps one core busy. With a device for each
-    core (`jax.config.update("jax_num_cpu_devices", n)` before the first computation) each has a
-    part of the worlds. Devices do not wait for each other within a program, so that a loop may
-    stand inside of the function or outside. Under `jit`, `grad` and `scan` as the function itself.
+    batch one after another: a program on one device keeps one core busy. With one device per core
+    (`jax.config.update("jax_num_cpu_devices", n)` before the first computation) each device
+    computes a part of the worlds. Devices do not synchronize within a program, so a loop may be
+    inside or outside of the function. The result works under `jit`, `grad` and `scan` as the
+    function itself.
 
-    On a CPU a device takes 16 worlds at a time, a vector of numbers, and 8 or 4 where it has no
-    more: results then differ by rounding from those on fewer devices. They are the same to the bit
-    on any number of devices if `lanes` is given, or if each has at least 16 worlds.
+    A CPU device computes 16 worlds at a time, one vector register, or 8 or 4 if it has fewer
+    worlds: results then differ by rounding from those on fewer devices. They are bitwise equal on
+    any number of devices if `lanes` is given, or if each device has at least 16 worlds.
 
     Args:
-      function: of arrays with a leading axis of worlds, as `jax.vmap` makes it; all its results
-        have that axis, and no world asks for another.
-      in_axes: for each argument 0, with a leading axis of worlds, or None, the same for all (a
-        model); 0 alone: all arguments have worlds.
-      devices: None: all of them. Of these, as many as divide the number of worlds.
-      lanes: worlds that a CPU takes at a time, 4, 8 or 16; the last ones are filled up, which costs
-        time. None: as many as suit the worlds of a device.
+      function: of arrays with a leading batch axis, as `jax.vmap` makes it; all its results have
+        that
+        axis, and worlds are independent of each other.
+      in_axes: for each argument 0, with a leading batch axis, or None, shared by all worlds (a
+        model);
+        0 alone: all arguments are batched.
+      devices: None: all devices. The largest number of them that divides the number of worlds is
+        used.
+      lanes: worlds that a CPU computes at a time, 4, 8 or 16; the batch is padded to a multiple,
+        which
+        costs time. None: chosen for the number of worlds per device.
 
     Returns:
-      The function, which runs part by part on the devices; its results are on these. Arguments on
-      other devices are moved there.
+      The function, which runs in parts on the devices and leaves its results there. Arguments on
+      other devices are moved.
 
     Raises:
-      ValueError: an axis that is not 0 or None; arguments of different numbers of worlds, or none;
-        no devices; lanes that there are not.
+      ValueError: an axis that is not 0 or None; different numbers of worlds, or none; no devices;
+        an unsupported number of lanes.
 
     Example:
       >>> many = jax.vmap(jaxsim.step, in_axes=(None, 0))
@@ -90,9 +95,10 @@ def over_devices(
 def _without_empty(
     function: Callable[..., Any], args: Sequence[Any], specs: Sequence[P], parts: int
 ) -> tuple[Callable[..., Any], list[Any], tuple[P, ...]]:
-    """A function of some worlds, by those of its leaves that are not empty, these, and their axes.
+    """Return a function of the nonempty leaves only, these leaves, and their partition specs.
 
-    XLA's compiler dies of a divided function that reads an empty argument (jaxlib 0.11 and 0.12).
+    XLA's compiler crashes on a partitioned function that reads an empty argument (jaxlib 0.11 and
+    0.12).
     """
     leaves, form = jax.tree.flatten(args)
     axes = [spec for spec, a in zip(specs, args, strict=True) for _ in jax.tree.leaves(a)]
@@ -114,12 +120,12 @@ def _without_empty(
 
 
 def most_devices(worlds: int, limit: int) -> int:
-    """The largest divisor of a number of worlds that is at most `limit`."""
+    """Return the largest divisor of a number of worlds that is at most `limit`."""
     return next(k for k in range(min(worlds, limit), 0, -1) if worlds % k == 0)
 
 
 def _on(sharding: NamedSharding, leaf: Any) -> Any:
-    """An array on the devices of a sharding; as it is where `jit` puts it there by itself."""
+    """Return an array on the devices of a sharding; unchanged where `jit` moves it by itself."""
     known = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
     if known and leaf.committed and leaf.sharding.device_set != sharding.device_set:
         return jax.device_put(leaf, sharding)
@@ -127,7 +133,7 @@ def _on(sharding: NamedSharding, leaf: Any) -> Any:
 
 
 def _worlds(args: Sequence[Any], axes: Sequence[int | None]) -> int:
-    """How many worlds the arguments have."""
+    """Return the number of worlds of the arguments."""
     if len(axes) != len(args) or any(axis not in (0, None) for axis in axes):
         raise ValueError(
             f"over_devices: in_axes: expected 0 or None for each of {len(args)} arguments, "

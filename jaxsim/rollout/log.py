@@ -1,9 +1,9 @@
-"""Warnings while a program runs: which world, which warning, at which time.
+"""Log warnings while a program runs: the world, the kind of warning, and the time.
 
-Counters in `Data.warning` say after the fact what went wrong. `log_warnings` makes a function that
-tells a handler on the host as it happens, by `jax.debug.callback`: under jit, scan and vmap, where
-all worlds of a batch are told of together, with their indices. Functions that are not wrapped are
-the same programs as before.
+The counters in `Data.warning` show only afterwards that a step failed. `log_warnings` wraps a
+function so that a handler on the host is called during the run, by `jax.debug.callback`: under jit,
+scan and vmap, where one call covers all worlds of a batch, with their indices. Functions that are
+not wrapped compile to the same programs as before.
 """
 
 import functools
@@ -26,14 +26,14 @@ LOGGER = logging.getLogger("jaxsim")
 
 
 class WarningEvent(NamedTuple):
-    """A warning in one world and call.
+    """A warning in one world during one call.
 
     Attributes:
-      world: index of the world, over all axes of vmap counted as one, the outermost first.
-      type: what went wrong.
-      time: of the world before the call [s].
-      times: how often it occurred in the call.
-      info: what it was about, `Data.warning_lastinfo`.
+      world: index of the world in the flattened vmap axes, outermost first.
+      type: kind of the warning.
+      time: time of the world before the call [s].
+      times: number of occurrences during the call.
+      info: the entry concerned, `Data.warning_lastinfo`.
     """
 
     world: int
@@ -56,24 +56,26 @@ class WarningEvent(NamedTuple):
 
 
 def log(event: WarningEvent) -> None:
-    """Writes a warning to the logger "jaxsim"."""
+    """Write a warning to the logger "jaxsim"."""
     LOGGER.warning("%s", event)
 
 
 def log_warnings(
     function: Callable[..., Data], handler: Callable[[WarningEvent], None] = log
 ) -> Callable[..., Data]:
-    """Makes a function that tells a handler of the warnings that occur in it.
+    """Return a function that reports the warnings that occur in it to a handler.
 
     Args:
-      function: `(m, d, ...) -> d`, such as `jaxsim.step`. Of one that makes several steps it is
-        told once, with the number of times.
-      handler: called on the host with each `WarningEvent`, worlds in their order; the steps of a
-        scan in theirs. By default a line for each goes to the logger "jaxsim". What it raises ends
-        the program.
+      function: `(m, d, ...) -> d`, such as `jaxsim.step`. For a function of several steps the
+        handler
+        is called once, with the number of occurrences.
+      handler: called on the host with each `WarningEvent`, in the order of the worlds and of the
+        steps
+        of a scan. By default it logs a line to the logger "jaxsim". An exception in it ends the
+          program.
 
     Returns:
-      The function, with the same results; jit, vmap and scan may stand around it.
+      The function, with the same results; it works under jit, vmap and scan.
 
     Example:
       >>> told = []
@@ -89,7 +91,7 @@ def log_warnings(
     def logged(m: Model, d: Data, *rest: Any, **named: Any) -> Data:
         new = function(m, d, *rest, **named)
         times = new.warning - d.warning
-        # one world as a batch of one; custom_vmap makes batches of batches one
+        # One world is a batch of one; custom_vmap merges nested batches.
         tell(*(a[None] for a in (times, new.warning_lastinfo, lax.stop_gradient(d.time))))
         return new
 
@@ -97,7 +99,7 @@ def log_warnings(
 
 
 def _teller(handler: Callable[[WarningEvent], None]) -> Callable:
-    """What tells of worlds `(n, ...)`, if something happened in one."""
+    """Return a function that reports worlds `(n, ...)` to the handler if one has a warning."""
 
     def on_host(times: Any, info: Any, time: Any) -> None:
         times, info, time = (np.asarray(a) for a in (times, info, time))

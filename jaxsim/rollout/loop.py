@@ -1,8 +1,8 @@
-"""One world that is advanced call by call: a control loop, hardware, a game.
+"""Advance one world call by call: a control loop, hardware in the loop, a game.
 
-JAX takes some microseconds for each array that a program reads or makes, and a state with its model
-has hundreds: several times as long as the step of one world. Here all numbers of a kind lie in one
-array, of which the fields of the state are parts.
+JAX needs some microseconds for each array that a program reads or returns, and a state with its
+model has hundreds of them: several times as long as the step of one world. Here all leaves of a
+dtype are packed in one array, of which the fields of the state are views.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,17 +24,18 @@ class ControlLoop:
     """A state that is read, written and advanced in place.
 
     Args:
-      m: the model. It is read once; a changed model is a new loop, whose program is the same.
+      m: the model. It is read once; a changed model needs a new loop, which reuses the program.
       d: a state of one world, which is copied.
-      function: `(m, d) -> d`, what a call does.
+      function: `(m, d) -> d`, called by `step`.
 
     Attributes:
-      data: the state. Its fields are numpy arrays, which stay the same ones: what is written to
-        them counts in the next call, and after it they have what it found.
+      data: the state. Its fields are numpy arrays that stay the same objects: values written to
+        them
+        are used by the next call, which then overwrites them with its result.
 
     Raises:
-      ValueError: for many worlds.
-      TypeError: for a function whose result is no state of the same shapes, at the first call.
+      ValueError: `d` is a batch.
+      TypeError: the result of the function is no state of the same shapes, at the first call.
 
     >>> import jaxsim
     >>> m = jaxsim.load_model(
@@ -60,7 +61,7 @@ class ControlLoop:
         self.data: Data = of_data.unpacked(self._numbers)
 
     def step(self, count: int = 1) -> None:
-        """Calls the function with the state, and puts its result in place, `count` times."""
+        """Call the function `count` times, each time replacing the state by its result."""
         for _ in range(check_count("ControlLoop.step: count", count)):
             found = self._program(self._model, self._numbers)
             for numbers, new in zip(self._numbers, found, strict=True):
@@ -68,7 +69,7 @@ class ControlLoop:
 
 
 class _Kinds(NamedTuple):
-    """How the leaves of a tree lie in one array for each kind of number."""
+    """Layout of the leaves of a tree in one packed array per dtype."""
 
     structure: jax.tree_util.PyTreeDef
     shapes: tuple[tuple[int, ...], ...]
@@ -80,7 +81,7 @@ class _Kinds(NamedTuple):
 
     @property
     def described(self) -> dict[str, str]:
-        """Kind and shape of each leaf, by name."""
+        """Return the dtype and shape of each leaf, by name."""
         whole = jax.tree.unflatten(self.structure, range(len(self.shapes)))
         return {
             jax.tree_util.keystr(path, simple=True, separator="."): f"{self.dtypes[k]}"
@@ -89,12 +90,12 @@ class _Kinds(NamedTuple):
         }
 
     def packed(self, tree: Tree, concatenate: Callable = jnp.concatenate) -> list:
-        """An array for each kind."""
+        """Return one packed array per dtype."""
         leaves = list(zip(jax.tree.leaves(tree), self.dtypes, strict=True))
         return [concatenate([a.ravel() for a, of in leaves if of == kind]) for kind in self.kinds]
 
     def unpacked(self, numbers: Sequence) -> Any:
-        """The tree; of numpy arrays its leaves are views."""
+        """Return the tree; for numpy arrays its leaves are views."""
         whole = dict(zip(self.kinds, numbers, strict=True))
         start = dict.fromkeys(self.kinds, 0)
         leaves = []
@@ -112,7 +113,7 @@ def _kinds(tree: Tree) -> _Kinds:
 
 @bounded(32)
 def _program(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
-    """The compiled function, from numbers to numbers; one for all loops of a kind."""
+    """Return the compiled function of packed arrays, shared by all loops of the same layout."""
 
     def advance(model: list, numbers: list) -> list:
         new = function(of_model.unpacked(model), of_data.unpacked(numbers))

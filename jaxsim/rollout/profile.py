@@ -1,11 +1,11 @@
-"""How long each stage of a step takes on the device: MuJoCo's timers, of a compiled program.
+"""Measure the time of each stage of a step on the device, as MuJoCo's timers do.
 
-A whole step is one program, whose stages the compiler fuses; no clock runs within it. Here each
-stage is compiled by itself and run until its time is known, with what the stages before it have
-made of the given worlds. Between programs results go through memory, and within a step they need
-not: the stages together are not the step, but their shares say where its time goes.
-`advance` is all that follows the forward dynamics: integration, of RK4 with the three evaluations
-of the dynamics that are left, the comparison of the flag `fwdinv`, the automatic reset.
+A whole step is one program, whose stages the compiler fuses; no clock can run within it. Here each
+stage is compiled separately and run repeatedly on the results of the previous stages for the given
+worlds. Between separate programs results go through memory, which they need not do within a step:
+the sum of the stages is not the time of a step, but their shares show where its time goes.
+`advance` covers everything after the forward dynamics: integration (for RK4 the remaining three
+evaluations of the dynamics), the comparison of the flag `fwdinv`, and the automatic reset.
 """
 
 import time
@@ -46,10 +46,10 @@ class StageTime(NamedTuple):
     """The time of one stage.
 
     Attributes:
-      name: of the stage.
-      timer: MuJoCo's timer that counts it, `mjTIMER_...` without the prefix; "": none.
-      seconds: of one step of one world.
-      share: of the stages together.
+      name: name of the stage.
+      timer: the MuJoCo timer that includes it, `mjTIMER_...` without the prefix; "": none.
+      seconds: time for one step of one world.
+      share: fraction of the sum over the stages.
     """
 
     name: str
@@ -59,13 +59,13 @@ class StageTime(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """The times of the stages of a step; printed it is a table.
+    """The times of the stages of a step; `print` shows a table.
 
     Attributes:
-      stages: in the order of a step.
+      stages: the stages in the order of a step.
       step: seconds of a whole step of one world, as one program.
-      worlds: how many were advanced together.
-      device: on which.
+      worlds: number of worlds that were advanced together.
+      device: name of the device.
     """
 
     stages: tuple[StageTime, ...]
@@ -74,7 +74,7 @@ class Profile(NamedTuple):
     device: str
 
     def __str__(self) -> str:
-        """A table, in microseconds."""
+        """Return a table, in microseconds."""
         head = f"{'stage':16}{'MuJoCo timer':16}{'us a world':>12}{'share':>8}"
         rows = [
             f"{s.name:16}{s.timer:16}{1e6 * s.seconds:12.3f}{s.share:8.1%}" for s in self.stages
@@ -86,12 +86,12 @@ class Profile(NamedTuple):
 
 
 def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
-    """Measures each stage of a step on the device, at the given states.
+    """Measure each stage of a step on the device, at the given states.
 
     Args:
       m: the model.
-      d: one world or many, with a leading axis; of many, as many as the device takes together.
-      seconds: how long each stage is run at least.
+      d: one world, or a batch with a leading axis, as large as one tile of the device.
+      seconds: minimum time for which each stage is run.
 
     Example:
       >>> print(jaxsim.profile(m, jaxsim.replicate(d, 8), seconds=0))  # doctest: +SKIP
@@ -128,7 +128,7 @@ NAMES = (*Data.fields, *Data.working)
 
 
 def _native(m: Model, d: Data, many: bool) -> tuple[Model, Data]:
-    """Model and data in the form of the physics, with the worlds last."""
+    """Return model and data in the form of the physics, batch axis last."""
     if not many:
         return unpack(m, 0), unpack(d, 0)
     last = jax.tree.map(lambda a: jnp.asarray(a)[..., None], m)
@@ -136,13 +136,14 @@ def _native(m: Model, d: Data, many: bool) -> tuple[Model, Data]:
 
 
 def _wanted(d: Data) -> frozenset[str]:
-    """What a stage is asked for: what the world keeps, and what later stages read."""
+    """Return the fields that a stage must return: those that the world keeps or later stages
+    read."""
     kept = {n for n in Data.fields if getattr(d, n) is not None}
     return frozenset(kept | ALWAYS | set(Data.working)).union(*(s.reads for s in STAGES.values()))
 
 
 def _program(function: Callable, wanted: frozenset[str]) -> Callable:
-    """A stage as a function of the model and the values before it, of those that it changes."""
+    """Return a stage as a function from the model and earlier values to the values it changes."""
 
     def run(m: Model, values: dict[str, Any]) -> dict[str, Any]:
         d = Data().converted(values, native=True)
@@ -154,7 +155,7 @@ def _program(function: Callable, wanted: frozenset[str]) -> Callable:
 
 
 def _seconds(program: Callable, given: Sequence, least: float) -> float:
-    """The median time of a call that is compiled."""
+    """Return the median time of a call of a compiled program."""
     jax.block_until_ready(program(*given))
     times: list[float] = []
     while sum(times) < least or len(times) < 3:
@@ -165,7 +166,7 @@ def _seconds(program: Callable, given: Sequence, least: float) -> float:
 
 
 def _stages(m: Model) -> list[tuple[str, str, Callable]]:
-    """Name, MuJoCo's timer and function of the stages that a model has, in their order."""
+    """Return name, MuJoCo timer and function of the stages of a model, in their order."""
     rest = sleeps(m)
     energies = bool(m.opt.enableflags & EnableBit.ENERGY)
 

@@ -1,4 +1,4 @@
-"""Many steps of many worlds, for a person who waits.
+"""Simulate many steps of many worlds with progress reports.
 
 The program returns to the host after every chunk of steps, so that progress can be shown, records
 written to disk and the run interrupted. One compiled program serves chunks of every length.
@@ -32,12 +32,12 @@ class Control(Protocol):
     """A source of controls for many worlds; a pytree."""
 
     def at(self, i: jax.Array) -> jax.Array:
-        """Controls of all worlds at step `i`, (worlds, nu)."""
+        """Return the controls of all worlds at step `i`, (worlds, nu)."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some steps of many worlds.
+    """Some consecutive steps of many worlds.
 
     Attributes:
       start: number of steps before this chunk.
@@ -53,26 +53,27 @@ class Chunk:
 
 
 class BatchProgram:
-    """The compiled program that advances many worlds.
+    """The compiled program that advances a batch of worlds.
 
-    The worlds are divided among the devices, and on a CPU, device by device, into tiles of whole
-    vectors of numbers. Worlds do not communicate.
+    The worlds are divided among the devices, and on a CPU each device processes its worlds in tiles
+    of whole vector registers. Worlds do not communicate.
 
     Args:
-      m: the model, the same for all worlds.
-      d: the worlds, with a leading axis; only shapes are read.
+      m: the model, shared by all worlds.
+      d: the worlds, with a leading batch axis; only shapes are read.
       ctrl: controls of each step. None: `d.ctrl` at every step.
       size: steps of a chunk.
       record: names of the fields of Data to record.
 
     Attributes:
-      devices: number of devices that share the work: of those that there are, the most that divide
-        the worlds. With fewer than 16 worlds each, results differ by rounding from those of fewer
+      devices: number of devices in use: the largest number of available ones that divides the
+        number
+        of worlds. With fewer than 16 worlds each, results differ by rounding from those of fewer
         devices (`over_devices` has a remedy).
       tile: worlds that a device advances together.
       trace_seconds: time to trace the program.
       compile_seconds: time to compile it.
-      temporary_bytes: memory that it needs on all devices, besides its arguments and results.
+      temporary_bytes: memory that it needs on all devices, in addition to arguments and results.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class BatchProgram:
         self.temporary_bytes = self.devices * memory.temp_size_in_bytes if memory else 0
 
     def run(self, d: Data, steps: int) -> Iterator[Chunk]:
-        """Advances the worlds by `steps` steps, and hands them over after every chunk."""
+        """Yield a chunk at a time while the worlds are advanced by `steps` steps."""
         steps = check_count("run: steps", steps)
         for start in range(0, steps, self.size):
             count = min(self.size, steps - start)
@@ -139,13 +140,13 @@ class BatchProgram:
             yield Chunk(start, count, d, {name: x[:count] for name, x in records.items()})
 
     def _arguments(self, d: Data, start: int, count: int) -> tuple:
-        """The arguments of the program, on the devices it expects them on."""
+        """Return the arguments of the program, on the devices it expects them on."""
         numbers = jax.device_put((np.int32(start), np.int32(count)), self._everywhere)
         return self._m, jax.device_put(d, self._by_world), self._ctrl, *numbers
 
 
 def replicate(d: Data, worlds: int) -> Data:
-    """The same world many times, with a leading axis.
+    """Return a batch of copies of one world, with a leading axis.
 
     Example:
       >>> replicate(d, 8).qpos.shape
@@ -154,7 +155,7 @@ def replicate(d: Data, worlds: int) -> Data:
     return _replicated(d, check_count("replicate: worlds", worlds))
 
 
-@functools.partial(jax.jit, static_argnums=1)  # one program, not one for each shape
+@functools.partial(jax.jit, static_argnums=1)  # one program instead of one for each shape
 def _replicated(d: Data, worlds: int) -> Data:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), d)
 
@@ -162,19 +163,20 @@ def _replicated(d: Data, worlds: int) -> Data:
 def _advance(
     m: Model, d: Data, ctrl, count, *, size: int, tile: int, record
 ) -> tuple[Data, Records]:
-    """The worlds of one device after `count` steps, and their records, `(size, worlds, ...)`.
+    """Return the worlds of one device after `count` steps, and their records, `(size, worlds,
+    ...)`.
 
     Args:
       m: the model.
       d: the worlds of this device.
-      ctrl: their controls, (size, worlds, nu); None: those that they have.
+      ctrl: their controls, (size, worlds, nu); None: those in `d`.
       count: number of steps, at most `size`.
       size: length of the records.
       tile: worlds that are advanced together.
       record: names of the recorded fields.
     """
-    # worlds last from the first step to the last, as the physics has them (arrays/native.py): else
-    # each step would turn all its arrays, twice
+    # Keep the batch axis last from the first step to the last, as in the physics
+    # (arrays/native.py); otherwise each step would transpose all its arrays twice.
     many = jax.vmap(step, in_axes=(None, -1), out_axes=-1)
 
     def advance_tile(arguments):

@@ -1,4 +1,4 @@
-"""Many steps of one world as one function, to be used under jit, vmap and grad."""
+"""Simulate many steps of one world in one function, for use under jit, vmap and grad."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,24 +26,25 @@ def rollout(
     record: Sequence[str] = (),
     remat: int | None = None,
 ) -> tuple[Data, Records]:
-    """Advances one world by several steps.
+    """Advance one world by several steps.
 
     Args:
       m: the model.
       d: the world at the start.
-      steps: how many steps; None: as many as `ctrl` has rows.
-      ctrl: controls, (steps, nu), one row a step. None: `d.ctrl` at every step.
+      steps: number of steps; None: the number of rows of `ctrl`.
+      ctrl: controls, (steps, nu), one row per step. None: `d.ctrl` at every step.
       record: names of the fields of Data to record.
-      remat: for gradients of long motions: backwards only every `remat`-th state is kept, and the
-        steps between them are done once more. None: every state is kept. It takes the least
-        memory with about the square root of the number of steps.
+      remat: for gradients of long motions: the forward pass saves only every `remat`-th state, and
+        the backward pass recomputes the steps between them. None: every state is saved. About the
+        square root of the number of steps needs the least memory.
 
     Returns:
       The world at the end, and the recorded fields after each step, each with a leading axis of
       steps.
 
     Raises:
-      ValueError: `steps` and `ctrl` do not fit together, a field cannot be recorded, or `remat` is
+      ValueError: `steps` and `ctrl` contradict each other, a field cannot be recorded, or `remat`
+        is
         no number of steps.
 
     Example:
@@ -53,7 +54,7 @@ def rollout(
       (0.2, (100, 1))
     """
     if ctrl is None and steps is None:
-        raise ValueError("rollout: give the number of steps, or ctrl with one row a step")
+        raise ValueError("rollout: give the number of steps, or ctrl with one row per step")
     if steps is not None:
         steps = check_count("rollout: steps", steps)
     check_model("rollout", m)
@@ -72,7 +73,7 @@ def rollout(
         d = step(m, d)
         return d, {name: getattr(d, name) for name in record}
 
-    assert steps is not None  # the shape of ctrl says it
+    assert steps is not None  # given by the shape of ctrl
     if remat is None:
         return lax.scan(advance, d, ctrl, length=steps)
     return _in_parts(advance, d, ctrl, steps, remat)
@@ -81,9 +82,10 @@ def rollout(
 def _in_parts(
     advance: Callable, d: Data, ctrl: jax.Array | None, steps: int, size: int
 ) -> tuple[Data, Records]:
-    """A scan over parts of so many steps, the last one shorter, whose insides are not kept.
+    """Scan over segments of `size` steps, the last one shorter, that are rematerialized in reverse
+    mode.
 
-    What has no steps is left out: the step would stand in the program once more.
+    An empty segment is left out, because it would add another copy of the step to the program.
     """
 
     def part(d: Data, ctrl: jax.Array | None, length: int) -> tuple[Data, Records]:
@@ -104,11 +106,11 @@ def _in_parts(
 
 
 def check_record(m: Model, d: Data, record: Sequence[str]) -> None:
-    """Raises ValueError if a field cannot be recorded."""
+    """Raise ValueError if a field cannot be recorded."""
     for name in record:
         if name in Data.fields and Data.fields[name].nested:
             raise ValueError(
-                f"record: {name!r} is a record of its own, not an array; collect it by a "
+                f"record: {name!r} is a nested record, not an array; collect it with a "
                 "jax.lax.scan of jaxsim.step"
             )
         if not isinstance(getattr(d, name, None), jax.Array):

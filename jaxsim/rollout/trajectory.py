@@ -1,9 +1,9 @@
-"""Recorded motion on disk: a .npz file that is written as a whole or not at all.
+"""Recorded motions on disk: .npz files that are written atomically.
 
 A file holds one array per recorded field, (records, worlds, ...), and a `header` of JSON text that
-says what they are. Records are spooled to a temporary folder beside the file while the simulation
-runs, so memory does not grow with its length; the finished file is renamed into place at the end.
-Where that cannot be done, what was simulated is kept in another place, and the error names it.
+describes them. During the simulation records are spooled to a temporary folder next to the file, so
+that memory does not grow with its length; the finished file is renamed to its target at the end. If
+that fails, the records are saved elsewhere, and the error names the file.
 """
 
 import contextlib
@@ -50,10 +50,10 @@ class Trajectory:
 
 
 class NotWrittenError(OSError):
-    """A trajectory could not be written where it should be.
+    """A trajectory could not be written to its target.
 
     Attributes:
-      kept: where the records are all the same: a trajectory, or a folder of raw arrays.
+      kept: where the records are saved instead: a trajectory, or a folder of raw arrays.
     """
 
     def __init__(self, path: Path, reason: OSError, kept: Path, records: int):
@@ -68,17 +68,17 @@ class NotWrittenError(OSError):
 
 
 class TrajectoryWriter:
-    """Writes a trajectory; a context manager. Leaving it by an exception leaves no file.
+    """Context manager that writes a trajectory. An exception inside it leaves no file.
 
-    Where the path is a link, the file that it leads to is written.
+    If the path is a symbolic link, the file it points to is written.
 
     Args:
       path: the file to write.
-      header: what `Trajectory.header` says, without the number of records.
+      header: `Trajectory.header` without the number of records.
 
     Raises:
       OSError: on entering: the file cannot be written.
-      NotWrittenError: on adding records, or at the end: it cannot be written any more.
+      NotWrittenError: on appending records, or at the end: writing failed.
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Mapping[str, Any]):
@@ -97,7 +97,7 @@ class TrajectoryWriter:
         return self
 
     def append(self, chunk: Mapping[str, Any]) -> None:
-        """Adds some records: arrays (records, worlds, ...) of the same fields as before."""
+        """Append some records: arrays (records, worlds, ...) of the same fields as before."""
         arrays = {name: np.ascontiguousarray(values) for name, values in chunk.items()}
         for name, values in arrays.items():
             shape = values.shape[1:], values.dtype
@@ -112,7 +112,7 @@ class TrajectoryWriter:
 
     def _add(self, name: str, values: np.ndarray) -> None:
         if name not in self._files:
-            # unbuffered: what does not fit on the disk is known at once
+            # Unbuffered, so that a full disk is detected at once.
             self._files[name] = (self._spool / name).open("wb", buffering=0)
         left = values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
         while left:
@@ -153,7 +153,7 @@ class TrajectoryWriter:
                     }
                     np.lib.format.write_array_header_1_0(member, description)
                     left = self.records * int(np.prod(shape)) * dtype.itemsize
-                    # no further: the last records of a field may lack those of another one
+                    # Copy the common number of records: the last ones of a field may be missing.
                     with (self._spool / name).open("rb") as raw:
                         while left > 0:
                             block = raw.read(min(left, 1 << 20))
@@ -163,8 +163,9 @@ class TrajectoryWriter:
                             left -= len(block)
 
     def _rescued(self, reason: OSError) -> NotWrittenError:
-        """Keeps the records where there is room for them; the error that says where."""
-        (self._spool / FINISHED).unlink(missing_ok=True)  # room for what follows
+        """Save the records where there is enough space; return the error that names the
+        location."""
+        (self._spool / FINISHED).unlink(missing_ok=True)  # frees space for the copy
         for place in self._other_places():
             try:
                 self._write(place)
@@ -175,7 +176,8 @@ class TrajectoryWriter:
         return NotWrittenError(self.path, reason, self._kept_as_it_is(), self.records)
 
     def _other_places(self) -> Iterator[Path]:
-        """Names that are free: beside the file, then among the temporary files."""
+        """Yield unused file names: in the target's folder, then in the folder of temporary
+        files."""
         for folder in (self._target.parent, Path(tempfile.gettempdir())):
             for i in range(1, 1000):
                 place = folder / f"{self._target.stem}-{i}.npz"
@@ -184,14 +186,14 @@ class TrajectoryWriter:
                     break
 
     def _kept_as_it_is(self) -> Path:
-        """The folder of the raw arrays, under a name that is seen."""
+        """Return the folder of the raw arrays, under a visible name."""
         keep(self._spool)
         fields = {
             name: {"dtype": dtype.str, "shape": [self.records, *shape]}
             for name, (shape, dtype) in self._shapes.items()
         }
         kept = self._spool.with_name(self._spool.name.lstrip("."))
-        # the numbers are what counts; they stay, whatever else the disk refuses
+        # The arrays matter most: keep them even if the header cannot be written.
         with contextlib.suppress(OSError):
             (self._spool / "header.json").write_text(json.dumps({**self._header, "fields": fields}))
             os.replace(self._spool, kept)
@@ -200,7 +202,7 @@ class TrajectoryWriter:
 
 
 def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
-    """Reads a trajectory and checks that it is whole.
+    """Read a trajectory and check that it is complete.
 
     Raises:
       ValueError: the file is not a trajectory, is damaged, or of a newer version.
@@ -219,7 +221,7 @@ def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
 
 
 def _header(path: str | os.PathLike[str], text: np.ndarray | None) -> dict[str, Any]:
-    """The header of a trajectory, if it is one."""
+    """Return the header of a trajectory, if it is one."""
     foreign = f"{path}: not a jaxsim trajectory: "
     if text is None:
         raise ValueError(f"{foreign}it has no header")
@@ -235,7 +237,7 @@ def _header(path: str | os.PathLike[str], text: np.ndarray | None) -> dict[str, 
         )
     for name, kind in (("records", int), ("worlds", int), ("fields", list)):
         if not isinstance(header.get(name), kind):
-            raise ValueError(f"{path}: damaged: its header says no '{name}'")
+            raise ValueError(f"{path}: damaged: its header lacks '{name}'")
     if not all(isinstance(name, str) for name in header["fields"]):
-        raise ValueError(f"{path}: damaged: its header names fields by what are no names")
+        raise ValueError(f"{path}: damaged: its header has field names that are no strings")
     return header

@@ -1,4 +1,4 @@
-"""The editable model between the checked XML tree and the compiled arrays."""
+"""The editable model, between the checked XML tree and the compiled arrays."""
 
 from jaxsim.spec.body import Body as Body
 from jaxsim.spec.element import SpecElement as SpecElement

@@ -1,8 +1,8 @@
-"""A model and all files that it names, written as one archive (`.mjz`, MuJoCo's MJZ).
+"""Write a model and all files that it names to one archive (`.mjz`, MuJoCo's MJZ).
 
-Files keep their paths where these stay in the folder of the model; others, such as those of a URI
-or above that folder, go to `assets/`, and models that are attached to the root. The folders of the
-compiler settings become a part of the names, so that every name is seen from the root.
+Files inside the folder of the model keep their relative paths; others, such as those of a URI or of
+a parent folder, are stored in `assets/`, and attached models in the root. The folders of the
+compiler settings become part of the names, so that every name is relative to the root.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from jaxsim.mjcf.beside import FOLDERS
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.tree import Tree
 
-STREAM = "archive.mjz"  # stands for an archive that has no path
+STREAM = "archive.mjz"  # name of an archive that has no path
 _ELSEWHERE = "assets"  # folder of files from outside the folder of the model
 _SETTINGS = ("meshdir", "texturedir", "assetdir", "strippath")
-_DATE = (1980, 1, 1, 0, 0, 0)  # of all members: equal models give equal archives
+_DATE = (1980, 1, 1, 0, 0, 0)  # modification time of all members: equal models give equal archives
 
 
 def write_archive(spec: Tree, file: str | os.PathLike[str] | BinaryIO) -> None:
@@ -45,7 +45,7 @@ def write_archive(spec: Tree, file: str | os.PathLike[str] | BinaryIO) -> None:
 
 
 class _Packing:
-    """The members of an archive that is being filled, by name.
+    """The members of an archive under construction, by name.
 
     Args:
       folder: folder of the main model.
@@ -54,11 +54,11 @@ class _Packing:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.members: dict[str, bytes] = {}
-        self._names: dict[str, str] = {}  # of the members, by the path they came from
+        self._names: dict[str, str] = {}  # member names by their original paths
 
     def add_model(self, spec: Tree, name: str) -> None:
         """Add a model under a name, and all files that it names."""
-        self.members[name] = b""  # takes the name before its files do
+        self.members[name] = b""  # reserve the name before adding its files
         spec = spec.copy()
         for element in list(spec.walk()):
             for attr, entry in element.row.attrs.items():
@@ -70,7 +70,7 @@ class _Packing:
         self.members[name] = to_xml(spec.root).encode()
 
     def _add(self, spec: Tree, element: SpecElement, attr: str) -> None:
-        """Add the file of an attribute, and write its name in the archive."""
+        """Add the file of an attribute, and set the attribute to its name in the archive."""
         file = element.attrs[attr]
         if file.lower().startswith("data:"):
             return
@@ -78,22 +78,23 @@ class _Packing:
         known = self._names.get(path)
         if known is None:
             name = _inside(path, self._folder)
-            # another model stands beside this one, so that its files too are seen from the root
+            # attached models are stored in the same folder, so that their files are relative to the
+            # root too
             name = posixpath.basename(name) if element.tag == "model" else name
             known = self._names[path] = self._free(name)
             self.members[known] = data
             source = find_model(path, spec.files, data) if element.tag == "model" else None
-            if source is not None and source.path == path:  # an archive is a member as it is
+            if source is not None and source.path == path:  # an archive becomes a member unchanged
                 root = SpecElement.from_element(source.read())
                 self.add_model(Tree(root, path=source.path, files=source.files), known)
         if attr == "file" and element.tag != "model" and element.row.attribute("name") is not None:
-            own = element.asset_name  # which comes from the name of the file
+            own = element.asset_name  # name derived from the file name
             if own is not None:
                 element.attrs["name"] = own
         element.attrs[attr] = known
 
     def _free(self, name: str) -> str:
-        """A name that no member has yet."""
+        """Return a name that no member has yet."""
         stem, dot, extension = name.rpartition(".")
         number = 1
         free = name
@@ -104,7 +105,7 @@ class _Packing:
 
 
 def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
-    """Path and contents of a file that an element names."""
+    """Return the path and contents of a file that an element names."""
     file, folder = element.attrs[attr], FOLDERS.get(element.tag)
     if folder is not None:
         settings = spec.settings("compiler")
@@ -115,7 +116,7 @@ def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
     try:
         found = resources.find(file, (resources.folder,))
         if found is None:
-            resources.read(file)  # raises, and says where it was looked for
+            resources.read(file)  # raises an error with the folders searched
             raise AssertionError("unreachable")
     except ResourceError as error:
         message = f"{element.label}: {attr}='{element.attrs[attr]}': {error}"
@@ -124,7 +125,8 @@ def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
 
 
 def _inside(path: str, folder: str) -> str:
-    """The name of a file in the archive: its path below the folder of the model, if it is there."""
+    """Return the name of a file in the archive: its path relative to the model's folder, if it is
+    inside."""
     if is_uri(path):
         start = folder.rstrip("/") + "/"
         name = path[len(start) :] if is_uri(folder) and path.startswith(start) else ""

@@ -1,8 +1,8 @@
-"""Attachment: a part of a model becomes part of another, with all that belongs to it.
+"""Attach a part of a model to another model, together with the elements that it needs.
 
-The part is a body, a frame, or the contents of the world. With it come the classes and assets of
-its model, and those elements outside the tree that refer to nothing but the part: sensors,
-actuators, tendons. Elements keep the compiler settings of the model they were written in
+The part is a body, a frame, or the contents of the world. With it the classes and assets of its
+model are added, and those elements outside the tree that refer to the part alone: sensors,
+actuators, tendons. Elements keep the compiler settings of the model in which they were written
 (`SpecElement.origin`).
 """
 
@@ -20,7 +20,7 @@ from jaxsim.spec.references import Name, definition, rename
 from jaxsim.spec.tree import Tree
 from jaxsim.spec.users import SECTIONS, is_torn, known_before, outside, referred
 
-# Sections that come along, each after those whose elements it may refer to.
+# Sections whose elements are attached too, each after those that it may refer to.
 _SECTIONS = (
     "deformable",
     "tendon",
@@ -43,14 +43,14 @@ def attach_spec(
     prefix: str,
     suffix: str,
 ) -> SpecElement:
-    """See `Spec.attach`."""
+    """Attach a part of a model; see `Spec.attach`."""
     if to.spec is not tree:
         raise ValueError(f"{to.label} is not part of this model; attach to one of its elements")
     if part is not None and (part.spec is not child or part.tag not in ("body", "frame")):
         raise ValueError(f"{part.label} is no body or frame of the model that is attached")
     waiting = next((e for e in child.walk() if e.tag == "attach"), None)
     if waiting is not None:
-        raise ValueError(f"{waiting.label} has not been carried out; attach jaxsim.flatten(child)")
+        raise ValueError(f"{waiting.label} is not expanded; attach jaxsim.flatten(child)")
     path = None if part is None else list(_indices(part))
     child = child.copy()
     copied = None if path is None else _descend(child.root, path)
@@ -68,20 +68,20 @@ def attach_spec(
 def attach_model(
     tree: Tree, place: SpecElement, child: Tree, part: SpecElement | None, prefix: str
 ) -> None:
-    """Puts a part of another model in the place of an element; `child` is used up.
+    """Replace an element by a part of another model; `child` is consumed.
 
     Args:
-      tree: the model that the part comes into.
-      place: the element that gives way to the part, such as an `<attach>`.
+      tree: the model to which the part is added.
+      place: the element to replace, such as an `<attach>`.
       child: the model, without `<attach>` and `<replicate>` elements.
-      part: its body or frame that is attached; None for all it has.
-      prefix: put before the names of everything that comes along.
+      part: its body or frame to attach; None for the whole world.
+      prefix: prefix of the names of all attached elements.
     """
     _put(tree, place, _take(child, part, prefix, ""))
 
 
 class _Parts(NamedTuple):
-    """What is attached: the part of the tree, elements of other sections, and the classes."""
+    """Attached elements: the part of the tree, elements of other sections, and default classes."""
 
     root: SpecElement
     along: list[SpecElement]
@@ -89,7 +89,7 @@ class _Parts(NamedTuple):
 
 
 def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _Parts:
-    """The part and all that comes along, under the names it will have."""
+    """Return the part and the elements attached with it, under their new names."""
     origin = Origin(child.settings("compiler"), child.path, child.files, prefix, suffix)
     origins: dict[Origin | None, Origin] = {None: origin}
     for element in child.walk():
@@ -112,7 +112,7 @@ def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _P
     names |= {("default", name) for name in _default_classes(child)}
     new = {(kind, name): prefix + name + suffix for kind, name in names}
     if not prefix + suffix:
-        # the main classes of two models are two classes
+        # the main classes of the two models are distinct
         new["default", MAIN] = f"{child.modelname} {MAIN}"
     defaults = _named_defaults(child, origin)
     for tree in (root, *along, *defaults):
@@ -121,7 +121,7 @@ def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _P
 
 
 def _put(tree: Tree, place: SpecElement, parts: _Parts) -> SpecElement:
-    """Puts what is attached in the place of an element; returns the part of the tree."""
+    """Replace an element by the attached elements; return the part of the tree."""
     _replace(place, parts.root)
     for section in _new_defaults(tree, parts.defaults):
         tree.root.adopt(section)
@@ -132,7 +132,7 @@ def _put(tree: Tree, place: SpecElement, parts: _Parts) -> SpecElement:
 
 
 def _same_asset(tree: Tree, element: SpecElement) -> SpecElement | None:
-    """The asset that came along with an earlier part of the same model, or None."""
+    """Return the equal asset that an earlier part of the same model has added, or None."""
     kind = element.defined_kind
     if element.parent is None or element.parent.tag != "asset" or kind is None:
         return None
@@ -142,13 +142,13 @@ def _same_asset(tree: Tree, element: SpecElement) -> SpecElement | None:
 
 
 def _new_defaults(tree: Tree, defaults: list[SpecElement]) -> list[SpecElement]:
-    """The default sections that have not come along with an earlier part of the same model."""
+    """Return the default sections that no earlier part of the same model has added."""
     there = {to_xml(section) for section in tree.sections("default")}
     return [section for section in defaults if to_xml(section) not in there]
 
 
 def attach_copy(tree: Tree, place: SpecElement, part: SpecElement, prefix: str) -> None:
-    """Puts a copy of a part of the same model in the place of an element."""
+    """Replace an element by a copy of a part of the same model."""
     copy = part.copy()
     inside = {name for e in part.walk() if (name := definition(e))}
     users = []
@@ -171,7 +171,7 @@ def attach_copy(tree: Tree, place: SpecElement, part: SpecElement, prefix: str) 
 
 
 def _holder(to: SpecElement) -> SpecElement:
-    """A new element in the place that a part is to take: inside, or for a site beside it."""
+    """Return a new frame that will hold the part: inside `to`, or next to it if it is a site."""
     if to.tag != "site":
         return to.add("frame")
     poses = {name: to.attrs[name] for name in _POSE if name in to.attrs}
@@ -184,7 +184,7 @@ def _holder(to: SpecElement) -> SpecElement:
 
 
 def _indices(element: SpecElement) -> list[int]:
-    """The way from the root to an element, as numbers of children."""
+    """Return the path from the root to an element, as child indices."""
     line = [element, *element.ancestors()][::-1]
     return [above.children.index(below) for above, below in pairwise(line)]
 
@@ -196,7 +196,7 @@ def _descend(element: SpecElement, path: list[int]) -> SpecElement:
 
 
 def _replace(place: SpecElement, part: SpecElement) -> SpecElement:
-    """Puts an element where another is, which goes; returns it."""
+    """Replace an element by another one; return the new one."""
     parent = place.holder
     index = parent.children.index(place)
     place.remove()
@@ -204,7 +204,8 @@ def _replace(place: SpecElement, part: SpecElement) -> SpecElement:
 
 
 def _belonging(child: Tree, inside: set[Name]) -> list[SpecElement]:
-    """The elements outside the tree that come along; `inside` gains what they define."""
+    """Return the elements outside the tree to attach; the names they define are added to
+    `inside`."""
     along = list(child.section("asset"))
     for section in _SECTIONS:
         for element in child.section(section):
@@ -216,13 +217,13 @@ def _belonging(child: Tree, inside: set[Name]) -> list[SpecElement]:
 
 
 def _untouched(names: set[Name]) -> set[Name]:
-    """Names that are there in any case: the world, classes and assets."""
+    """Return the names that exist in any case: the world, classes and assets."""
     kinds = ("default", "material", "texture", "mesh", "hfield", "plugin")
     return {name for name in names if name == _WORLD or name[0] in kinds}
 
 
 def _world_frame(child: Tree) -> SpecElement:
-    """The contents of the world, in a frame of their own."""
+    """Return the contents of the world, in a frame of their own."""
     worlds = child.sections("worldbody")
     row = child.root.row.children["worldbody"].children["frame"]
     frame = SpecElement("frame", place=child.root.place, row=row)
@@ -232,7 +233,7 @@ def _world_frame(child: Tree) -> SpecElement:
 
 
 def _name_assets(child: Tree) -> None:
-    """Writes out the names that assets have from their files, so that they get the prefix."""
+    """Set the names that assets have from their files explicitly, so that they get the prefix."""
     for element in child.section("asset"):
         name = element.asset_name
         if name is not None:
@@ -245,7 +246,8 @@ def _default_classes(child: Tree) -> set[str]:
 
 
 def _named_defaults(child: Tree, origin: Origin) -> list[SpecElement]:
-    """The default sections of a model, out of its tree; those of its main class bear its name."""
+    """Return the default sections of a model, detached; those of its main class get the model's
+    name."""
     sections = child.sections("default")
     if not sections:
         sections = [child.last_section("default")]

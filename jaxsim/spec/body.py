@@ -1,4 +1,4 @@
-"""The kinematic tree of a Spec as a list of bodies in MuJoCo's order, with frames seen through."""
+"""The kinematic tree of a Spec as a list of bodies in MuJoCo's order; frames are transparent."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _GROUPS = {
 
 @dataclass(eq=False)
 class Body:
-    """One body, its place in the tree, and what is fixed to it; a view, made on each request.
+    """View of one body: its parent, children and attached elements; created on each request.
 
     `element` is the `<body>`; for the world it is the first `<worldbody>`, or an empty one if there
-    is none. Contents of frames belong to the body around the frames; `SpecElement.frames` says
-    which these are.
+    is none. Contents of frames belong to the body around the frames, which `SpecElement.frames`
+    returns.
     """
 
     element: SpecElement
@@ -40,12 +40,12 @@ class Body:
 
     @property
     def name(self) -> str | None:
-        """The body's name; the world is always called `world`."""
+        """Return the body's name; the world is always called `world`."""
         return "world" if self.parent is None else self.element.name
 
 
 def bodies_of(root: SpecElement) -> list[Body]:
-    """All bodies of a tree, depth first, the world first."""
+    """Return all bodies of a tree, depth first, the world first."""
     worlds = root.find_all("worldbody")
     if not worlds:
         row = root.row.children["worldbody"]
@@ -64,7 +64,7 @@ def bodies_of(root: SpecElement) -> list[Body]:
 
 
 def _fill(body: Body, element: SpecElement) -> list[SpecElement]:
-    """Sorts the contents of a body into its groups and returns its child `<body>` elements."""
+    """Sort the contents of a body into its groups; return its child `<body>` elements."""
     nested = []
     stack = list(reversed(element.children))
     while stack:

@@ -1,6 +1,6 @@
-"""Default classes: which `<default>` entries stand behind an element.
+"""Resolve default classes: the `<default>` entries that apply to an element.
 
-A class is found by name; nested classes inherit. An element uses the class it names, else the
+Classes are identified by name; nested classes inherit. An element uses the class it names, else the
 `childclass` of the nearest enclosing body or frame, else `main`, the top-level class.
 """
 
@@ -10,14 +10,14 @@ from jaxsim.spec.element import SpecElement
 
 MAIN = "main"
 
-# A class has one default for all actuators: each shortcut in it edits that one, in document order.
+# A class has a single actuator default: every shortcut in it edits that one, in document order.
 ACTUATORS = frozenset(
     "general motor position velocity intvelocity orientation pid damper cylinder muscle adhesion"
     " dcmotor plugin".split()
 )
 
-# Parents of elements that take defaults, and the tags of the entries that supply them;
-# None stands for the element's own tag.
+# Parents of elements that take defaults, and the tags of the entries that supply them; None: the
+# element's own tag.
 _KINEMATIC = dict.fromkeys(("joint", "geom", "site", "camera", "light"))
 _FAMILIES: dict[str, dict[str, frozenset[str] | None]] = {
     "worldbody": _KINEMATIC,
@@ -35,7 +35,8 @@ _FAMILIES: dict[str, dict[str, frozenset[str] | None]] = {
 
 
 def default_class(element: SpecElement) -> tuple[str, frozenset[str]] | None:
-    """The class of an element, and the tags of its entries that apply; None if it takes none."""
+    """Return the class of an element, and the tags of its entries that apply; None if it takes no
+    defaults."""
     if element.parent is None or element.spec is None:
         return None
     family = _FAMILIES.get(element.parent.tag, {})
@@ -46,11 +47,12 @@ def default_class(element: SpecElement) -> tuple[str, frozenset[str]] | None:
 
 
 def class_elements(root: SpecElement, name: str) -> list[SpecElement]:
-    """The `<default>` elements that make up a class, outermost first; empty when there is none.
+    """Return the `<default>` elements that make up a class, outermost first; empty if there is
+    none.
 
-    Top-level `<default>` sections belong to `main`, whose name need not be written; those with
-    another name are the root of the classes of an attached model. A class inside a section inherits
-    from that section and those before it: what a later one adds to the root comes too late for it.
+    Top-level `<default>` sections belong to `main`, whose name may be omitted; those with another
+    name are the root of the classes of an attached model. A class inside a section inherits from
+    that section and earlier ones, but not from later ones.
     """
     top = root.find_all("default")
     whole = [section for section in top if section.attrs.get("class", MAIN) == name]

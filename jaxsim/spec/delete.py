@@ -1,4 +1,4 @@
-"""Deletion: an element goes, with all inside it and all that makes no sense without it."""
+"""Delete an element, with everything inside it and everything that depends on it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from jaxsim.spec.layout import record_layouts
 from jaxsim.spec.references import Name, definition, references
 from jaxsim.spec.tree import Tree
 
-# Elements outside the tree that connect, drive or measure what stands in it.
+# Sections outside the tree whose elements connect, drive or measure elements of it.
 _SECTIONS = ("asset", "deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
 
-# Kinds of objects that others merely look like or are made of; their users are not deleted.
+# Kinds that elements use for appearance or shape; their users are not deleted.
 _MATERIAL = frozenset(("mesh", "hfield", "texture", "material", "plugin", "model", "default"))
 
 
 def delete(tree: Tree, element: SpecElement) -> list[SpecElement]:
-    """See `Spec.delete`."""
+    """Delete an element; see `Spec.delete`."""
     if element.spec is not tree or element.parent is None:
         where = "is the model itself" if element is tree.root else "is not part of this model"
         raise ValueError(f"{element.label} {where}; delete one of the elements of spec.walk()")
@@ -37,7 +37,7 @@ def _definitions(element: SpecElement) -> set[Name]:
 
 
 def _users(tree: Tree, gone: set[Name]) -> list[SpecElement]:
-    """The elements of the sections that refer to something that is gone."""
+    """Return the elements of the sections that refer to a deleted element."""
     return [
         user
         for section in _SECTIONS

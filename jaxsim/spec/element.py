@@ -1,7 +1,7 @@
-"""An element of the editable model: a checked MJCF element that knows its parent and its defaults.
+"""An element of the editable model: a checked MJCF element with access to its parent and defaults.
 
-Part of the walk XML text -> `mjcf` -> **`spec`** -> `compile`. The tree of these elements is the
-whole truth about a model under edit; effective values, body order and ids are derived from it on
+Stage of the pipeline XML text -> `mjcf` -> **`spec`** -> `compile`. The tree of these elements is
+the only state of a model under edit; effective values, body order and ids are derived from it on
 demand and never stored.
 """
 
@@ -22,22 +22,24 @@ from jaxsim.words import remedy, suggest
 
 
 class Owner(Protocol):
-    """The model that an element is part of, as far as the element asks it."""
+    """The model that an element is part of, as its elements see it."""
 
     def inherited(self, element: SpecElement) -> Inherited:
-        """What the schema and the default classes give an element."""
+        """Return the attributes that an element inherits from the schema and the default
+        classes."""
 
 
 @dataclass(eq=False)
 class SpecElement(Element):
-    """One element of a `Spec`; `attrs` holds what the user gave, `get` what is in effect.
+    """One element of a `Spec`; `attrs` holds the attributes that were set, `get` the effective
+    values.
 
     `parent` is None for the root and for an element outside a tree, which has no `spec` either.
-    `origin` is set on elements that were attached from another model, which it tells. `layout` is
-    set on keyframes when the tree changes under them: the elements their numbers were written for.
-    `source` is set while a copy of a model is compiled: the element of the model itself.
-    `unframed` is set on a body that stands in a `<frame>` for the order alone: a scale of the frame
-    does not reach it.
+    `origin` is set on elements attached from another model, and describes that model. `layout` is
+    set on keyframes when the tree changes: the elements for which their numbers were written.
+    `source` is set while a copy of a model is compiled: the element of the model itself. `unframed`
+    is set on a body that is in a `<frame>` only to keep the order: a scale of the frame does not
+    apply to it.
     """
 
     attrs: dict[str, Any] = field(default_factory=dict)
@@ -51,18 +53,20 @@ class SpecElement(Element):
 
     @property
     def name(self) -> str | None:
-        """The name, or None for an element without one."""
+        """Return the name, or None for an element without one."""
         return self.attrs.get("name") or None
 
     @property
     def defined_kind(self) -> str | None:
-        """The kind of object this element makes, such as `geom` or `actuator`, or None."""
+        """Return the kind of object that this element defines, such as `geom` or `actuator`, or
+        None."""
         attr = self.row.attribute("name")
         return attr.kind if attr is not None and attr.type == "name" else None
 
     @property
     def asset_name(self) -> str | None:
-        """The name of an asset: its own, else that of its file without folder and extension."""
+        """Return the name of an asset: its own, else that of its file without folder and
+        extension."""
         file = self.attrs.get("file")
         if self.name or not file:
             return self.name
@@ -70,15 +74,16 @@ class SpecElement(Element):
         return stem.rsplit(".", 1)[0] or None
 
     def own(self, attr: str) -> Any:
-        """The value that is written on this element itself, or None."""
+        """Return the value that is set on this element itself, or None."""
         return self.attrs.get(attr)
 
     def is_set(self, attr: str) -> bool:
-        """Whether the element or one of its default classes gives this attribute."""
+        """Return whether the element or one of its default classes sets this attribute."""
         return any(attr in layer.attrs for layer in self.layers())
 
     def get(self, attr: str) -> Any:
-        """The value in effect: the schema's default, overlaid by the classes and the element.
+        """Return the effective value: the schema's default, overridden by the classes and the
+        element.
 
         A shorter array replaces only the first numbers of a fixed-size attribute, so that
         `friction='0.5'` keeps the default class's second and third coefficient, as in MuJoCo. An
@@ -91,9 +96,9 @@ class SpecElement(Element):
         return value.copy() if isinstance(value, np.ndarray) else value
 
     def set(self, attr: str, value: Value | Sequence[float]) -> None:
-        """Gives an attribute a value, as text or in its own type; `""` takes it away.
+        """Set an attribute, as text or in its own type; `""` removes it.
 
-        True and False are spelled as the attribute has it: `true`, or `enable`.
+        True and False are spelled as the attribute requires: `true`, or `enable`.
 
         Raises:
           ValueError: the element has no such attribute, or the value does not fit it.
@@ -115,9 +120,9 @@ class SpecElement(Element):
             self.attrs[attr] = read
 
     def update(self, **attrs: Value | Sequence[float]) -> SpecElement:
-        """Gives several attributes their values, and returns the element.
+        """Set several attributes, and return the element.
 
-        A name that Python keeps to itself is written with an underscore: `class_="soft"`.
+        A Python keyword gets an underscore: `class_="soft"`.
 
         Raises:
           ValueError: the element has no such attribute, or the value does not fit it.
@@ -127,14 +132,14 @@ class SpecElement(Element):
         return self
 
     def unset(self, attr: str) -> None:
-        """Takes away what is written on this element, so that its class or the schema decides."""
+        """Remove an attribute from this element, so that its class or the schema applies."""
         self.attrs.pop(attr, None)
 
     def add(self, tag: str, **attrs: Value | Sequence[float]) -> SpecElement:
-        """Makes a new element, the last of the children, with the given attributes; returns it.
+        """Append a new child with the given attributes; return it.
 
         Raises:
-          ValueError: no such element can stand here, or an attribute does not fit it.
+          ValueError: no such child is allowed here, or an attribute does not fit it.
         """
         row = self.row.child(tag)
         if row is None:
@@ -148,43 +153,46 @@ class SpecElement(Element):
         return self.adopt(SpecElement(tag, row=row).update(**attrs))
 
     def remove(self) -> None:
-        """Takes the element, with all below it, out of the tree; see also `Spec.delete`."""
+        """Remove the element, with everything below it, from the tree; see also `Spec.delete`."""
         self.holder.children.remove(self)
         self.parent = None
         for element in self.walk():
             element.spec = None
 
     def layers(self) -> list[SpecElement]:
-        """The elements whose attributes make up this one, weakest first and itself last."""
+        """Return the elements whose attributes are combined in this one, weakest first and itself
+        last."""
         return [*self.inherited().entries, self]
 
     def inherited(self) -> Inherited:
-        """What the schema and the default classes give this element."""
+        """Return the attributes that this element inherits from the schema and the default
+        classes."""
         return self.spec.inherited(self) if self.spec is not None else Inherited(self.row, ())
 
     @property
     def holder(self) -> SpecElement:
-        """The parent, of an element that has one."""
+        """Return the parent; the element must have one."""
         assert self.parent is not None, f"{self.label} stands alone"
         return self.parent
 
     @property
     def childclass(self) -> str | None:
-        """The class that the nearest enclosing body or frame sets for its contents, or None."""
+        """Return the class that the nearest enclosing body or frame sets for its contents, or
+        None."""
         for ancestor in self.ancestors():
             if "childclass" in ancestor.attrs:
                 return ancestor.attrs["childclass"]
         return None
 
     def ancestors(self) -> Iterator[SpecElement]:
-        """The parent, its parent, and so on up to the root."""
+        """Yield the parent, its parent, and so on up to the root."""
         element = self.parent
         while element is not None:
             yield element
             element = element.parent
 
     def frames(self) -> list[SpecElement]:
-        """The `<frame>`s between this element and its body, innermost first."""
+        """Return the `<frame>` elements between this element and its body, innermost first."""
         found = []
         for ancestor in self.ancestors():
             if ancestor.tag != "frame":
@@ -193,7 +201,7 @@ class SpecElement(Element):
         return found
 
     def adopt(self, child: SpecElement, index: int | None = None) -> SpecElement:
-        """Moves an element and all below it here, last or to `index`; returns it."""
+        """Move an element and all below it here, last or to `index`; return it."""
         if child.parent is not None:
             child.parent.children.remove(child)
         child.parent = self
@@ -203,12 +211,13 @@ class SpecElement(Element):
         return child
 
     def copy(self) -> SpecElement:
-        """A free-standing copy of the element and everything below it."""
+        """Return a detached copy of the element and everything below it."""
         return SpecElement.from_element(self)
 
     @classmethod
     def from_element(cls, element: Element) -> SpecElement:
-        """Copies a tree of elements; no recursion, for a chain may have thousands of links."""
+        """Return a copy of a tree of elements; without recursion, because a chain may have
+        thousands of links."""
         root = cls._single(element)
         stack = [(root, element)]
         while stack:
@@ -222,7 +231,7 @@ class SpecElement(Element):
 
     @classmethod
     def _single(cls, element: Element) -> SpecElement:
-        """A copy of one element, without parent and children."""
+        """Return a copy of one element, without parent and children."""
         assert element.row is not None, f"{element.label} was not checked"
         attrs = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in element.attrs.items()}
         node = cls(tag=element.tag, attrs=attrs, place=element.place, row=element.row)
@@ -234,7 +243,7 @@ class SpecElement(Element):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The model that a keyframe was written for: its elements, in order of their ids."""
+    """The elements of the model for which a keyframe was written, in order of their ids."""
 
     joints: tuple[SpecElement, ...]
     actuators: tuple[SpecElement, ...]
@@ -242,15 +251,15 @@ class Layout:
 
 
 class Inherited:
-    """What elements of one row and class have without attributes of their own."""
+    """Attributes that elements of one row and class have without setting them."""
 
     def __init__(self, row: Row, entries: Sequence[SpecElement]):
         self.row = row
-        self.entries = entries  # of the default classes, outermost first
+        self.entries = entries  # entries of the default classes, outermost first
         self._values: dict[str, Any] = {}
 
     def get(self, attr: str) -> Any:
-        """The schema's default of an attribute, overlaid by the classes; not to be written to."""
+        """Return the schema's default of an attribute, overridden by the classes; read-only."""
         if attr not in self._values:
             entry = self.row.attribute(attr)
             value = entry.default if entry is not None else None
@@ -261,7 +270,8 @@ class Inherited:
         return self._values[attr]
 
     def overlaid(self, attr: str, under: Any, over: Any) -> Any:
-        """One value of an attribute on another: an array of fixed size on its first numbers."""
+        """Return a value of an attribute applied over another: an array of fixed size replaces the
+        first numbers."""
         arrays = isinstance(under, np.ndarray) and isinstance(over, np.ndarray)
         if not arrays or len(over) >= len(under):
             return over
@@ -272,6 +282,6 @@ class Inherited:
 
 
 def _spelled(on: bool, keywords: tuple[str, ...]) -> str:
-    """A truth value in the words of an attribute: the first pair of words that it knows."""
+    """Return a boolean in the keywords of an attribute: the first pair of words that it allows."""
     pairs = (("false", "true"), ("disable", "enable"))
     return next((pair[on] for pair in pairs if set(pair) <= set(keywords)), str(on).lower())

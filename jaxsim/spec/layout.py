@@ -1,8 +1,8 @@
-"""Which joints, actuators and mocap bodies the numbers of a keyframe belong to.
+"""Record the joints, actuators and mocap bodies to which the numbers of a keyframe belong.
 
-A keyframe is a list of numbers for the model as it was written. When elements come or go, the
-elements that the numbers belong to are noted on it, and the compiler, which knows where each of
-them ends up, spreads the numbers over the model as it is then.
+A keyframe is a list of numbers for the model as it was written. When elements are added or deleted,
+the elements to which the numbers belong are recorded on it, and the compiler, which knows the final
+addresses, scatters the numbers into the new layout.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from jaxsim.spec.element import Layout, SpecElement
 
 
 def record_layouts(root: SpecElement) -> None:
-    """Notes on each keyframe which elements its numbers are for, before the tree changes."""
+    """Record the present layout on each keyframe, before the tree changes."""
     keys = [key for key in _section(root, "keyframe") if key.layout is None]
     if not keys:
         return
@@ -27,7 +27,7 @@ def record_layouts(root: SpecElement) -> None:
 
 
 def copy_layouts(root: SpecElement, copy: SpecElement) -> None:
-    """Lets the keyframes of a copied tree refer to the elements of the copy."""
+    """Translate the layouts of copied keyframes to the elements of the copy."""
     keys = [(key, key.layout) for key in _section(copy, "keyframe") if key.layout is not None]
     if not keys:
         return

@@ -1,4 +1,4 @@
-"""The model that an attached element was written in: what its numbers and file names mean."""
+"""The model in which an attached element was written, which defines its units and file names."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from jaxsim.mjcf.element import Value
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """What attached elements keep of their own model.
+    """Properties of their own model that attached elements keep.
 
     Attributes:
-      compiler: attributes of its `<compiler>` sections, merged; what nobody wrote is absent.
-      path: its file, from whose folder its asset files are looked up.
+      compiler: attributes of its `<compiler>` sections, merged; unset ones are absent.
+      path: its file, relative to which its asset files are searched.
       files: its files in memory.
-      prefix, suffix: what its names have got around them.
+      prefix, suffix: added to its names by the attachment.
     """
 
     compiler: Mapping[str, Value]
@@ -26,9 +26,9 @@ class Origin:
     suffix: str = ""
 
     def name(self, own: str) -> str:
-        """What is called `own` in that model, as it is called here."""
+        """Return the present name of an object that is called `own` in that model."""
         return f"{self.prefix}{own}{self.suffix}"
 
     def within(self, outer: Origin) -> Origin:
-        """This origin in a model that is itself attached."""
+        """Return this origin in a model that is itself attached."""
         return replace(self, prefix=outer.prefix + self.prefix, suffix=self.suffix + outer.suffix)

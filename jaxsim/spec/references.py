@@ -1,7 +1,7 @@
-"""Names: which object an element defines, and which objects its attributes refer to.
+"""Names and references: the object an element defines, and the objects its attributes refer to.
 
-The schema says of each attribute whether it defines or refers to an object, and of which kind.
-Copying with new names, renaming, and looking for unused elements follow from these two questions.
+The schema declares for each attribute whether it defines or refers to an object, and of which kind.
+Copying with new names, renaming, and the search for unused elements are based on these two queries.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from jaxsim.spec.element import SpecElement
 # A kind and a name, as in ("joint", "elbow").
 Name = tuple[str, str]
 
-# Kinds that share their names with another: an xbody is a body seen at its own frame.
+# Kinds that share their names with another: an xbody is a body with its own frame.
 _SAME_NAMES = {"xbody": "body"}
 
 
 @bounded(1)
 def defined_kinds() -> frozenset[str]:
-    """The kinds of objects that elements define: `body`, `joint`, `geom`, ..."""
+    """Return the kinds of objects that elements define: `body`, `joint`, `geom`, ..."""
     attrs = (attr for _, row in walk() for attr in row.attrs.values())
     return frozenset(attr.kind for attr in attrs if attr.type == "name")
 
 
 def definition(element: SpecElement) -> Name | None:
-    """The kind and name that an element defines, or None."""
+    """Return the kind and name that an element defines, or None."""
     attr = element.row.attribute("name")
     name = element.attrs.get("name")
     return (attr.kind, name) if attr is not None and attr.type == "name" and name else None
 
 
 def references(element: SpecElement) -> Iterator[tuple[str, Name]]:
-    """The attributes that refer to objects, each with a kind and a name, or with several."""
+    """Yield the attributes that refer to objects, each with a kind and a name; several for a
+    list."""
     for name, value in element.attrs.items():
         attr = element.row.attribute(name)
         if attr is None or attr.type not in ("ref", "refs"):
@@ -45,7 +46,7 @@ def references(element: SpecElement) -> Iterator[tuple[str, Name]]:
 
 
 def rename(root: SpecElement, new: dict[Name, str]) -> None:
-    """Gives new names to what a tree defines and refers to, where `new` has one."""
+    """Rename the objects that a tree defines and refers to, as given by `new`."""
     for element in root.walk():
         defined = definition(element)
         if defined in new:

@@ -1,11 +1,13 @@
-"""`<replicate>`: copies of a part of the tree, numbered, and of what refers to it.
+"""Expand `<replicate>`: numbered copies of a part of the tree, and of the elements that refer to
+it.
 
-Each copy becomes a `<frame>` around the contents; the poses of the frames are worked out by the
-caller, who knows the units of angles. An element outside the tree that refers to something inside,
+Each copy becomes a `<frame>` around the contents; the poses of the frames are computed by the
+caller, which knows the angle units. An element outside the tree that refers to something inside,
 such as a sensor or a tendon, is copied once for each copy and moves to the end of its section.
 
-Of those that refer to the rest of the tree too (users.py), some are dropped, with what refers to
-them, as in MuJoCo. One that refers to something after the replicate stays, and is then refused.
+Of the elements that also refer to the rest of the tree (users.py), some are dropped, together with
+their dependents, as in MuJoCo. An element that refers to something after the replicate is kept, and
+is then rejected.
 """
 
 from __future__ import annotations
@@ -22,19 +24,19 @@ from jaxsim.spec.users import SECTIONS, is_torn, known_before, outside, referred
 
 _log = logging.getLogger(__name__)
 
-# The poses (position, quaternion) of the copies that a replicate element asks for.
+# Returns the poses (position, quaternion) of the copies of a replicate element.
 Placement = Callable[[SpecElement], Sequence[tuple[np.ndarray, np.ndarray]]]
 
 
 def expand_replicates(tree: Tree, placement: Placement) -> None:
-    """Replaces every `<replicate>` by its copies; of nested ones the inner goes first."""
+    """Replace every `<replicate>` by its copies, inner ones first."""
     found = [element for element in _leaves_first(tree.root) if element.tag == "replicate"]
     for element in found:
         _expand(tree, element, placement(element))
 
 
 def _leaves_first(root: SpecElement) -> Iterator[SpecElement]:
-    """All elements below the root, each after its children."""
+    """Return all elements below the root, each after its children."""
     order, stack = [], [root]
     while stack:
         element = stack.pop()
@@ -47,7 +49,7 @@ def _expand(
     tree: Tree, element: SpecElement, poses: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> None:
     names = {name for inner in element.walk() if (name := definition(inner))}
-    # a camera or light inside looks at a body inside
+    # a camera or light inside may target a body inside
     targets = {name for inner in element.walk() for _, name in references(inner)}
     targets = {name for name in targets if name[0] == "body"}
     users = _users(tree, element, names)
@@ -55,7 +57,7 @@ def _expand(
     suffixes = [f"{separator}{i:0{digits}d}" for i in range(len(poses))]
     renamings = [_renaming(names, suffix) for suffix in suffixes]
 
-    # The first copy is the original itself, so that what points to its elements stays true.
+    # The first copy is the original itself, so that references to its elements stay valid.
     contents = [list(element.children)]
     contents += [[child.copy() for child in element.children] for _ in suffixes[1:]]
     parent = element.holder
@@ -67,7 +69,7 @@ def _expand(
             frame.adopt(child)
         rename(frame, renamings[i] | _renaming(targets, suffixes[i]))
 
-    # What refers to the contents, once for each copy, at the end of its section.
+    # Copy the users of the contents once for each copy, to the end of their sections.
     sections = [tree.last_section(user.holder.tag) for user in users]
     batches = [users, *([user.copy() for user in users] for _ in suffixes[1:])]
     for renaming, batch in zip(renamings, batches[: len(suffixes)], strict=True):
@@ -88,9 +90,10 @@ def _renaming(names: set[Name], suffix: str) -> dict[Name, str]:
 
 
 def _users(tree: Tree, replicate: SpecElement, names: set[Name]) -> list[SpecElement]:
-    """The elements that are copied with a replicate, in order; drops those that cannot be.
+    """Return the elements to copy with a replicate, in order; drop those that cannot be copied.
 
-    They refer to one of the names inside, or to an element that does; adds the names they define.
+    They refer to one of the names inside, or to an element that does; the names they define are
+    added.
     """
     users, dropped = [], set[Name]()
     known: set[Name] | None = None

@@ -1,7 +1,7 @@
-"""Spec: a model that can be looked at and changed, between the XML text and the compiled arrays.
+"""Spec: a model that can be inspected and edited, between the XML text and the compiled arrays.
 
-A Spec is its element tree (`spec.root`) and nothing else. What can be asked of the tree is in
-`tree.py`; here it is read, changed, and written.
+A Spec consists of its element tree (`spec.root`). Queries are in `tree.py`; this module reads,
+edits and writes.
 
     spec = Spec()
     ball = spec.at("worldbody").add("body", name="ball", pos=[0, 0, 1])
@@ -47,32 +47,32 @@ class Spec(Tree):
     def from_element(
         cls, root: Element, *, path: str = "", files: Mapping[str, bytes] | None = None
     ) -> Spec:
-        """Builds a Spec from the checked tree of an MJCF file, which it copies."""
+        """Return a Spec from the checked tree of an MJCF file, which is copied."""
         return cls(SpecElement.from_element(root), path=path, files=files)
 
     @classmethod
     def from_source(cls, source: Source) -> Spec:
-        """Reads the main file of a model, which `jaxsim.mjcf.find_model` has found."""
+        """Return a Spec from the main file of a model, located by `jaxsim.mjcf.find_model`."""
         return cls.from_element(source.read(), path=source.path, files=source.files)
 
     @classmethod
     def from_file(
         cls, path: str | os.PathLike[str], files: Mapping[str, bytes] | None = None
     ) -> Spec:
-        """Reads a model file, which may be an archive (`.mjz`, `.zip`).
+        """Return a Spec from a model file, which may be an archive (`.mjz`, `.zip`).
 
         Args:
           path: the file, its name in `files`, or a URI that has a provider.
-          files: contents of files in memory by name, which come before the disk.
+          files: contents of files in memory by name, searched before the disk.
 
         Raises:
-          ModelError: the file is not a valid model; lists every fault with its place.
+          ModelError: the file is not a valid model; lists every fault with its location.
         """
         return cls.from_source(find_model(path, files))
 
     @classmethod
     def from_zip(cls, file: str | os.PathLike[str] | BinaryIO) -> Spec:
-        """Reads a model archive: a path, or a binary stream that is open for reading.
+        """Return a Spec from a model archive: a path, or a binary stream open for reading.
 
         Raises:
           ModelError: it is not an archive with one model; see `from_file`.
@@ -83,17 +83,18 @@ class Spec(Tree):
 
     @classmethod
     def from_string(cls, text: str, files: Mapping[str, bytes] | None = None) -> Spec:
-        """Reads a model from its text; otherwise as `from_file`."""
+        """Return a Spec from MJCF text; errors are those of `from_file`."""
         return cls.from_element(read_string(text, assets=files), files=files)
 
     def path_of(self, file: str) -> str:
-        """A file that the model names, relative to its own file."""
+        """Return the path of a file that the model names, relative to its own file."""
         return join(folder_name(self.path), file)
 
     def at(self, path: str) -> SpecElement:
-        """The section at a path such as `worldbody` or `option/flag`; made where there is none.
+        """Return the section at a path such as `worldbody` or `option/flag`; create it if
+        necessary.
 
-        Of repeated sections it is the last, which has the last word on each attribute.
+        Of repeated sections it is the last one, whose attributes take precedence.
 
         Raises:
           ValueError: the format has no such section.
@@ -105,7 +106,7 @@ class Spec(Tree):
         return element
 
     def default(self, name: str = "main") -> SpecElement:
-        """The `<default>` element of a class, to which entries can be added.
+        """Return the `<default>` element of a class, to which entries can be added.
 
         Raises:
           KeyError: there is no such class.
@@ -119,10 +120,10 @@ class Spec(Tree):
         raise KeyError(_unknown("default class", name, known))
 
     def __getitem__(self, key: tuple[str, str]) -> SpecElement:
-        """The element of a kind and name: `spec["joint", "elbow"]`.
+        """Return the element of a kind and name: `spec["joint", "elbow"]`.
 
         Raises:
-          KeyError: there is none; the message proposes the nearest name.
+          KeyError: there is none; the message names the nearest.
         """
         kind, name = key
         found = self.find(kind, name)
@@ -133,7 +134,8 @@ class Spec(Tree):
         return found
 
     def elements(self, kind: str) -> list[SpecElement]:
-        """All elements that make an object of a kind such as `geom` or `actuator`, as written.
+        """Return all elements that define an object of a kind such as `geom` or `actuator`, as
+        written.
 
         Raises:
           ValueError: there is no such kind.
@@ -143,40 +145,42 @@ class Spec(Tree):
         return [e for e in self.walk() if e.defined_kind == kind]
 
     def to_xml(self) -> str:
-        """The model as MJCF text, which reads back equal.
+        """Return the model as MJCF text, which reads back equal.
 
         Raises:
-          ValueError: what was attached or deleted can be said in MJCF only when the model has been
-            compiled; `jaxsim.flatten(spec)` does that.
+          ValueError: attached elements, or keyframes of a changed tree, can be expressed in MJCF
+            only
+            after compilation; use `jaxsim.flatten(spec)`.
         """
         waiting = next((e for e in self.walk() if e.origin or e.layout), None)
         if waiting is not None:
             raise ValueError(
                 f"{waiting.label} was written for another model or another tree; "
-                "write jaxsim.flatten(spec).to_xml() to have its numbers worked out"
+                "write jaxsim.flatten(spec).to_xml() to convert its numbers"
             )
         return to_xml(self.root)
 
     def to_zip(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """Writes the model and all files that it names to one archive, `.mjz` by custom.
+        """Write the model and all files that it names to one archive, `.mjz` by convention.
 
-        MuJoCo reads it, as `from_file` and `load_model` do. The model is `model.xml`; its files
-        keep their paths where these stay in the folder of the model.
+        MuJoCo reads it, and so do `from_file` and `load_model`. The model is `model.xml`; files
+        inside its folder keep their relative paths.
 
         Args:
-          file: path of the archive, or a binary stream that is open for writing. A file of this
-            name is replaced when the new one is complete.
+          file: path of the archive, or a binary stream open for writing. An existing file is
+            replaced
+            once the new one is complete.
 
         Raises:
           ModelError: a file that the model names cannot be read.
           OSError: the archive cannot be written.
-          ValueError: see `to_xml`.
+          ValueError: the model cannot be written, see `to_xml`.
         """
-        self.to_xml()  # refuses what cannot be written
+        self.to_xml()  # raises if the model cannot be written
         write_archive(self, file)
 
     def rename(self, kind: str, old: str, new: str) -> None:
-        """Gives an object another name, where it is defined and wherever it is referred to.
+        """Rename an object, in its definition and in all references.
 
         Raises:
           KeyError: there is no such object.
@@ -186,21 +190,22 @@ class Spec(Tree):
             self.default(old)
             taken = bool(class_elements(self.root, new))
         else:
-            self[kind, old].attrs["name"] = old  # where it was that of a file
+            self[kind, old].attrs["name"] = old  # make a name from a file name explicit
             taken = self.find(kind, new) is not None
         if taken and new != old:
             raise ValueError(f"a {kind} named '{new}' exists already")
         rename(self.root, {(kind, old): new})
 
     def delete(self, element: SpecElement) -> list[SpecElement]:
-        """Takes an element out, with all inside it and all outside the tree that refers to that.
+        """Delete an element, with everything inside it and the elements outside the tree that refer
+        to it.
 
-        Actuators, sensors, tendons, equalities, pairs and the like go with what they refer to, and
-        the numbers of keyframes with their joints. What stays and still refers to something
-        that went, such as a geom to its material, is named when the model is compiled.
+        Actuators, sensors, tendons, equalities and pairs are deleted with the objects they refer
+        to, and the numbers of keyframes with their joints. A remaining reference to a deleted
+        object, such as that of a geom to its material, is reported when the model is compiled.
 
         Returns:
-          The elements that went along.
+          The other elements that were deleted.
         """
         return delete(self, element)
 
@@ -213,28 +218,28 @@ class Spec(Tree):
         prefix: str = "",
         suffix: str = "",
     ) -> SpecElement:
-        """Puts a copy of another model, or of a part of it, into a body, a frame or a site.
+        """Attach a copy of another model, or of a part of it, to a body, a frame or a site.
 
-        With it come its classes, assets and what refers to it alone: actuators, sensors, tendons.
-        They are compiled under the compiler settings of their own model.
+        Its classes, assets, and the actuators, sensors and tendons that refer to it alone are
+        attached with it. They are compiled under the compiler settings of their own model.
 
         Args:
-          child: the other model, which stays as it is; it may be this one.
-          to: where it goes: a `<worldbody>`, `<body>` or `<frame>`; or a `<site>`, whose pose and
-            body it then has.
-          part: a `<body>` or `<frame>` of `child`; None for all its world has.
-          prefix: put before all names that come along, those of classes included.
-          suffix: put after them.
+          child: the other model, which is not changed; it may be this one.
+          to: a `<worldbody>`, `<body>` or `<frame>`; or a `<site>`, whose pose and body the part
+            takes.
+          part: a `<body>` or `<frame>` of `child`; None for the whole world.
+          prefix: prefix of all attached names, including those of classes.
+          suffix: suffix of all attached names.
 
         Returns:
           The frame or body in this model.
 
         Raises:
-          ValueError: a name exists here already, or the part cannot stand there.
+          ValueError: a name exists here already, or the part is not allowed there.
         """
         return attach_spec(self, child, to, part, prefix, suffix)
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """There is no object of this name; the message proposes the nearest."""
+    """Return the message that there is no object of this name, with the nearest name."""
     return f"no {kind} is called '{name}'{remedy(name, known)}"

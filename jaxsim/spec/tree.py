@@ -1,8 +1,7 @@
-"""The tree of a model, and what can be asked of it.
+"""The element tree of a model, and queries on it.
 
-What follows from the tree, such as the order of bodies, the attributes in effect or the merged
-settings of repeated sections, is worked out when it is asked for, so that an edit can never leave a
-stale copy behind.
+Derived properties, such as the order of bodies, effective attributes or the merged settings of
+repeated sections, are computed when they are requested, so that an edit can never leave stale data.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from jaxsim.spec.defaults import class_elements, default_class
 from jaxsim.spec.element import Inherited, SpecElement
 from jaxsim.spec.layout import copy_layouts
 
-# Attributes that stand for several others, and take their place where they come later.
+# Attributes that set several others, and override them if they come later.
 _STANDS_FOR = {"assetdir": ("meshdir", "texturedir")}
 
 
@@ -25,7 +24,7 @@ class Tree:
     """The elements of a model.
 
     `path` is the file it was read from, and `files` the files in memory that it may refer to; both
-    serve to find the files of its assets.
+    are used to locate the files of its assets.
     """
 
     def __init__(
@@ -38,9 +37,9 @@ class Tree:
         self.root = root = root or SpecElement(ROOT.tag, row=ROOT)
         self.path = path
         self.files = files
-        # identities of objects when the model was last compiled (compile/identity.py)
+        # identities of objects at the last compilation (compile/identity.py)
         self.compiled: Mapping[str, tuple[tuple[Hashable, int], ...]] | None = None
-        # of a frozen tree: what elements inherit, those of one row and class the same
+        # inherited attributes of a frozen tree, shared by elements of one row and class
         self._inherited: dict[SpecElement, Inherited] | None = None
         self._of_class: dict[tuple, Inherited] = {}
         for element in root.walk():
@@ -48,16 +47,16 @@ class Tree:
 
     @property
     def modelname(self) -> str:
-        """The model's name; MuJoCo calls a nameless one `MuJoCo Model`."""
+        """Return the model's name; MuJoCo calls a nameless one `MuJoCo Model`."""
         return self.root.attrs.get("model", "MuJoCo Model")
 
     @property
     def bodies(self) -> list[Body]:
-        """All bodies in MuJoCo's order: depth first, the world first."""
+        """Return all bodies in MuJoCo's order: depth first, the world first."""
         return bodies_of(self.root)
 
     def copy(self) -> Self:
-        """An independent copy."""
+        """Return an independent copy."""
         copy = type(self)(self.root.copy(), path=self.path, files=self.files)
         copy_layouts(self.root, copy.root)
         if self.compiled is not None:
@@ -71,35 +70,36 @@ class Tree:
         return copy
 
     def walk(self) -> Iterator[SpecElement]:
-        """Every element, in document order."""
+        """Return an iterator over all elements, in document order."""
         return self.root.walk()
 
     def sections(self, tag: str) -> list[SpecElement]:
-        """The top-level elements with this tag, in document order."""
+        """Return the top-level elements with this tag, in document order."""
         return self.root.find_all(tag)
 
     def section(self, tag: str) -> list[SpecElement]:
-        """The contents of all top-level sections with this tag, in document order."""
+        """Return the contents of all top-level sections with this tag, in document order."""
         return [child for section in self.sections(tag) for child in section.children]
 
     def last_section(self, tag: str) -> SpecElement:
-        """The last top-level element with this tag; made when there is none."""
+        """Return the last top-level element with this tag; create it if necessary."""
         found, root = self.sections(tag), self.root
         return found[-1] if found else root.adopt(SpecElement(tag, row=root.row.children[tag]))
 
     def find(self, kind: str, name: str) -> SpecElement | None:
-        """The element that defines an object of this kind and name, or None.
+        """Return the element that defines an object of this kind and name, or None.
 
-        An asset without a name is called as its file, without folder and extension.
+        An unnamed asset has the name of its file, without folder and extension.
         """
         return next(
             (e for e in self.walk() if e.asset_name == name and e.defined_kind == kind), None
         )
 
     def settings(self, tag: str, child: str | None = None) -> dict[str, Value]:
-        """Attributes of a repeated section such as `option`, or of its child such as `flag`.
+        """Return the attributes of a repeated section such as `option`, or of its child such as
+        `flag`.
 
-        Where repeated sections differ, the last one counts; what nobody wrote is absent.
+        Where repeated sections differ, the last one counts; unset attributes are absent.
         """
         elements = self.section(tag) if child else self.sections(tag)
         merged: dict[str, Value] = {}
@@ -111,26 +111,28 @@ class Tree:
         return merged
 
     def setting(self, tag: str, attr: str, child: str | None = None) -> Any:
-        """One attribute of a repeated section: the last one written, else the schema's default."""
+        """Return one attribute of a repeated section: the last one written, else the schema's
+        default."""
         given = self.settings(tag, child).get(attr)
         return self.schema_default(tag, attr, child) if given is None else given
 
     def schema_default(self, tag: str, attr: str, child: str | None = None) -> Any:
-        """The schema's default of an attribute of a section, or of the section's child."""
+        """Return the schema's default of an attribute of a section, or of the section's child."""
         row = self.root.row.children[tag]
         return (row.children[child] if child else row).attrs[attr].default
 
     def author(self, tag: str, attr: str) -> SpecElement | None:
-        """The section that has the last word on an attribute, for messages."""
+        """Return the section that determines an attribute, for messages."""
         return next((e for e in reversed(self.sections(tag)) if attr in e.attrs), None)
 
     def freeze(self) -> Self:
-        """Promises that the tree will not change any more, so that look-ups may be remembered."""
+        """Declare that the tree will not change any more, so that queries may be cached."""
         self._inherited, self._of_class = {}, {}
         return self
 
     def inherited(self, element: SpecElement) -> Inherited:
-        """What the schema and the default classes give an element."""
+        """Return the attributes that an element inherits from the schema and the default
+        classes."""
         if self._inherited is None:
             return self._inherited_by_class(element.row, default_class(element))
         found = self._inherited.get(element)
@@ -145,6 +147,6 @@ class Tree:
         return Inherited(row, () if key is None else self.default_entries(*key))
 
     def default_entries(self, name: str, tags: Iterable[str]) -> list[SpecElement]:
-        """Entries of a default class with one of these tags, outermost class first."""
+        """Return the entries of a default class with one of these tags, outermost class first."""
         parts = class_elements(self.root, name)
         return [e for part in parts for e in part.children if e.tag in tags]

@@ -1,7 +1,7 @@
-"""What refers to a part of the tree that is copied: which of it is copied along.
+"""Select the elements that refer to a copied part of the tree and are copied with it.
 
-A sensor, pair or tendon may refer to the rest of the tree as well, as far as that stands before the
-copies; an equality, an actuator or a tuple may not. These are MuJoCo's rules.
+A sensor, pair or tendon may also refer to the rest of the tree, if that precedes the copies; an
+equality, an actuator or a tuple may not. These are MuJoCo's rules.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from jaxsim.spec.references import Name, definition, references
 from jaxsim.spec.tree import Tree
 
 # Sections whose elements may refer to the tree, each after those it may refer to. Keyframes are not
-# among them: a key is of the whole model, with all copies in place.
+# among them: a keyframe is defined for the whole model with all copies.
 SECTIONS = ("deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
-# Those whose elements must have all that they refer to inside.
+# Sections whose elements must refer to the inside only.
 _WHOLE = ("equality", "actuator", "custom")
-# Kinds that no copy has of its own, and the body that there is once.
+# Kinds that all copies share, and the world body.
 _SHARED = ("default", "plugin", "material", "texture", "mesh", "hfield", "numeric", "text", "key")
 _WORLD: Name = ("body", "world")
 
 
 def referred(element: SpecElement) -> set[Name]:
-    """All that an element and its parts refer to."""
+    """Return everything that an element and its parts refer to."""
     return {name for part in element.walk() for _, name in references(part)}
 
 
 def outside(element: SpecElement, inside: set[Name]) -> set[Name]:
-    """What an element refers to in the rest of the model."""
+    """Return the references of an element to the rest of the model."""
     return {name for name in referred(element) - inside if name[0] not in _SHARED} - {_WORLD}
 
 
 def known_before(tree: Tree, place: SpecElement) -> set[Name]:
-    """What is defined before an element in the tree, and outside the tree."""
+    """Return the names defined before an element in the tree, and outside the tree."""
     bodies = (element for world in tree.sections("worldbody") for element in world.walk())
     before = takewhile(lambda element: element is not place, bodies)
     others = (element for section in SECTIONS for element in tree.section(section))
@@ -41,17 +41,18 @@ def known_before(tree: Tree, place: SpecElement) -> set[Name]:
 
 
 def is_torn(section: str, element: SpecElement, inside: set[Name], *, moved: bool) -> bool:
-    """Whether an element that refers to both sides can only be on one of them.
+    """Return whether an element that refers to both sides can belong to only one of them.
 
     Args:
-      section: where it stands.
+      section: the section of the element.
       element: the element.
-      inside: names of what is copied.
+      inside: names of the copied elements.
       moved: whether the original is among the copies.
     """
     if section != "tendon":
         return section in _WHOLE
-    # Some wrap of a tendon must be inside with its side; none can be torn where the original goes.
+    # Some wrap of a tendon must be inside together with its side site; if the original moves, no
+    # tendon may refer to both sides.
     wraps = [{name for _, name in references(wrap)} for wrap in element.children]
     if moved and any(wrap & inside and not wrap <= inside for wrap in wraps):
         return True

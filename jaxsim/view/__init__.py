@@ -1,8 +1,8 @@
-"""Looking at a world and touching it: cameras, what is under a pixel, pulling with a mouse.
+"""Interactive visualization: cameras, picking under a pixel, perturbation with a mouse.
 
-MuJoCo's abstract visualization (`mjv_` functions) without a window, a scene or state of its own:
-pure functions of model, data, camera and mouse. Names are MuJoCo's without the prefix. `Viewer`
-and `record` show worlds in a browser; they need the extra `view`.
+MuJoCo's abstract visualization (`mjv_` functions) without a window, a scene or state: pure
+functions of model, data, camera and mouse. Names are MuJoCo's without the prefix. `Viewer` and
+`record` show worlds in a browser; they need the extra `view`.
 """
 
 from jaxsim.view.browser.page import record as record

@@ -1,4 +1,4 @@
-"""Pose and velocity of one body, which may be chosen while a program runs, and points in it."""
+"""Pose and velocity of one body, whose id may be traced, and conversion of points to its frame."""
 
 from typing import NamedTuple
 
@@ -39,13 +39,13 @@ class MovingBody(NamedTuple):
 
 
 def in_body(m: Model, d: Data, body: Array, point: Array) -> jax.Array:
-    """A point in the frame of a body, (3,) [m].
+    """Return a point in the frame of a body, (3,) [m].
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      body: its number, ().
-      point: in the world, (3,) [m].
+      d: data, of which qpos (and the poses of mocap bodies) are used.
+      body: id of the body, ().
+      point: the point in the world, (3,) [m].
     """
     return _in_body(m, d, jnp.asarray(body, jnp.int32)[None], point)
 
@@ -57,12 +57,12 @@ def _local(m: Model, d: Data, body: Array, point: Array) -> Array:
 
 
 def moving_body(m: Model, d: Data, body: Array) -> MovingBody:
-    """Pose and velocity of a body.
+    """Return the pose and velocity of a body.
 
     Args:
       m: the model.
-      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
-      body: its number, ().
+      d: data, of which qpos and qvel (and the poses of mocap bodies) are used.
+      body: id of the body, ().
     """
     return _found(m, d, jnp.asarray(body, jnp.int32)[None])
 
@@ -88,5 +88,5 @@ _found = Programs(worlds(_moving), inline=True)
 
 
 def _one(value: Components) -> Array:
-    """Components of one item, as an array `[k, *W]`."""
+    """Return the components of one item, as an array `[k, *W]`."""
     return jnp.stack([x[0] for x in value.parts])

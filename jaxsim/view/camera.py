@@ -1,8 +1,8 @@
-"""The abstract camera: from where somebody looks at a world; MuJoCo's `mjvCamera`.
+"""The abstract camera from which a world is viewed; MuJoCo's `mjvCamera`.
 
 A free camera looks at a point, a tracking one at the center of mass of a body's subtree; both from
-a distance, an azimuth and an elevation. A fixed camera is one of the model. What a camera sees is
-in `frame.py`, what a mouse does to it in `mouse.py`.
+a distance, an azimuth and an elevation. A fixed camera is one of the model. `frame.py` computes
+what a camera sees, `mouse.py` moves it with a mouse.
 """
 
 import operator
@@ -22,7 +22,7 @@ AWAY = 1.5  # distance of a free camera, in extents of the model
 
 
 class CameraType(IntEnum):
-    """MuJoCo's mjtCamera, without cameras that somebody else moves."""
+    """MuJoCo's mjtCamera, without user-defined cameras."""
 
     FREE = 0
     TRACKING = 1
@@ -35,15 +35,15 @@ class Camera:
 
     Attributes:
       lookat: the point that a free camera looks at, in the world, (3,) [m].
-      distance: how far it is from there, or from what it tracks, () [m].
+      distance: distance from there, or from the tracked point, () [m].
       azimuth: angle of its direction about the vertical, from the x axis, () [degrees].
       elevation: angle of its direction above the horizon, () [degrees].
       fovy: vertical field of view of a free or tracking camera, () [degrees]; the height of the
         picture [m] if it is orthographic. MuJoCo has it in the model (visual/global).
-      type: which kind of camera this is (static).
-      fixedcamid: the camera of the model that a fixed one is, else -1 (static).
-      trackbodyid: the body that a tracking one looks at, else -1 (static).
-      orthographic: whether a free or tracking one looks along parallel rays (static).
+      type: kind of the camera (static).
+      fixedcamid: id of the model's camera for a fixed one, else -1 (static).
+      trackbodyid: id of the tracked body for a tracking one, else -1 (static).
+      orthographic: whether a free or tracking one is orthographic (static).
     """
 
     lookat: jax.Array
@@ -58,12 +58,12 @@ class Camera:
 
     @classmethod
     def tracking(cls, m: Model, body: int | str, **free) -> "Camera":
-        """A camera that looks at the center of mass of a body's subtree.
+        """Return a camera that looks at the center of mass of a body's subtree.
 
         Args:
           m: the model.
-          body: number or name of the body.
-          free: what `default_free_camera` takes.
+          body: id or name of the body.
+          free: arguments of `default_free_camera`.
 
         Raises:
           ValueError: there is no such body.
@@ -76,7 +76,7 @@ class Camera:
 
     @classmethod
     def fixed(cls, m: Model, camera: int | str) -> "Camera":
-        """A camera of the model, by number or name.
+        """Return a camera of the model, by id or name.
 
         Raises:
           ValueError: there is no such camera.
@@ -85,7 +85,7 @@ class Camera:
         return _with(default_free_camera(m), type=CameraType.FIXED, fixedcamid=found)
 
     def replace(self, **changes) -> "Camera":
-        """A changed copy."""
+        """Return a copy with changed fields."""
         return _with(self, **changes)
 
 
@@ -97,16 +97,16 @@ def default_free_camera(
     fovy: float = FOVY,
     orthographic: bool = False,
 ) -> Camera:
-    """A free camera that sees the whole model: at its center, one and a half extents away.
+    """Return a free camera that sees the whole model: at its center, one and a half extents away.
 
-    What MuJoCo reads from visual/global of a model, which a Model does not have, are arguments with
-    MuJoCo's default values.
+    Corresponds to `mjv_defaultFreeCamera` in MuJoCo. Settings of visual/global, which a Model does
+    not store, are arguments with MuJoCo's defaults.
 
     Args:
-      m: the model; `m.stat` counts.
+      m: the model; `m.stat` is used.
       azimuth, elevation: direction [degrees].
-      fovy: vertical field of view [degrees], or height of the picture [m].
-      orthographic: whether it looks along parallel rays.
+      fovy: vertical field of view [degrees], or height of the image [m].
+      orthographic: whether the projection is orthographic.
     """
     dtype = m.qpos0.dtype
     return Camera(
@@ -120,7 +120,7 @@ def default_free_camera(
 
 
 def _given(m: Model, kind: str, which: int | str, number: int) -> int:
-    """The id of an object by number or name."""
+    """Return the id of an object given by id or name."""
     if isinstance(which, str):
         return name2id(m, kind, which)
     which = operator.index(which)

@@ -1,4 +1,4 @@
-"""Names and units of the numbers of a field: those of joints, sensors and actuators."""
+"""Names and units of the entries of a field, by joints, sensors and actuators."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from jaxsim.enums import JointType, SensorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
-# coordinates, velocities and forces of a joint; "" for the only one
+# Coordinates, velocities and forces of a joint; "" for a single one.
 ROTATION = ("rx", "ry", "rz")
 COORDINATES = {
     "qpos": {
@@ -30,7 +30,7 @@ COORDINATES = {
         JointType.HINGE: ("",),
     },
 }
-# which of the two units of such a field a coordinate has, that of lengths or that of angles
+# Which of the two units of such a field a coordinate has, length or angle.
 LENGTHS, ANGLES = ("x", "y", "z", "vx", "vy", "vz"), ("wx", "wy", "wz", *ROTATION)
 SIZES = {"ctrl": "actuator_ctrlnum", "actuator_force": "actuator_outnum"}
 TENDONS = ("ten_length", "ten_velocity")
@@ -50,7 +50,7 @@ SENSOR_UNITS = {
     "s": (S.CLOCK,),
 }
 UNIT_OF_SENSOR = {kind: unit for unit, kinds in SENSOR_UNITS.items() for kind in kinds}
-# of a joint: of slides and of hinges
+# Units of slides and of hinges.
 JOINT_UNITS = {
     S.JOINTPOS: ("m", "rad"),
     S.JOINTVEL: ("m/s", "rad/s"),
@@ -62,12 +62,12 @@ JOINT_UNITS = {
 
 
 def column_names(m: Model | None, name: str, number: int) -> list[str]:
-    """Names of the numbers of a field, such as those of joints, sensors or actuators.
+    """Return the names of the entries of a field, such as those of joints, sensors or actuators.
 
     Args:
-      m: the model; None: they are counted.
+      m: the model; None: entries are numbered.
       name: the field.
-      number: how many numbers there are.
+      number: number of entries.
     """
     found = None if m is None else _named(m, name)
     if found is not None and len(found) == number:
@@ -76,9 +76,9 @@ def column_names(m: Model | None, name: str, number: int) -> list[str]:
 
 
 def column_units(m: Model | None, name: str, number: int) -> list[str]:
-    """Units of the numbers of a field, as those of `column_names`; "" for one without or unknown.
+    """Return the units of the entries of a field, in the order of `column_names`; "" if unknown.
 
-    A field of lengths and angles, "m or rad", has one of them for each number.
+    A field of lengths and angles, "m or rad", has one of them for each entry.
     """
     unit = unit_of(name)
     found = None
@@ -92,7 +92,7 @@ def column_units(m: Model | None, name: str, number: int) -> list[str]:
 
 
 def unit_of(name: str) -> str:
-    """The unit of a field of a Data, from its table; "" for another name."""
+    """Return the unit of a field of a Data, from its declaration; "" for another name."""
     return Data.fields[name].unit if name in Data.fields else ""
 
 
@@ -104,7 +104,7 @@ def _one_of(unit: str, kind: JointType, part: str) -> str:
 
 
 def _coordinates(m: Model, name: str) -> list[tuple[int, JointType, str]]:
-    """Joint, its type and the coordinate of each number of a field; none if it has no joints."""
+    """Return joint, type and coordinate of each entry of a field; none if it has no joints."""
     per_dof = name in Data.fields and Data.fields[name].shape == ("nv",)
     if not (name in COORDINATES or per_dof):
         return []
@@ -114,7 +114,7 @@ def _coordinates(m: Model, name: str) -> list[tuple[int, JointType, str]]:
 
 
 def _named(m: Model, name: str) -> list[str] | None:
-    """The names of all numbers of a field, if they are those of objects."""
+    """Return the names of all entries of a field, if they belong to objects."""
     names = dict(m.structure.names)
     if parts := _coordinates(m, name):
         joints = _called("joint", names["joint"])
@@ -141,12 +141,12 @@ def _called(kind: str, names: Sequence[str]) -> list[str]:
 
 
 def _spread(values: Sequence[str], dims: np.ndarray) -> list[str]:
-    """What an object has, for each of its numbers."""
+    """Return the value of each object, repeated for its entries."""
     return [value for value, dim in zip(values, dims, strict=True) for _ in range(int(dim))]
 
 
 def _numbered(names: Sequence[str], dims: np.ndarray) -> list[str]:
-    """The name of an object for each of its numbers."""
+    """Return the name of an object for each of its entries."""
     return [
         name + (f"[{k}]" if dim > 1 else "")
         for name, dim in zip(names, dims, strict=True)

@@ -1,4 +1,4 @@
-"""Fields of a recorded motion as curves, with names and units, in a picture."""
+"""Plot fields of a recorded motion against time, with names and units."""
 
 import os
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory, target_of
 from jaxsim.view.columns import column_names, column_units, unit_of
 
-MOST = 12  # curves of a panel that have their shades; names in a column beside it
-BAND = (5, 95)  # percentiles of the worlds between which the shade of a curve lies
-HEIGHT, WIDTH = 3.0, 12.0  # of a panel [inches]
+MOST = 12  # limit on curves with a percentile band, and on names per legend column
+BAND = (5, 95)  # percentiles over the worlds that bound the band of a curve
+HEIGHT, WIDTH = 3.0, 12.0  # size of a panel [inches]
 ENDINGS = (".png", ".svg", ".pdf")
 
 
 class _Curves(NamedTuple):
-    """Some numbers of a field: what is written beside the axis and each, (records, worlds, n)."""
+    """Selected entries of a field: axis label, names, and values, (records, worlds, n)."""
 
     title: str
     labels: list[str]
@@ -35,22 +35,22 @@ def draw_motion(
     m: Model | None = None,
     world: int = 0,
 ) -> None:
-    """Draws fields of a motion against time, a panel each.
+    """Plot fields of a motion against time, one panel each.
 
-    Curves are those of one world; where there are several, a shade behind each shows between which
-    values nine tenths of them are (of up to twelve curves).
+    Curves are those of one world; with several worlds, a band behind each curve shows the range of
+    nine tenths of them (for up to twelve curves).
 
     Args:
       motion: the motion.
-      fields: names of recorded fields; "qpos:knee" draws the numbers of qpos whose name has "knee"
-        in it.
-      path: a .png, .svg or .pdf file; it is written as a whole or not at all.
-      m: its model, which has the names of joints, actuators and sensors; None: numbers stand for
-        them.
-      world: number of the world.
+      fields: names of recorded fields; "qpos:knee" selects the entries of qpos whose names contain
+        "knee".
+      path: a .png, .svg or .pdf file; it is written atomically.
+      m: its model, for the names of joints, actuators and sensors; None: entries are numbered.
+      world: index of the world.
 
     Raises:
-      ValueError: a field was not recorded, there is no such world, or the file has another ending.
+      ValueError: a field was not recorded, there is no such world, or the extension is not
+        supported.
       OSError: the file cannot be written.
       MissingExtra: matplotlib is not installed.
     """
@@ -62,7 +62,7 @@ def draw_motion(
             raise ValueError(f"'{name}' was not recorded; {', '.join(motion.fields)} were")
     worlds = next(iter(motion.fields.values())).shape[1]
     if not 0 <= world < worlds:
-        raise ValueError(f"there is no world {world}; the motion has {worlds}, from 0 on")
+        raise ValueError(f"there is no world {world}; the motion has {worlds}, counted from 0")
     size = (WIDTH, HEIGHT * len(fields))
     figure = needed("matplotlib.figure", "view").Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(fields), 1, sharex=True, squeeze=False)[:, 0]
@@ -77,7 +77,8 @@ def draw_motion(
 
 
 def _time(motion: Trajectory, world: int) -> np.ndarray:
-    """When the records of a world are from [s]: as they say, or counted where it began anew."""
+    """Return the times of the records of a world [s]: recorded, or counted if the world was
+    reset."""
     number = len(next(iter(motion.fields.values())))
     if "time" in motion.fields:
         told = np.asarray(motion["time"], float).reshape(number, -1)[:, world]
@@ -88,7 +89,7 @@ def _time(motion: Trajectory, world: int) -> np.ndarray:
 
 
 def _chosen(motion: Trajectory, field: str, m: Model | None) -> _Curves:
-    """The numbers of a field that were chosen."""
+    """Return the selected entries of a field."""
     name, _, part = field.partition(":")
     values = np.asarray(motion[name], float)
     values = values.reshape(*values.shape[:2], -1)
@@ -107,7 +108,7 @@ def _chosen(motion: Trajectory, field: str, m: Model | None) -> _Curves:
 
 
 def _draw(panel: Any, curves: _Curves, time: np.ndarray, world: int) -> None:
-    """The curves of one field."""
+    """Draw the curves of one field."""
     title, labels, values = curves
     for k, label in enumerate(labels):
         (line,) = panel.plot(time, values[:, world, k], label=mathtext(label), linewidth=1.2)

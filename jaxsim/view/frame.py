@@ -1,7 +1,7 @@
-"""What a camera sees: its frame in the world, its frustum, and the ray of a pixel.
+"""Projection of a camera: its frame in the world, its frustum, and the ray of a pixel.
 
 MuJoCo's `mjv_cameraFrame` and `mjv_cameraFrustum`. A pixel is given as in `mjv_select`, by x and y
-from 0 to 1, from the left and from below.
+from 0 to 1, from the left and from the bottom.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from jaxsim.view.camera import Camera, CameraType
 
 
 class CameraFrame(NamedTuple):
-    """The frame of a camera in the world, (3,) each: where it is [m], and unit vectors."""
+    """The frame of a camera in the world, (3,) each: position [m], and unit vectors."""
 
     pos: jax.Array
     forward: jax.Array
@@ -36,12 +36,12 @@ class CameraFrame(NamedTuple):
 
 
 class Frustum(NamedTuple):
-    """The picture of a camera, at unit distance before it; in meters if it is orthographic.
+    """The image plane of a camera at unit distance; in meters if it is orthographic.
 
     Attributes:
-      bottom, top: its edges above the middle of the view.
-      center: its middle, to the right of that of the view.
-      width: its width if the camera's lens gives it; 0: that of the window counts.
+      bottom, top: its edges, relative to the optical axis.
+      center: horizontal offset of its center from the optical axis.
+      width: its width if given by the camera's lens; 0: determined by the window.
     """
 
     bottom: jax.Array
@@ -51,16 +51,16 @@ class Frustum(NamedTuple):
 
     @property
     def height(self) -> jax.Array:
-        """Its height: MuJoCo's `mjv_frustumHeight`."""
+        """Return its height: MuJoCo's `mjv_frustumHeight`."""
         return self.top - self.bottom
 
 
 def camera_frame(m: Model, d: Data, camera: Camera) -> CameraFrame:
-    """Where a camera is and how it is turned.
+    """Return the position and the axes of a camera. Corresponds to `mjv_cameraFrame` in MuJoCo.
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
+      d: data, of which qpos (and the poses of mocap bodies) are used.
       camera: the camera.
     """
     check_model("camera_frame", m)
@@ -80,9 +80,9 @@ def camera_frame(m: Model, d: Data, camera: Camera) -> CameraFrame:
 
 
 def camera_frustum(m: Model, camera: Camera) -> Frustum:
-    """The picture of a camera.
+    """Return the image plane of a camera. Corresponds to `mjv_cameraFrustum` in MuJoCo.
 
-    That of a camera of the model follows from its lens where the sensor has a size (MuJoCo's
+    For a camera of the model it follows from its lens if the sensor has a size (MuJoCo's
     documentation, body/camera/sensorsize), else from its field of view.
     """
     check_model("camera_frustum", m)
@@ -104,16 +104,16 @@ def camera_frustum(m: Model, camera: Camera) -> Frustum:
 def pixel_ray(
     m: Model, d: Data, camera: Camera, aspect: Array | float, x: Array | float, y: Array | float
 ) -> tuple[jax.Array, jax.Array]:
-    """The ray of a pixel.
+    """Return the ray of a pixel.
 
     Args:
       m, d: as for `camera_frame`.
       camera: the camera.
-      aspect: width of the window by its height; does not count for a camera with a sensor size.
-      x, y: the pixel, from 0 to 1, from the left and from below.
+      aspect: width of the window divided by its height; ignored for a camera with a sensor size.
+      x, y: the pixel, from 0 to 1, from the left and from the bottom.
 
     Returns:
-      Where the ray begins (3,) [m], and its direction (3,), of length 1 along the view.
+      The origin of the ray (3,) [m], and its direction (3,), of length 1 along the optical axis.
     """
     frame, frustum = camera_frame(m, d, camera), camera_frustum(m, camera)
     width = jnp.where(frustum.width > 0, frustum.width, aspect * frustum.height)
@@ -125,7 +125,7 @@ def pixel_ray(
 
 
 def is_orthographic(m: Model, camera: Camera) -> bool:
-    """Whether a camera looks along parallel rays."""
+    """Return whether the projection of a camera is orthographic."""
     if camera.type == CameraType.FIXED:
         return m.cam_projection[camera.fixedcamid] == Projection.ORTHOGRAPHIC
     return camera.orthographic
@@ -133,7 +133,7 @@ def is_orthographic(m: Model, camera: Camera) -> bool:
 
 @bounded(64)
 def _fixed(camera: int) -> Callable[[Model, Data], tuple[Array, Array]]:
-    """Position (3,) and orientation (3, 3) of a camera of the model."""
+    """Return the position (3,) and orientation (3, 3) of a camera of the model."""
 
     def pose(m: Model, d: Data) -> tuple[Array, Array]:
         d = camlight(m, com_pos(m, kinematics(m, d)))
@@ -146,7 +146,7 @@ def _fixed(camera: int) -> Callable[[Model, Data], tuple[Array, Array]]:
 
 @bounded(64)
 def _tracked(body: int) -> Callable[[Model, Data], Array]:
-    """Center of mass (3,) of a body's subtree."""
+    """Return the center of mass (3,) of a body's subtree."""
 
     def center(m: Model, d: Data) -> Array:
         found = take(com_pos(m, kinematics(m, d)).subtree_com, np.array([body]))

@@ -1,7 +1,7 @@
-"""What a mouse does to a camera; MuJoCo's `mjv_moveCamera`.
+"""Camera motion by the mouse; MuJoCo's `mjv_moveCamera`.
 
 A mouse moves by (reldx, reldy), in heights of the window, to the right and downwards. The formulas
-are those that MuJoCo's function is observed to have; a test compares both.
+reproduce the observed behavior of MuJoCo's function; a test compares both.
 """
 
 from enum import IntEnum
@@ -14,14 +14,14 @@ from jaxsim.physics.arguments import check_model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.view.camera import Camera, CameraType
 
-HALF_TURN = 180.0  # degrees that a mouse turns a camera by on its way through the window
-STEEPEST = 89.0  # elevation, up and down [degrees]
+HALF_TURN = 180.0  # rotation by a mouse motion over one height of the window [degrees]
+STEEPEST = 89.0  # limit of the elevation, up and down [degrees]
 NEAREST, FARTHEST = 0.01, 100.0  # distances, in extents of the model
-FLAT = 0.15  # of the height of an orthographic picture, that a mouse moves by for a meter away
+FLAT = 0.15  # motion per meter of distance in an orthographic view, relative to its height
 
 
 class Mouse(IntEnum):
-    """What a moving mouse means: MuJoCo's mjtMouse."""
+    """Action of a mouse motion: MuJoCo's mjtMouse."""
 
     ROTATE_V = 1
     ROTATE_H = 2
@@ -37,23 +37,23 @@ class Mouse(IntEnum):
 def move_camera(
     m: Model, camera: Camera, action: Mouse | int, reldx: Array | float, reldy: Array | float
 ) -> Camera:
-    """A camera after a movement of the mouse.
+    """Return a camera after a mouse motion. Corresponds to `mjv_moveCamera` in MuJoCo.
 
-    ROTATE_V, ROTATE_H    around what it looks at
-    MOVE_V                with the picture: to the side and along the vertical
-    MOVE_H                with the picture: to the side and along the horizon
-    ZOOM                  towards what it looks at and away
-    MOVE_V_REL            to the side and along its up direction
-    MOVE_H_REL            to the side and forward
-    TURN_V, TURN_H        around itself, up and down or to the sides
+      ROTATE_V, ROTATE_H    orbit around the point it looks at
+      MOVE_V                with the image: sideways and along the vertical
+      MOVE_H                with the image: sideways and along the horizontal
+      ZOOM                  toward the point it looks at and away
+      MOVE_V_REL            sideways and along its up direction
+      MOVE_H_REL            sideways and forward
+      TURN_V, TURN_H        rotate in place, up and down or sideways
 
     A tracking camera can be rotated and zoomed, a fixed one does not move.
 
     Args:
       m: the model, whose extent bounds the distance.
       camera: the camera.
-      action: what the movement means. Known when traced.
-      reldx, reldy: how far the mouse moves, to the right and down, in heights of the window.
+      action: action of the motion. Known when traced.
+      reldx, reldy: mouse motion, to the right and down, in heights of the window.
 
     Raises:
       ValueError: there is no such action.
@@ -69,7 +69,7 @@ def move_camera(
     if action == Mouse.ZOOM:
         return _zoomed(m, camera, y)
     if action in (Mouse.TURN_V, Mouse.TURN_H):
-        # it stays where it is, and looks elsewhere
+        # the position is fixed, and the look-at point moves
         zero = jnp.zeros_like(x)
         turned = _turned(camera, *((zero, y) if action == Mouse.TURN_V else (x, zero)))
         move = _directions(camera)[0] - _directions(turned)[0]
@@ -90,14 +90,16 @@ ROTATIONS = (Mouse.ROTATE_V, Mouse.ROTATE_H)
 
 
 def seen_per_meter(fovy: Array, orthographic: bool) -> jax.Array:
-    """How far things move that follow the mouse through a window, for each meter they are away."""
+    """Return the motion of objects that follow the mouse over one window height, per meter of
+    distance."""
     return FLAT * fovy if orthographic else 2 * jnp.tan(0.5 * jnp.deg2rad(fovy))
 
 
 def align_to_camera(vec: Array, forward: Array) -> jax.Array:
-    """A vector, turned about the vertical as (0, 1) is to the horizontal part of a direction.
+    """Return a vector rotated about the vertical as (0, 1) is to the horizontal part of a
+    direction.
 
-    MuJoCo's `mjv_alignToCamera`.
+    Corresponds to `mjv_alignToCamera` in MuJoCo.
 
     Args:
       vec: to the right, forward and up, (3,).
@@ -111,7 +113,7 @@ def align_to_camera(vec: Array, forward: Array) -> jax.Array:
 
 
 def known_action(function: str, action: Mouse | int) -> Mouse:
-    """An action of the mouse; ValueError if it is none."""
+    """Return an action of the mouse; ValueError if there is no such action."""
     if action not in tuple(Mouse):
         names = ", ".join(a.name for a in Mouse)
         raise ValueError(f"{function}: action: expected one of {names}, got {action!r}")
@@ -123,7 +125,7 @@ def _known(action: Mouse | int) -> Mouse:
 
 
 def _turned(camera: Camera, x: Array, y: Array) -> Camera:
-    """Azimuth and elevation after a movement."""
+    """Return the camera with azimuth and elevation changed by a motion."""
     azimuth = camera.azimuth - HALF_TURN * x
     azimuth = azimuth - jnp.where(azimuth > 180, 360, 0) + jnp.where(azimuth < -180, 360, 0)
     elevation = jnp.clip(camera.elevation - HALF_TURN * y, -STEEPEST, STEEPEST)
@@ -131,14 +133,14 @@ def _turned(camera: Camera, x: Array, y: Array) -> Camera:
 
 
 def _zoomed(m: Model, camera: Camera, y: Array) -> Camera:
-    """Slower than the distance from afar, as its logarithm."""
+    """Return the camera with its distance scaled exponentially by a motion."""
     extent = m.stat.extent
     distance = camera.distance - 9 * extent * y * jnp.log1p(camera.distance / (3 * extent))
     return camera.replace(distance=jnp.clip(distance, NEAREST * extent, FARTHEST * extent))
 
 
 def _directions(camera: Camera) -> tuple[Array, Array, Array]:
-    """Forward, up and right of a free camera, (3,) each."""
+    """Return forward, up and right of a free camera, (3,) each."""
     turn, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
     ca, sa, ce, se = jnp.cos(turn), jnp.sin(turn), jnp.cos(rise), jnp.sin(rise)
     forward = jnp.stack([ce * ca, ce * sa, se])

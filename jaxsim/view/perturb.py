@@ -1,9 +1,9 @@
-"""Pulling and turning a body with a mouse; MuJoCo's `mjvPerturb` and what acts by it.
+"""Perturb a body with the mouse; MuJoCo's `mjvPerturb` and its functions.
 
-`init_perturb` takes hold of a point of a body, `move_perturb` moves the reference pose with the
-mouse. From there either the body is put there (`apply_perturb_pose`: a mocap body, or a world that
-stands still), or a spring and damper pull it there (`apply_perturb_force`). The formulas are those
-that MuJoCo's functions are observed to have; a test compares both.
+`init_perturb` selects a point of a body, `move_perturb` moves the reference pose with the mouse.
+Then either the body is moved to the reference (`apply_perturb_pose`: a mocap body, or a paused
+simulation), or pulled there by a spring and damper (`apply_perturb_force`). The formulas reproduce
+the observed behavior of MuJoCo's functions; a test compares both.
 """
 
 from enum import IntFlag
@@ -32,28 +32,28 @@ from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
 from jaxsim.view.mouse import FLAT, Mouse, align_to_camera, known_action
 
-STIFFNESS, STIFFNESSROT = 100.0, 500.0  # MuJoCo's visual/map: 1/s^2, for each kilogram or inertia
-WIDEST = 0.5 * np.pi  # angle that the reference may be away from the body [rad]
+STIFFNESS, STIFFNESSROT = 100.0, 500.0  # MuJoCo's visual/map: [1/s^2], per unit of mass or inertia
+WIDEST = 0.5 * np.pi  # largest angle between the reference and the body [rad]
 
 
 class PertBit(IntFlag):
-    """What a perturbation acts on: MuJoCo's mjtPertBit."""
+    """Perturbed degrees of freedom: MuJoCo's mjtPertBit."""
 
     TRANSLATE = 1
     ROTATE = 2
 
 
 class Perturb(NamedTuple):
-    """A body that somebody holds, and where they want it; MuJoCo's `mjvPerturb`.
+    """A perturbed body and its reference pose; MuJoCo's `mjvPerturb`.
 
     Attributes:
-      select: number of the body; 0 or less: none.
-      active: bits of `PertBit`: how it is pulled, () int; 0: not at all.
-      refpos, refquat: where its inertial frame should be, in the world, (3,) [m] and (4,).
-      refselpos: where the point that is held should be, in the world, (3,) [m].
-      localpos: that point in the body's frame, (3,) [m].
-      localmass: mass that is felt there, () [kg].
-      scale: how far things move that follow the mouse through the window, () [m].
+      select: id of the body; 0 or less: none.
+      active: bits of `PertBit`, () int; 0: inactive.
+      refpos, refquat: reference pose of its inertial frame, in the world, (3,) [m] and (4,).
+      refselpos: reference of the selected point, in the world, (3,) [m].
+      localpos: the selected point in the body's frame, (3,) [m].
+      localmass: effective mass at that point, () [kg].
+      scale: motion of objects that follow the mouse over one window height, () [m].
     """
 
     select: jax.Array
@@ -69,9 +69,10 @@ class Perturb(NamedTuple):
 def init_perturb(
     m: Model, d: Data, camera: Camera, body: Array | int | str, localpos: Array, active: int = 0
 ) -> Perturb:
-    """Takes hold of a body: the reference is where it is.
+    """Return a perturbation of a body, with its present pose as the reference.
 
-    The mass that is felt at the point p is that of a free point with the mean mobility,
+    Corresponds to `mjv_initPerturb` in MuJoCo. The effective mass at the point p is that of a free
+    point with the mean mobility,
 
         3 / trace(J M^-1 J'),   J the Jacobian of p
 
@@ -79,10 +80,10 @@ def init_perturb(
 
     Args:
       m: the model.
-      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
-      camera: from where the mouse is seen.
-      body: number () or name of the body, as from `select`.
-      localpos: the point that is held, in the body's frame, (3,) [m], as from `select`.
+      d: data, of which qpos and qvel (and the poses of mocap bodies) are used.
+      camera: the camera of the view.
+      body: id () or name of the body, as from `select`.
+      localpos: the selected point, in the body's frame, (3,) [m], as from `select`.
       active: bits of `PertBit`.
     """
     body = name2id(m, "body", body) if isinstance(body, str) else body
@@ -114,22 +115,24 @@ def move_perturb(
     reldx: Array | float,
     reldy: Array | float,
 ) -> Perturb:
-    """Moves the reference with the mouse.
+    """Return a perturbation with its reference moved by the mouse.
 
-    MOVE_V, MOVE_H          with the picture: to the side, and along the vertical or the horizon
-    MOVE_V_REL, MOVE_H_REL  along the body's axes: y, and z or x
-    ROTATE_V                about the vertical, and about the side of the picture
-    ROTATE_H                about the direction of the view in the horizontal, and about the side
-    others                  do nothing
+    Corresponds to `mjv_movePerturb` in MuJoCo.
 
-    The reference is turned no further than a quarter turn away from the body.
+      MOVE_V, MOVE_H          with the image: sideways, and along the vertical or the horizontal
+      MOVE_V_REL, MOVE_H_REL  along the body's axes: y, and z or x
+      ROTATE_V                about the vertical, and about the horizontal axis of the image
+      ROTATE_H                about the horizontal view direction, and about the horizontal axis
+      others                  no effect
+
+    The reference is rotated by at most a quarter rotation from the body.
 
     Args:
       m, d: as for `init_perturb`.
-      camera: from where the mouse is seen.
+      camera: the camera of the view.
       perturb: the perturbation.
-      action: what the movement means. Known when traced.
-      reldx, reldy: how far the mouse moves, to the right and down, in heights of the window.
+      action: action of the motion. Known when traced.
+      reldx, reldy: mouse motion, to the right and down, in heights of the window.
 
     Raises:
       ValueError: there is no such action.
@@ -159,16 +162,18 @@ BODY_AXES = (Mouse.MOVE_V_REL, Mouse.MOVE_H_REL)
 
 
 def apply_perturb_pose(m: Model, d: Data, perturb: Perturb, flg_paused: bool = False) -> Data:
-    """Puts the body where it is wanted, if it is a mocap body or the world stands still.
+    """Return data with the body at the reference, if it is a mocap body or the simulation is
+    paused.
 
-    In a world that stands still the free joint at the root of the body's tree moves, so that the
-    body comes to the reference; without one nothing moves.
+    Corresponds to `mjv_applyPerturbPose` in MuJoCo. In a paused simulation the free joint at the
+    root of the body's tree moves, so that the body reaches the reference; without a free joint
+    nothing moves.
 
     Args:
       m: the model.
       d: data.
-      perturb: the perturbation; one that is not active does nothing.
-      flg_paused: whether the world stands still. Known when traced.
+      perturb: the perturbation; an inactive one has no effect.
+      flg_paused: whether the simulation is paused. Known when traced.
 
     Returns:
       Data with another `mocap_pos` and `mocap_quat`, or another `qpos`.
@@ -179,7 +184,7 @@ def apply_perturb_pose(m: Model, d: Data, perturb: Perturb, flg_paused: bool = F
     if m.nmocap:
         there = acts & (mocap >= 0)
         k = jnp.maximum(mocap, 0)
-        # the reference is that of the inertial frame
+        # the reference is a pose of the inertial frame
         body_quat = mul_quat(perturb.refquat, neg_quat(m.body_iquat[held]))
         body_pos = perturb.refpos - rot_vec_quat(m.body_ipos[held], body_quat)
         pos = jnp.where(there, body_pos, d.mocap_pos[k])
@@ -198,11 +203,11 @@ def apply_perturb_force(
     stiffness: float = STIFFNESS,
     stiffnessrot: float = STIFFNESSROT,
 ) -> Data:
-    """Pulls the body towards where it is wanted, by a spring and damper.
+    """Return data with a spring-damper force that pulls the body to the reference.
 
-    With the mass m that is felt at the point p, which moves at v, its reference r, the rotational
-    inertia I = 1 / `body_invweight0`, the turn e from the body to the reference and the unit vector
-    n along r - p:
+    Corresponds to `mjv_applyPerturbForce` in MuJoCo. With the effective mass m at the point p, its
+    velocity v and reference r, the rotational inertia I = 1 / `body_invweight0`, the rotation e
+    from the body to the reference and the unit vector n along r - p:
 
         TRANSLATE:  force   m (k (r - p) - sqrt(k) v)
                     torque  (p - com) x force - I sqrt(kr) (omega . n) n
@@ -210,14 +215,14 @@ def apply_perturb_force(
 
     Args:
       m: the model.
-      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
-      perturb: the perturbation; one that is not active does nothing.
-      stiffness: k [1/s^2], MuJoCo's visual/map/stiffness, which a Model does not have.
-      stiffnessrot: kr [1/s^2], likewise.
+      d: data, of which qpos and qvel (and the poses of mocap bodies) are used.
+      perturb: the perturbation; an inactive one has no effect.
+      stiffness: k [1/s^2], MuJoCo's visual/map/stiffness, which a Model does not store.
+      stiffnessrot: kr [1/s^2], MuJoCo's visual/map/stiffnessrot.
 
     Returns:
-      Data with another row of `xfrc_applied`, that of the body; the others are as they were, and so
-      is its force if it is only turned.
+      Data with another row of `xfrc_applied` for the body; other rows, and the force of a pure
+        rotation, are unchanged.
     """
     held = jnp.maximum(perturb.select, 0)
     acts = perturb.select > 0
@@ -251,7 +256,7 @@ def apply_perturb_force(
 
 
 def _mass_at(m: Model, d: Data, point: Array, body: Array) -> Array:
-    """Mass that is felt at a point of a body [kg]."""
+    """Return the effective mass at a point of a body [kg]."""
     if not m.nv:
         return jnp.ones((), m.qpos0.dtype)
     jacp, _ = jac(m, d, point, body)
@@ -262,13 +267,14 @@ def _mass_at(m: Model, d: Data, point: Array, body: Array) -> Array:
 
 
 def _shifted(perturb: Perturb, way: Array) -> Perturb:
-    """The reference, moved by a vector in heights of the window."""
+    """Return the perturbation with its reference moved by a vector in heights of the window."""
     shift = perturb.scale * way
     return perturb._replace(refpos=perturb.refpos + shift, refselpos=perturb.refselpos + shift)
 
 
 def _turned(quat: Array, way: Array, at: MovingBody) -> Array:
-    """A reference, turned about an axis by as many turns as it is long, near enough to the body."""
+    """Return a reference rotated about a vector by its length in revolutions, limited relative to
+    the body."""
     one = jnp.ones((), way.dtype)
     quat = quat_integrate(quat, rot_vec_quat(2 * np.pi * way, neg_quat(quat)), one)
     r = sub_quat(quat, at.xiquat)
@@ -279,18 +285,19 @@ def _turned(quat: Array, way: Array, at: MovingBody) -> Array:
 
 
 def _moved(m: Model, d: Data, perturb: Perturb, body: Array, free: Array) -> Array:
-    """Coordinates with the root of a body's tree where the body comes to the reference.
+    """Return the coordinates with the root of a body's tree placed so that the body is at the
+    reference.
 
     Args:
       m, d, perturb: as given.
-      body: number of the body.
-      free: address of the root's coordinates; below 0: it is not free.
+      body: id of the body.
+      free: address of the root's coordinates; negative: it is not free.
     """
     at = moving_body(m, d, body)
     adr = jnp.maximum(free, 0) + np.arange(7, dtype=np.int32)
     adr = jnp.minimum(adr, m.nq - 1)
     root = d.qpos[adr]
-    # the turn of everything about the center of mass of the body, then the way that this moves
+    # rotation of the tree about the center of mass of the body, then the translation
     turn = mul_quat(perturb.refquat, neg_quat(at.xiquat))
     pos = perturb.refpos + rot_vec_quat(root[:3] - at.xipos, turn)
     quat = mul_quat(turn, root[3:] / jnp.linalg.norm(root[3:]))
@@ -299,7 +306,7 @@ def _moved(m: Model, d: Data, perturb: Perturb, body: Array, free: Array) -> Arr
 
 @derived
 def _handles(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Of each body, its number among mocap bodies, and where the free joint of its root is; or -1.
+    """Return for each body its mocap id, and the address of the free joint of its root; or -1.
 
     `[nbody]` each.
     """

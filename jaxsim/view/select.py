@@ -1,4 +1,4 @@
-"""What is under a pixel; MuJoCo's `mjv_select`, by the rays of the physics."""
+"""Select the object under a pixel; MuJoCo's `mjv_select`, by the rays of the physics."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,20 +23,21 @@ from jaxsim.view.camera import Camera
 from jaxsim.view.frame import pixel_ray
 from jaxsim.view.soft.hit import flex_hit, skin_hit
 
-SHOWN = (True, True, True, False, False, False)  # groups that MuJoCo's viewers show at first
+SHOWN = (True, True, True, False, False, False)  # groups that MuJoCo's viewers show by default
 NOTHING = -1
 
 
 class Selection(NamedTuple):
-    """What is under a pixel.
+    """The object under a pixel.
 
     Attributes:
-      body: number of the body, 0 for the world; -1: nothing is there.
-      geom: number of the geom, or -1.
-      flex, skin: number of the flex or of the skin, or -1; one of the three is there.
-      point: where the ray of the pixel meets a geom, or the point of a flex or skin that is nearest
-        to that, in the world, (3,) [m]; zero for nothing.
-      localpos: the same in the frame of the body, for `init_perturb`.
+      body: id of the body, 0 for the world; -1: nothing.
+      geom: id of the geom, or -1.
+      flex, skin: id of the flex or of the skin, or -1; at most one of the three is set.
+      point: the hit point on a geom, or the nearest point of a flex or skin, in the world, (3,)
+        [m];
+        zero for nothing.
+      localpos: that point in the frame of the body, for `init_perturb`.
     """
 
     body: jax.Array
@@ -57,23 +58,23 @@ def select(
     geomgroup: Sequence[bool] = SHOWN,
     flg_static: bool = True,
 ) -> Selection:
-    """The geom, flex or skin under a pixel, its body, and the point there.
+    """Return the geom, flex or skin under a pixel, its body, and the point there.
 
-    Flexes are met as MuJoCo's viewers draw them at first, edges and faces, whatever their group; of
-    a flex or skin the body is that of the nearest vertex (of an interpolated flex that of its node,
-    of a skin the bone with the largest weight).
+    Corresponds to `mjv_select` in MuJoCo. Flexes are hit as MuJoCo's viewers draw them by default,
+    edges and faces, for every group; the body of a flex or skin is that of the nearest vertex (for
+    an interpolated flex that of its node, for a skin the bone with the largest weight).
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      camera: where one looks from.
-      aspect: width of the window by its height.
-      relx, rely: the pixel, from 0 to 1, from the left and from below.
-      geomgroup: six numbers, which groups of geoms are shown. Known when traced.
-      flg_static: whether geoms that are fixed to the world are shown. Known when traced.
+      d: data, of which qpos (and the poses of mocap bodies) are used.
+      camera: the camera.
+      aspect: width of the window divided by its height.
+      relx, rely: the pixel, from 0 to 1, from the left and from the bottom.
+      geomgroup: six values, visibility of the groups of geoms. Known when traced.
+      flg_static: whether geoms fixed to the world are hit. Known when traced.
 
     Raises:
-      ValueError: as for `jaxsim.ray`.
+      ValueError: `jaxsim.ray` does not support a geom.
     """
     begin, way = pixel_ray(m, d, camera, aspect, relx, rely)
     hit = ray(m, d, begin, way, tuple(geomgroup), flg_static)
@@ -97,7 +98,7 @@ def select(
 
 
 class _Taken(NamedTuple):
-    """What a ray meets of one kind: how far, of which body, the point (3,), and its number."""
+    """Hit of a ray on one kind of object: distance, body, point (3,), and id."""
 
     dist: jax.Array
     body: jax.Array
@@ -106,7 +107,7 @@ class _Taken(NamedTuple):
 
 
 def _soft(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
-    """What a ray meets of flexes and of skins, where the model has some."""
+    """Return the hits of a ray on flexes and on skins, where the model has some."""
     found = _hits(m, d, begin, way) if m.nflex or m.nskin else {}
     return {kind: _Taken(t.dist[0], t.body[0], t.point, t.id[0]) for kind, t in found.items()}
 

@@ -116,8 +116,8 @@ def test_msh_reads_as_in_mujoco(data):
 BAD_MSH = {
     "empty": (b"", "empty"),
     "short": (MSH[:10], "its header alone takes 16"),
-    "cut off": (MSH[:-4], "cut off"),
-    "too long": (MSH + b"1234", "cut off"),
+    "cut off": (MSH[:-4], "truncated"),
+    "too long": (MSH + b"1234", "truncated"),
     "few": (msh(TETRA[:3], face=SIDES[:1]), "4 vertices or more"),
     "normals": (msh(TETRA, TETRA[:2], face=SIDES), "as many normals"),
     "textures": (msh(TETRA, texcoord=TETRA[:2, :2], face=SIDES), "texture"),

@@ -49,7 +49,7 @@ def test_what_cannot_be_written_is_said(capsys, ball, tmp_path):
     assert err.endswith("x.jxm' cannot be written: No such file or directory\n")
     code, _, err = answer(capsys, "compile", "data:text/xml;base64,")
     assert code == 2
-    assert err.startswith("--out: say which file to write")
+    assert err.startswith("--out: name the file to write")
     assert ball.read_text() == BALL
 
 
@@ -59,7 +59,7 @@ def test_a_damaged_file_is_said(capsys, ball):
     saved.write_bytes(saved.read_bytes()[:-1])
     code, _, err = answer(capsys, "info", saved)
     assert code == 2
-    assert err.startswith(f"{saved}: cut off: it has ")
+    assert err.startswith(f"{saved}: truncated: it has ")
 
 
 def test_compare_needs_the_text(capsys, ball):

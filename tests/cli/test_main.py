@@ -60,7 +60,7 @@ def test_info_says_what_the_model_has(capsys, ball):
     assert "2 (1 free, 1 hinge)" in out
     assert "3 (1 plane, 1 sphere, 1 capsule)" in out
     assert "1 (high)" in out
-    assert "bytes a world" in out
+    assert "bytes per world" in out
 
 
 @pytest.mark.slow
@@ -112,7 +112,10 @@ def test_compare_finds_no_difference(capsys, ball):
             ["rollout", "{ball}", "--steps", "1e3"],
             "expected a whole number of at least 1, got '1e3'",
         ),
-        (["info", "{ball}", "--limit", "size=3"], "there is no limit 'size'; known are archive_by"),
+        (
+            ["info", "{ball}", "--limit", "size=3"],
+            "there is no limit 'size'; choose one of archive_by",
+        ),
         (["info", "{ball}", "--limit", "image_bytes"], "expected a whole number of at least 1"),
         (["rollout"], "the following arguments are required: MODEL.xml"),
         (["fly", "{ball}"], "invalid choice: 'fly'"),
@@ -130,7 +133,7 @@ def test_wrong_arguments(capsys, ball, args, message):
     [
         (["--out", "motion.txt"], "--out: 'motion.txt' does not end in .npz\n"),
         (["--out", "absent/motion.npz"], "absent'; create it first\n"),
-        (["--out", "full.npz"], "--out: 'full.npz' is no plain file; name another one\n"),
+        (["--out", "full.npz"], "--out: 'full.npz' is no regular file; name another one\n"),
         (["--key", "hihg"], "--key: no key is named 'hihg'; did you mean 'high'?\n"),
         (["--ctrl", "absent.npz"], "absent.npz: No such file or directory; give --ctrl"),
         (["--worlds", "100000000000"], "fit\n"),
@@ -284,7 +287,7 @@ def test_limits_are_raised_by_an_option(capsys, tmp_path):
     assert "--limit image_bytes=540000000" in err
     path.write_text(path.read_text().replace("30000000", "30"))
     code, _, err = answer(capsys, "info", path, "--limit", "image_bytes=539")
-    assert (code, "the most is 539" in err) == (2, True)
+    assert (code, "the limit is 539" in err) == (2, True)
     assert answer(capsys, "info", path, "--limit", "image_bytes=540")[0] == 0
 
 

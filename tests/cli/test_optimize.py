@@ -83,7 +83,7 @@ def test_a_motion_is_found_told_written_and_drawn(capsys, plain, tmp_path):
     assert "20 steps, 1 s" in out
     assert "home" in out
     assert "effort" in out
-    assert err.splitlines()[0].startswith("turn     2  cost ")
+    assert err.splitlines()[0].startswith("iteration     2  cost ")
     assert picture.read_bytes().startswith(b"\x89PNG")
     found = load_trajectory(motion)
     assert found.header["worlds"] == 1
@@ -151,7 +151,7 @@ def test_a_search_goes_on_from_a_motion_file(capsys, plain, tmp_path):
         (("steps = 20", 'guess.motion = "a.npz"\nsteps = 20'), 2, "a.npz"),
         (("steps = 20", 'record = ["qpo"]\nsteps = 20'), 2, "did you mean 'qpos'"),
         (('"ilqr"', '"ilq"'), 5, "did you mean 'ilqr'"),
-        (("report = 2", "samples = 2"), 8, "samples: there is no such setting"),
+        (("report = 2", "samples = 2"), 8, "samples: unknown setting"),
         (("report = 2", 'multiple_shooting.line_to = "up"'), 8, "no key is named 'up'"),
         (
             ('"ilqr"', '"multiple_shooting"'),
@@ -208,7 +208,7 @@ def test_an_interrupted_search_leaves_nothing(plain, tmp_path):
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     ) as process:
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("turn")
+        assert process.stderr.readline().startswith("iteration")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130

@@ -117,7 +117,7 @@ def test_a_model_that_cannot_be_simulated_is_drawn_as_it_stands(tmp_path, capsys
     assert "cannot be simulated, only looked at:" in told
     assert "8 x 6, 1 picture" in told
     assert main([*command, "--out", str(tmp_path / "tied.gif")]) == 2
-    assert "a picture of its start or of a motion can be drawn" in capsys.readouterr().err
+    assert "only its initial state or a motion can be drawn" in capsys.readouterr().err
 
 
 def test_more_worlds_than_the_motion_has(arm, capsys):

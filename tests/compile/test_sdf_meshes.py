@@ -132,7 +132,10 @@ def test_shared_instance():
         ({"made": plugin(radius1="100")}, ("radius1='100', radius2='0.15'", "make it thicker")),
         ({"made": plugin(radius2="0")}, ("radius2='0'", "make its sizes positive")),
         ({"made": plugin("mujoco.sdf.nut", radius=3)}, ("radius='3'", "make it thicker")),
-        ({"made": plugin("mujoco.sdf.bowl", height=2)}, ("radius must not be less than height",)),
+        (
+            {"made": plugin("mujoco.sdf.bowl", height=2)},
+            ("radius must not be less than the absolute",),
+        ),
         ({"made": plugin("mujoco.sdf.gear", teeth=-5)}, ("teeth must be positive",)),
         ({"made": plugin("mujoco.pid")}, ("mujoco.pid is for actuators",)),
         ({"made": "<plugin/>"}, ("it needs plugin",)),

@@ -180,7 +180,7 @@ def test_a_flat_tensor_is_repaired():
     ("parts", "words"),
     [
         ((link("a"), link("b"), joint("a", "b", '<axis xyz="0 0 0"/>')), "axis has no direction"),
-        ((link("a").replace('izz="1"', 'izz="5"'),), "no real body"),
+        ((link("a").replace('izz="1"', 'izz="5"'),), "physically impossible"),
         ((link("a").replace('ixy="0"', 'ixy="2"'),), "positive"),
         (('<link name="world"/>', '<link name="b"/>', joint("world", "b")), "mass"),
         (

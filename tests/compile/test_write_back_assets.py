@@ -116,7 +116,7 @@ UNSAYABLE = {
     "cam_fovy": (lambda v: v + 1, r"cam_fovy \(row 1\): with a sensor it follows from its size"),
     "hfield_data": (lambda v: v * np.float32(0.5), "heights are from 0 to 1"),
     "geom_fluid": (lambda v: v * 2, "virtual masses follow from the shape"),
-    "dof_M0": (lambda v: v * 2, "set_const finds it"),
+    "dof_M0": (lambda v: v * 2, "set_const computes it"),
     "body_mass": (lambda v: v + 1, r"body_mass \(row 0\): the world has no mass"),
     "dof_armature": (lambda v: v + np.arange(len(v)), "the dofs of a joint have one"),
     "jnt_springyield": (lambda v: v + 1, "a free joint does not yield"),

@@ -240,7 +240,9 @@ def test_rows_are_refused_that_cannot_be():
     with pytest.raises(ValueError, match=r"'lab\.drag' is registered already"):
         jaxsim.register_plugin(ROWS[2])
     idle = type("Idle", (jaxsim.Plugin,), {"name": "lab.idle"})
-    with pytest.raises(ValueError, match=r"'lab\.idle' can serve nothing; give it one of actuator"):
+    with pytest.raises(
+        ValueError, match=r"'lab\.idle' implements no capability; give it one of actuator"
+    ):
         jaxsim.register_plugin(idle)
     with pytest.raises(ValueError, match="Nameless has no name"):
         jaxsim.register_plugin(type("Nameless", (Servo,), {"name": ""}))

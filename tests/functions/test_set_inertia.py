@@ -140,7 +140,7 @@ def test_what_it_refuses(model):
     with pytest.raises(ValueError, match=r"mass: expected shape \(17,\)"):
         jaxsim.set_inertia(model, mass=1.0)
     put = jaxsim.put_model(mujoco.MjModel.from_xml_string(XML))
-    with pytest.raises(ValueError, match="does not tell of which geoms"):
+    with pytest.raises(ValueError, match="does not record the geoms"):
         jaxsim.set_inertia(put)
 
 

@@ -269,5 +269,5 @@ def test_a_state_of_another_model_is_refused(oracle):
         get_data_into(mujoco.MjData(other), oracle, d)
     with pytest.raises(ValueError, match="put_data: the MjData is one of another model"):
         put_data(oracle, mujoco.MjData(other))
-    with pytest.raises(ValueError, match=r"qpos: has shape \(7,\), one world of the model \(0,\)"):
+    with pytest.raises(ValueError, match=r"qpos: has shape \(7,\), expected for one world \(0,\)"):
         get_data(other, d)

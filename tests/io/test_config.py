@@ -129,7 +129,7 @@ hip = "high"
     assert sorted(faults(tmp_path, text)) == [
         "m.toml:10: start.hip: expected a number, got 'high'",
         "m.toml:1: model: is needed: a file in MJCF",
-        "m.toml:1: modle: there is no such setting; did you mean 'model'?",
+        "m.toml:1: modle: unknown setting; did you mean 'model'?",
         "m.toml:2: verbose: expected true or false, got 1",
         "m.toml:4: search.method: no 'ilrq'; did you mean 'ilqr'?",
         "m.toml:5: search.turns: expected a whole number, got 2.5",
@@ -153,7 +153,7 @@ def test_what_is_no_toml_or_no_file(tmp_path):
     with pytest.raises(ConfigError, match=r"none\.toml: cannot be read: No such file"):
         read_config(tmp_path / "none.toml", Motion)
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="not a text in UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8 text"):
         read_config(tmp_path / "b.toml", Motion)
 
 

@@ -173,7 +173,7 @@ def test_forged_names(rich, names, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"body_parentid": [0, 0, 3, 2, 0]}, "body_parentid[2] is 3; parents stand before"),
+        ({"body_parentid": [0, 0, 3, 2, 0]}, "body_parentid[2] is 3; a parent must precede"),
         ({"jnt_type": [3, 0, 3]}, "jnt_qposadr and its width"),
         ({"mesh_face": 9}, "mesh_face[0, 0] is 9, more than its owner has"),
         ({"mesh_polyvert": 9}, "mesh_polyvert[0] is 9, more than its owner has"),

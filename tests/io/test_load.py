@@ -143,5 +143,5 @@ def test_a_spec_is_loaded_and_a_changed_model_written_back():
     np.testing.assert_array_equal(again.body_mass, heavier.body_mass)
     np.testing.assert_array_equal(again.opt.timestep, heavier.opt.timestep)
     np.testing.assert_array_equal(again.dof_damping, m.dof_damping)
-    with pytest.raises(ValueError, match="assets: a Spec has its own"):
+    with pytest.raises(ValueError, match="assets: not allowed with a Spec"):
         load_model(spec, {"a": b""})

@@ -123,7 +123,7 @@ def test_single_to_double_precision_is_said():
     with jax.enable_x64(False):
         m = arm()
         data = to_bytes(m)
-    with pytest.warns(UserWarning, match=r"arm\.jxm: saved in float32, and no more accurate now"):
+    with pytest.warns(UserWarning, match=r"arm\.jxm: saved in float32; its accuracy is not higher"):
         wide = jaxsim.load_model("arm.jxm", {"arm.jxm": data})
     assert wide.body_mass.dtype == jnp.float64
     np.testing.assert_array_equal(wide.body_mass, np.asarray(m.body_mass, np.float64))
@@ -185,8 +185,8 @@ def test_foreign_files():
 
 def test_damaged_files():
     data = to_bytes(arm())
-    assert said(data[:30]) == "cut off: it has 30 bytes; fetch or save it again"
-    assert said(data[:-1]).startswith(f"cut off: it has {len(data) - 1} bytes, {len(data)} were")
+    assert said(data[:30]) == "truncated: it has 30 bytes; fetch or save it again"
+    assert said(data[:-1]).startswith(f"truncated: it has {len(data) - 1} bytes, {len(data)} were")
     assert said(data + b"\n").startswith(f"damaged: it has {len(data) + 1} bytes, {len(data)} were")
     changed = bytearray(data)
     changed[-70] ^= 1

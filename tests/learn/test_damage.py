@@ -321,7 +321,7 @@ def test_changed_settings_are_kept_and_edited_ones_told(finished, stopped, tmp_p
     text = (run / "config.toml").read_text()
     (run / "config.toml").write_text(text.replace("steps = 50", "steps = 60"))
     assert main(["train", str(run), "--resume"]) == 2
-    assert "config.toml:1: the settings are not as they were written" in capsys.readouterr().err
+    assert "config.toml:1: the settings have been modified" in capsys.readouterr().err
     _, _, rest = (run / "config.toml").read_text().partition("\n")
     (run / "config.toml").write_text(rest)  # the remedy that is told
     assert main(["train", str(run), "--resume"]) == 0

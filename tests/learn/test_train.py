@@ -199,7 +199,7 @@ def test_checkpoints_are_those_of_these_settings(whole, settings, folder):
     run = whole[0]
     with pytest.raises(InputError, match="no checkpoint of step 5; there are 4096, 8192, 12288"):
         run.restore(5)
-    with pytest.raises(InputError, match="checkpoint 12288 is of other settings"):
+    with pytest.raises(InputError, match="checkpoint 12288 has other settings"):
         old_run(run.folder, ["ppo.hidden=[9]"]).restore()
     with pytest.raises(InputError, match="there is a run already"):
         new_run(settings, run.folder)
@@ -239,7 +239,10 @@ def test_double_precision_is_refused(settings, folder):
         ("task=cartpole_swing", "task: no task is named 'cartpole_swing'; did you mean"),
         ("task=learn.tiny:Hol", "module 'learn.tiny' has no attribute 'Hol'"),
         ("task=learn.none:Hold", "No module named 'learn.none'"),
-        ("task=learn.tiny:number", "takes 0 positional arguments|makes no jaxsim.envs.Env"),
+        (
+            "task=learn.tiny:number",
+            "takes 0 positional arguments|does not create a jaxsim.envs.Env",
+        ),
         ("task=learn.tiny:Pair", "Pair.reward: expected a real number, shape (), got float32 of"),
         ("actor_obs=['angle']", "observations are one array, not a dict with 'angle'"),
         ("ppo.num_minibatches=7", "16 worlds x 16 actions cannot be divided by 7"),
@@ -271,7 +274,7 @@ def test_the_commands(whole, settings, folder, capsys):
     assert "seed 1      return" in told
     assert jaxsim.load_trajectory(out)["qpos"].shape == (25, 2, 1)
     assert main(["train", str(whole[0].folder), "--resume"]) == 0
-    assert "done        already; --set steps=N" in capsys.readouterr().out
+    assert "done        already; use --set steps=N" in capsys.readouterr().out
     assert main(["train", str(settings), "--out", str(whole[0].folder)]) == 2
     assert "there is a run already" in capsys.readouterr().err
     assert main(["train", str(settings), "--set", "ppo.gamma=2"]) == 2

@@ -69,7 +69,7 @@ IN_WORLD = [
     ("<replicate count=''/>", "<replicate> needs the attribute 'count'"),
     (
         "<composite type='cable'/>",
-        "<composite> is gone since MuJoCo 4.0; write a <flexcomp>, for a cable one of dim='1'",
+        "<composite> was removed in MuJoCo 4.0; write a <flexcomp>, for a cable one of dim='1'",
     ),
     (
         "<geom quat='1 0 0 0' euler='0 0 0'/>",
@@ -171,9 +171,9 @@ BROKEN = [
         " name=\"value\" and close every tag with > ('<option timestep=.1/></mujoco>')",
     ),
     ("<mujoco a='1' a='2'/>", "arm.xml:1: broken XML, Attribute a redefined; keep one"),
-    ("<!-- a -->\n<?b c?><mujoco/>", "arm.xml:2: <?b?> must stand before all else"),
-    ("<!-- a --><?xml version='1.0'?><mujoco/>", "arm.xml:1: <?xml?> must stand before all else"),
-    ("<mujoco>\n<?b c?></mujoco>", "arm.xml:2: <?b?> must stand before all else"),
+    ("<!-- a -->\n<?b c?><mujoco/>", "arm.xml:2: <?b?> must precede everything else"),
+    ("<!-- a --><?xml version='1.0'?><mujoco/>", "arm.xml:1: <?xml?> must precede everything else"),
+    ("<mujoco>\n<?b c?></mujoco>", "arm.xml:2: <?b?> must precede everything else"),
     ("<mujoco/><mujoco>", "arm.xml:1: broken XML, the text ends inside <mujoco>, opened in line 1"),
     ("<mujoco/>\n text\n", "arm.xml:2: broken XML, text after the last element; remove it"),
     ("<mujoco/> &\n", "arm.xml:1: broken XML, text after the last element; remove it"),

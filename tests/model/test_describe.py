@@ -61,7 +61,7 @@ def test_a_world():
     assert section(text, "mocap")[0].split() == "mark 1 2 3 | 1 0 0 0".split()
     contacts = section(text, "contacts")
     assert contacts == [
-        f"1 of {m.ncontact} places, the deepest first",
+        f"1 of {m.ncontact} slots used, the deepest first",
         "floor - shell: -0.01 m, at 0 0 -0.005",
     ]
     rows = section(text, "rows")[0]

@@ -64,7 +64,7 @@ def test_entries_are_named_by_their_coordinate():
         WarningType.BADQPOS: (5, "qpos[5], of root quaternion y"),
         WarningType.BADQVEL: (8, "qvel[8], of hip turn z"),
         WarningType.BADCTRL: (1, "ctrl[1], of turn qx"),
-        WarningType.CONTACTFULL: (9, "9 wanted, room for 1"),
+        WarningType.CONTACTFULL: (9, "9 wanted, capacity 1"),
     }
     for kind, (entry, words) in told.items():
         info = d.warning_lastinfo.at[kind].set(entry)

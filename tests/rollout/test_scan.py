@@ -141,7 +141,7 @@ def test_parts_that_divide_the_steps_have_the_step_once(m, d):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "give the number of steps, or ctrl with one row a step"),
+        ({}, "give the number of steps, or ctrl with one row per step"),
         ({"ctrl": np.zeros((3, 5))}, r"ctrl: expected shape \(3, 2\), got \(3, 5\)"),
         ({"steps": 4, "ctrl": np.zeros((3, 2))}, r"ctrl: expected shape \(4, 2\), got \(3, 2\)"),
         ({"steps": -1}, "steps: expected a whole number, at least 0, got -1"),
@@ -151,7 +151,7 @@ def test_parts_that_divide_the_steps_have_the_step_once(m, d):
         ({"ctrl": np.zeros(())}, r"ctrl: expected shape \(None, 2\), got \(\)"),
         ({"steps": 4, "record": ["speed"]}, "this Data does not carry 'speed'$"),
         ({"steps": 4, "record": ["M"]}, "does not carry 'M'; keep it: make_data"),
-        ({"steps": 4, "record": ["solver"]}, "'solver' is a record of its own, not an array"),
+        ({"steps": 4, "record": ["solver"]}, "'solver' is a nested record, not an array"),
     ],
 )
 def test_arguments_that_do_not_fit(m, d, arguments, message):

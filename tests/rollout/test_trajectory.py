@@ -84,7 +84,7 @@ def test_a_link_is_followed_and_stays_a_link(tmp_path):
     [
         ("no/motion.npz", r"there is no folder '.*no'; create it first"),
         ("", "is a folder; name a file"),
-        ("link.npz", r"'.*link\.npz' is no plain file; name another one"),
+        ("link.npz", r"'.*link\.npz' is no regular file; name another one"),
     ],
 )
 def test_the_place_is_tried_before_the_run(tmp_path, place, message):
@@ -197,7 +197,7 @@ def test_records_must_keep_their_shape(tmp_path):
 
 def test_a_cut_file(written):
     written.write_bytes(written.read_bytes()[:-40])
-    with pytest.raises(ValueError, match=r"motion\.npz: not an \.npz file, or cut off at its end"):
+    with pytest.raises(ValueError, match=r"motion\.npz: not an \.npz file, or truncated"):
         load_trajectory(written)
 
 
@@ -229,10 +229,10 @@ def test_a_file_that_is_something_else(tmp_path):
         ("[]", "its header names another format"),
         ({"format": "other"}, "its header names another format"),
         ({"format": "jaxsim trajectory", "version": 9}, "version 9 of the format; this .* reads 1"),
-        ({"format": "jaxsim trajectory", "version": 1}, "damaged: its header says no 'records'"),
-        ({**WHOLE, "fields": 3}, "damaged: its header says no 'fields'"),
-        ({**WHOLE, "fields": [[]]}, "damaged: its header names fields by what are no names"),
-        ({**WHOLE, "worlds": [2]}, "damaged: its header says no 'worlds'"),
+        ({"format": "jaxsim trajectory", "version": 1}, "damaged: its header lacks 'records'"),
+        ({**WHOLE, "fields": 3}, "damaged: its header lacks 'fields'"),
+        ({**WHOLE, "fields": [[]]}, "damaged: its header has field names that are no strings"),
+        ({**WHOLE, "worlds": [2]}, "damaged: its header lacks 'worlds'"),
         (100_000 * "[", "its header is not JSON"),
         ("9" * 5000, "its header is not JSON"),
     ],

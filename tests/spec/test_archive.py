@@ -220,7 +220,7 @@ def test_archives_that_unpack_to_too_much(tmp_path):
     path = tmp_path / "a.mjz"
     path.write_bytes(zipped({"model.xml": BALL, "zeros.bin": bytes(100_000)}))
     size = 100_000 + len(BALL)
-    message = rf"a\.mjz: {size} bytes that an archive unpacks to, the most is 99999: .*--limit"
+    message = rf"a\.mjz: {size} bytes that an archive unpacks to, the limit is 99999: .*--limit"
     with limits(archive_bytes=99_999), pytest.raises(ModelError, match=message):
         jaxsim.load_model(path)
     with limits(archive_bytes=size):

@@ -93,7 +93,7 @@ REFUSED = {
     "size needs 1 to 3 numbers, got 4": lambda s: s["geom", "bone"].set("size", [1] * 4),
     "type cannot be 'bok'; did you mean 'box'": lambda s: s["geom", "bone"].set("type", "bok"),
     "has its <flag> already": lambda s: [s.at("option").add("flag") for _ in range(2)],
-    "is gone since MuJoCo 4.0": lambda s: s["body", "shin"].add("composite"),
+    "was removed in MuJoCo 4.0": lambda s: s["body", "shin"].add("composite"),
     "a joint named 'hip' exists already": lambda s: s.rename("joint", "knee", "hip"),
     "a default named 'main' exists": lambda s: s.rename("default", "thin", "main"),
     "<mujoco> is the model itself": lambda s: s.delete(s.root),

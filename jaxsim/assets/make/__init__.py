@@ -1,1 +1,1 @@
-"""Assets that no file contains: built-in shapes and textures."""
+"""Generated assets: built-in shapes, textures and terrain."""

@@ -1,7 +1,7 @@
-"""Built-in meshes: surfaces worked out from a few parameters (XML reference, asset/mesh/builtin).
+"""Built-in meshes: surfaces generated from a few parameters (XML reference, asset/mesh/builtin).
 
-Points and triangles come in MuJoCo's order, with its single precision, so that sensors and files
-that count vertices agree. A surface without triangles stands for the convex hull of its points.
+Points and triangles are in MuJoCo's order and single precision, so that sensors and files that
+count vertices agree. A surface without triangles represents the convex hull of its points.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from jaxsim.assets.source.limits import check_limit
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
-# Shapes over a grid of `count` points, `spacing` apart; of these, the first always lie in a plane.
+# Shapes over a grid of `count` points, `spacing` apart; the first ones are always planar.
 _PLANE = ("square", "disc")
 _LATTICE = (*_PLANE, "grid", "box", "cylinder", "ellipsoid")
 
 
 def builtin_surface(kind: str, params: np.ndarray) -> Surface:
-    """The surface of a built-in mesh.
+    """Return the surface of a built-in mesh.
 
     A wedge and a plate, which are made for tactile sensors, have three normals for each point: the
-    frame in which the sensor reports there. Corner k of a face has normals 3 k, 3 k + 1, 3 k + 2.
+    frame in which the sensor reports. Corner k of a face has normals 3 k, 3 k + 1, 3 k + 2.
 
     Args:
       kind: keyword of the attribute `builtin`.
-      params: its parameters, (n,); whole numbers are cut off, not rounded.
+      params: its parameters, (n,); integers are truncated, not rounded.
 
     Raises:
       AssetError: there is no such shape, or a parameter is out of its range.
@@ -65,16 +65,17 @@ def builtin_surface(kind: str, params: np.ndarray) -> Surface:
 
 
 def has_no_volume(kind: str, params: np.ndarray) -> bool:
-    """Whether a built-in mesh is a sheet or an open shell, whose legacy inertia is a shell's."""
+    """Return whether a built-in mesh is a sheet or an open shell, with the legacy inertia of a
+    shell."""
     dim = 2 if kind in _PLANE else int(params[6]) if len(params) > 6 else 3
     return kind == "plate" or (kind in _LATTICE and dim < 3)
 
 
-# --- shapes over a grid, which they share with <flexcomp> ---
+# --- shapes over a grid, shared with <flexcomp> ---
 
 
 def _lattice(kind: str, params: np.ndarray) -> Surface:
-    """A sheet or an open shell of triangles; where the elements are solid, only their points."""
+    """Return a sheet or an open shell of triangles; for solid elements, only their points."""
     dims = [6] if kind in _PLANE else [6, 7]
     if len(params) not in dims:
         extra = "" if kind in _PLANE else ", [dim]"
@@ -95,9 +96,7 @@ def _lattice(kind: str, params: np.ndarray) -> Surface:
     check_limit("mesh_vertices", float(np.prod(params[:3])))
     points = SHAPES[kind](dim, count, spacing)
     if not len(points.element):
-        raise AssetError(
-            f"the counts {count} of a built-in {kind} leave nothing between its points"
-        )
+        raise AssetError(f"the counts {count} of a built-in {kind} give no elements")
     return surface_of(points.point, points.element if dim == 2 else None)
 
 
@@ -105,14 +104,14 @@ def _lattice(kind: str, params: np.ndarray) -> Surface:
 
 
 class _Param(NamedTuple):
-    """Range of a parameter; a bound counts as inside unless it is open."""
+    """Range of a parameter; bounds are inclusive unless open."""
 
     low: float
     high: float = np.inf
-    open: bool = False  # whether `low` is outside
+    open: bool = False  # whether `low` is excluded
 
     def check(self, kind: str, name: str, value: float) -> None:
-        """Refuses a value outside the range."""
+        """Refuse a value outside the range."""
         value = int(value) if isinstance(self.low, int) else value
         if value > self.high or value < self.low or (self.open and value == self.low):
             above = f"above {self.low}" if self.open else f"at least {self.low}"
@@ -121,7 +120,7 @@ class _Param(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """A shape: its parameters, what makes it, and how many points it will have."""
+    """A shape: its parameters, its generator, and its number of points."""
 
     params: dict[str, _Param]
     make: Callable[..., Surface]

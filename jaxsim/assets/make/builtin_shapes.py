@@ -1,6 +1,6 @@
-"""The shapes of built-in meshes that are one surface: balls, cones, rings, and sensor patches.
+"""Generators of built-in meshes that are one surface: balls, cones, rings, and sensor patches.
 
-Points and triangles come in MuJoCo's order. Parameters and their ranges are in `builtin.py`.
+Points and triangles are in MuJoCo's order. Parameters and their ranges are in `builtin.py`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from jaxsim.assets.surface import Surface
 
 
 def sphere(subdivision: float) -> Surface:
-    """An icosahedron whose triangles are cut in four again and again, drawn out to a sphere.
+    """Return an icosphere: an icosahedron, repeatedly subdivided and projected to the sphere.
 
-    All in single precision: rounding of the points that are cut between goes into the next.
+    All in single precision: rounding of subdivided points affects the next subdivision.
     """
     vertex, face = _icosahedron()
     for _ in range(int(subdivision)):
         a, b, c = face.T
         edges = np.sort(np.stack([a, b, b, c, c, a], axis=1).reshape(-1, 2), axis=1)
-        # Middles of edges are numbered as the faces meet them.
+        # Midpoints of edges are numbered in the order of the faces.
         unique, first, inverse = np.unique(edges, axis=0, return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
         ab, bc, ca = (len(vertex) + rank[inverse.reshape(-1, 3)]).T
@@ -32,7 +32,8 @@ def sphere(subdivision: float) -> Surface:
 
 
 def _icosahedron() -> tuple[np.ndarray, np.ndarray]:
-    """Three golden rectangles at right angles, (12, 3), and the triangles over them, (20, 3)."""
+    """Return three perpendicular golden rectangles, (12, 3), and the triangles over them, (20,
+    3)."""
     g = np.float32((1 + np.sqrt(5)) / 2)
     signs = ((-1, 1), (1, 1), (-1, -1), (1, -1))
     corners = [np.roll([x, y * g, 0], shift) for shift in range(3) for x, y in signs]
@@ -46,12 +47,12 @@ def _icosahedron() -> tuple[np.ndarray, np.ndarray]:
 
 
 def hemisphere(resolution: float) -> Surface:
-    """Rings of squares on a pyramid, drawn out to the sphere; the bottom is a fan."""
+    """Return rings of squares on a pyramid, projected to the sphere; the bottom is a fan."""
     rings = int(resolution) + 1
     side = [_square_ring(ring, rings - ring) for ring in range(1, rings + 1)]
     top, center = np.array([[0.0, 0, 1]]), np.zeros((1, 3))
     vertex = np.concatenate([top, *side, center])
-    # Ring k has 4 k points, and begins after the top and the rings inside.
+    # Ring k has 4 k points, and begins after the top and the inner rings.
     start = [0, *(1 + 2 * ring * (ring - 1) for ring in range(1, rings + 1))]
     face: list[tuple[int, int, int]] = []
     for ring in range(1, rings + 1):
@@ -69,7 +70,7 @@ def hemisphere(resolution: float) -> Surface:
 
 
 def _square_ring(n: int, height: int) -> np.ndarray:
-    """The points |x| + |y| = n at a height, on the unit sphere, (4 n, 3)."""
+    """Return the points |x| + |y| = n at a height, on the unit sphere, (4 n, 3)."""
     step = np.arange(n)
     quarter = np.stack([n - step, step], axis=1)
     turn = np.array([[0, 1], [-1, 0]])
@@ -78,7 +79,7 @@ def _square_ring(n: int, height: int) -> np.ndarray:
 
 
 def cone(nvert: float, radius: float) -> Surface:
-    """A regular polygon at z = -1, and another, or a point, at z = 1."""
+    """Return a cone: a regular polygon at z = -1, and another, or a point, at z = 1."""
     angle = 2 * np.pi * np.arange(int(nvert)) / int(nvert)
     ring = np.stack([np.cos(angle), np.sin(angle), -np.ones_like(angle)], axis=1)
     top = ring * [radius, radius, -1] if radius > 0 else np.array([[0.0, 0, 1]])
@@ -86,7 +87,7 @@ def cone(nvert: float, radius: float) -> Surface:
 
 
 def supersphere(resolution: float, e: float, n: float) -> Surface:
-    """Circles of latitude between two poles, their cosines and sines raised to powers."""
+    """Return circles of latitude between two poles, with powers of their cosines and sines."""
     r = int(resolution)
     latitude = -np.pi / 2 + np.pi * np.arange(1, r)[:, None] / r
     longitude = -np.pi + 2 * np.pi * np.arange(r) / r
@@ -106,7 +107,8 @@ def supersphere(resolution: float, e: float, n: float) -> Surface:
 
 
 def supertorus(resolution: float, radius: float, s: float, t: float) -> Surface:
-    """A tube about the circle of radius 1, both with powers of their cosines and sines."""
+    """Return a tube around the circle of radius 1, with powers of the cosines and sines of both
+    angles."""
     r = int(resolution)
     angle = 2 * np.pi * np.arange(r) / r
     u, v = angle[:, None], angle
@@ -120,7 +122,7 @@ def supertorus(resolution: float, radius: float, s: float, t: float) -> Surface:
 
 
 def wedge(res_phi: float, res_theta: float, *rest: float) -> Surface:
-    """Centers of the cells of a part of a sphere about -z, and the frames there."""
+    """Return the centers of the cells of a sector of a sphere about -z, with a frame at each."""
     fov_phi, fov_theta, gamma = rest
     phi, theta = np.meshgrid(
         np.radians(fov_phi) * _centers(int(res_phi), gamma),
@@ -136,7 +138,7 @@ def wedge(res_phi: float, res_theta: float, *rest: float) -> Surface:
 
 
 def plate(res_x: float, res_y: float) -> Surface:
-    """Centers of the cells of a square at z = -1, with the frame of the mesh at each."""
+    """Return the centers of the cells of a square at z = -1, with the frame of the mesh at each."""
     nx, ny = int(res_x), int(res_y)
     x, y = np.meshgrid(_centers(nx, 0), _centers(ny, 0), indexing="ij")
     vertex = np.stack([x, y, -np.ones_like(x)], axis=-1).reshape(-1, 3)
@@ -147,14 +149,14 @@ def plate(res_x: float, res_y: float) -> Surface:
 
 
 def _centers(n: int, gamma: float) -> np.ndarray:
-    """Centers of n cells of [-1, 1], whose edges are drawn to the middle by `gamma`, (n,)."""
+    """Return the centers of n cells of [-1, 1], whose edges `gamma` shifts to the center, (n,)."""
     edge = np.linspace(-1, 1, n + 1)
     edge = (1 - gamma) * edge + gamma * edge**5
     return (edge[:-1] + edge[1:]) / 2
 
 
 def _power(x: np.ndarray, exponent: float) -> np.ndarray:
-    """A power that keeps the sign; zero counts as positive, which shows when the exponent is 0."""
+    """Return a sign-preserving power; zero counts as positive, which matters for the exponent 0."""
     return np.where(x < 0, -1.0, 1.0) * np.abs(x) ** exponent
 
 
@@ -163,14 +165,14 @@ def _unit(v: np.ndarray) -> np.ndarray:
 
 
 def _two_triangles(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Quadrilaterals a-b-d-c, each cut between b and c, (2 n, 3)."""
+    """Return quadrilaterals a-b-d-c, each split between b and c, (2 n, 3)."""
     return np.stack([a, b, c, b, d, c], axis=-1).reshape(-1, 3)
 
 
 def surface_of(
     vertex: np.ndarray, face: np.ndarray | None = None, normal: np.ndarray | None = None
 ) -> Surface:
-    """A surface in MuJoCo's precision."""
+    """Return a surface in MuJoCo's precision."""
     face = np.zeros((0, 3)) if face is None else face
     single = vertex.astype(np.float32).astype(np.float64)
     framed = None if normal is None or not len(face) else (3 * face).astype(np.int32)

@@ -1,10 +1,9 @@
-"""Points and elements whose shape is worked out from `count` and `spacing`.
+"""Points and elements of shapes given by `count` and `spacing`.
 
-They make built-in meshes, and the soft bodies of `<flexcomp>`.
-
-Points of a grid are numbered with z running fastest, then y, then x, and centered on the origin. A
-box has points on its surface only, face by face; disc, cylinder and ellipsoid are a square or box
-whose points are drawn in along their rays.
+They define built-in meshes and the flexes of `<flexcomp>`. Points of a grid are numbered with z
+running fastest, then y, then x, and centered on the origin. A box has points on its surface only,
+face by face; disc, cylinder and ellipsoid are a square or box whose points are moved inward along
+their rays.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from jaxsim.enums import MINVAL
 
 
 class Points(NamedTuple):
-    """What a flex is made of, before it is placed.
+    """Points and elements of a flex, before placement.
 
     Attributes:
-      dim: vertices of an element less one.
+      dim: vertices of an element minus one.
       point: (npoint, 3) [m].
       element: (nelement, dim + 1) indices of points.
-      texcoord: texture coordinates of the points, (npoint, 2), or None where there are none; with
-        `corner`, any number of them.
-      corner: (nelement, dim + 1) texture coordinates of the elements' corners, or None.
+      texcoord: texture coordinates of the points, (npoint, 2), or None; any number of them with
+        `corner`.
+      corner: (nelement, dim + 1) texture coordinate indices of the elements' corners, or None.
     """
 
     dim: int
@@ -37,7 +36,7 @@ class Points(NamedTuple):
 
 
 def grid(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A line along x, a sheet of triangles in the xy plane, or a block of tetrahedra."""
+    """Return a line along x, a sheet of triangles in the xy plane, or a block of tetrahedra."""
     if dim == 1:
         return Points(1, _lattice(count[:1], spacing), _chain(count[0]))
     if dim == 2:
@@ -46,14 +45,14 @@ def grid(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
 
 
 def square(_: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A sheet of triangles."""
+    """Return a sheet of triangles."""
     return _sheet(count, spacing, flipped=False)
 
 
 def disc(_: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A sheet whose points are drawn in to an ellipse, its diagonals along the rays.
+    """Return a sheet whose points are moved inward to an ellipse, with diagonals along the rays.
 
-    The oracle scales the points by the half lengths of the sheet [m] as well.
+    As in MuJoCo, the points are scaled by the half lengths of the sheet [m] as well.
     """
     sheet = _sheet(count, spacing, flipped=True)
     half = 0.5 * spacing * (count - 1)
@@ -62,7 +61,7 @@ def disc(_: int, count: np.ndarray, spacing: np.ndarray) -> Points:
 
 
 def circle(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A closed line; the last point of the count is the first again."""
+    """Return a closed line; the last point of the count coincides with the first."""
     if dim != 1:
         return grid(dim, count, spacing)
     n = int(count[0]) - 1
@@ -76,14 +75,14 @@ def circle(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
 
 
 def box(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """The surface of a box: a shell without lid, or tetrahedra that meet in the center."""
+    """Return the surface of a box: a shell without lid, or tetrahedra that share the center."""
     shell = _Shell(count, spacing, lid=dim != 2, center=dim == 3)
     element = _chain(len(shell.point)) if dim == 1 else shell.elements(dim)
     return Points(dim, shell.point, element, shell.texcoord)
 
 
 def cylinder(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A box whose horizontal sections are drawn in to ellipses."""
+    """Return a box whose horizontal sections are deformed to ellipses."""
     points = box(dim, count, spacing)
     half = np.maximum(0.5 * spacing * (count - 1), _TINY)
     inward = _inward((points.point / half)[:, :2])[:, None]
@@ -91,7 +90,7 @@ def cylinder(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
 
 
 def ellipsoid(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
-    """A box whose surface is drawn in to an ellipsoid."""
+    """Return a box whose surface is deformed to an ellipsoid."""
     points = box(dim, count, spacing)
     half = np.maximum(0.5 * spacing * (count - 1), _TINY)
     return points._replace(point=points.point * _inward(points.point / half)[:, None])
@@ -101,13 +100,13 @@ _TINY = MINVAL
 
 
 def _inward(p: np.ndarray) -> np.ndarray:
-    """Factors that bring points of cubes around the origin onto spheres inside them."""
+    """Return the factors that map points of centered cubes to the inscribed spheres."""
     length = np.linalg.norm(p, axis=1)
     return np.where(length > 0, np.abs(p).max(axis=1), 1.0) / np.where(length > 0, length, 1.0)
 
 
 def _lattice(count: np.ndarray, spacing: np.ndarray) -> np.ndarray:
-    """Points of a centered lattice along the first axes, (n, 3)."""
+    """Return the points of a centered lattice along the first axes, (n, 3)."""
     cells = np.indices(tuple(count)).reshape(len(count), -1).T
     point = np.zeros((len(cells), 3))
     point[:, : len(count)] = (cells - 0.5 * (count - 1)) * spacing[: len(count)]
@@ -120,10 +119,11 @@ def _chain(n: int) -> np.ndarray:
 
 
 def _sheet(count: np.ndarray, spacing: np.ndarray, flipped: bool) -> Points:
-    """Two triangles for each square; `flipped`: the diagonals of two quadrants turn inward."""
+    """Return a sheet with two triangles per square; `flipped`: the diagonals of two quadrants point
+    inward."""
     nx, ny, nz = count
     ix, iy = np.indices((max(0, nx - 1), max(0, ny - 1))).reshape(2, -1)
-    # The oracle numbers squares with the vertical count too, which must be 1 for it to be right.
+    # MuJoCo numbers squares with the vertical count too, so that count must be 1.
     a, b = ix * ny * nz + iy * nz, (ix + 1) * ny * nz + iy * nz
     d, c = a + nz, b + nz
     plain = np.stack([a, b, c, a, c, d], axis=1)
@@ -134,7 +134,7 @@ def _sheet(count: np.ndarray, spacing: np.ndarray, flipped: bool) -> Points:
     return Points(2, _lattice(count[:2], spacing), element, texcoord)
 
 
-# The six tetrahedra of a cube, by the corners' places along x, y and z.
+# The six tetrahedra of a cube, by the offsets of their corners along x, y and z.
 _CUBE = (
     ("000", "010", "100", "011"),
     ("000", "100", "001", "011"),
@@ -146,7 +146,7 @@ _CUBE = (
 
 
 def _block(count: np.ndarray, spacing: np.ndarray) -> Points:
-    """Six tetrahedra for each cube of a lattice."""
+    """Return six tetrahedra for each cube of a lattice."""
     stride = np.array([count[1] * count[2], count[2], 1])
     cell = np.indices(tuple(np.maximum(count - 1, 0))).reshape(3, -1).T @ stride
     corner = np.array([[[int(digit) for digit in c] for c in tetra] for tetra in _CUBE]) @ stride
@@ -156,8 +156,8 @@ def _block(count: np.ndarray, spacing: np.ndarray) -> Points:
     return Points(3, _lattice(count, spacing), element, texcoord)
 
 
-# Faces of a box in order: the axis across, the end of it, the axes along, and how a square (a, b,
-# c, d) of it is cut so that its triangles look outward; the first of each pair is the outer loop.
+# Faces of a box in order: the normal axis, its end, the tangent axes, and the split of a square (a,
+# b, c, d) into triangles with outward orientation; the first of each pair is the outer loop.
 _FACES = (
     (2, 0, (0, 1), "acbadc"),
     (2, 1, (0, 1), "abcacd"),
@@ -166,13 +166,14 @@ _FACES = (
     (0, 0, (1, 2), "badbdc"),
     (0, 1, (1, 2), "abcacd"),
 )
-_INTO_CENTER = "abcadc"  # the cut where each triangle is joined to the center
+_INTO_CENTER = "abcadc"  # the split where each triangle is joined to the center
 
 
 class _Shell:
-    """The points on the surface of a box, face by face, each once; the center first if asked for.
+    """The points on the surface of a box, face by face, without duplicates; optionally the center
+    first.
 
-    Texture coordinates are places on the face on which a point is met first.
+    Texture coordinates are positions on the first face that contains a point.
     """
 
     def __init__(self, count: np.ndarray, spacing: np.ndarray, lid: bool, center: bool):
@@ -194,7 +195,8 @@ class _Shell:
         self.texcoord = np.concatenate([np.zeros((self.center, 2)), texcoord])
 
     def elements(self, dim: int) -> np.ndarray:
-        """Triangles that look outward, or tetrahedra with the center as the first point."""
+        """Return triangles with outward orientation, or tetrahedra with the center as the first
+        point."""
         if np.any(self.count < 2):
             return np.zeros((0, dim + 1), int)
         found = []

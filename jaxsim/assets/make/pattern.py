@@ -1,6 +1,6 @@
 """Built-in textures: gradients, checkers and flat colors, with marks on them.
 
-XML reference, asset/texture/builtin. The six sides of a cube stand below each other, in the order
+XML reference, asset/texture/builtin. The six sides of a cube are stacked vertically, in the order
 right, left, up, down, front, back.
 """
 
@@ -15,13 +15,13 @@ from jaxsim.cache import bounded
 
 SIDES = 6
 _UP, _DOWN = 2, 3
-_PART = 2**18  # pixels whose colors are worked out together
+_PART = 2**18  # pixels whose colors are computed together
 
 
 def pattern(
     kind: str, sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray
 ) -> np.ndarray:
-    """Draws a built-in pattern.
+    """Return the image of a built-in pattern.
 
     Args:
       kind: "gradient", "checker" or "flat".
@@ -29,7 +29,7 @@ def pattern(
       height: rows of a side.
       width: columns of a side.
       rgb1: first color, (3,) in [0, 1].
-      rgb2: second color, likewise.
+      rgb2: second color, (3,) in [0, 1].
 
     Returns:
       Pixels, (sides, height, width, 3), uint8.
@@ -38,13 +38,13 @@ def pattern(
 
 
 def mark(image: np.ndarray, kind: str, rgb: np.ndarray, probability: float) -> None:
-    """Puts marks on a pattern of any number of sides, in place.
+    """Draw marks on a pattern of any number of sides, in place.
 
     Args:
       image: pixels, (sides, height, width, 3), uint8.
       kind: "none", "edge", "cross" or "random".
       rgb: color of the marks, (3,).
-      probability: part of the pixels that random marks take.
+      probability: probability of a random mark at a pixel.
     """
     sides, height, width, _ = image.shape
     color = color_bytes(rgb)
@@ -62,13 +62,14 @@ def mark(image: np.ndarray, kind: str, rgb: np.ndarray, probability: float) -> N
 
 @bounded(8)
 def _chosen(n: int, probability: float) -> np.ndarray:
-    """Which of n pixels have a random mark, as bits: always the same, in every texture."""
+    """Return which of n pixels have a random mark, as bits; the same in every texture."""
     blocks = [numbers < probability for numbers in uniform(n)]
     return np.packbits(np.concatenate(blocks))
 
 
 def color_bytes(rgb: np.ndarray) -> np.ndarray:
-    """Colors as bytes: cut off, not rounded; outside [0, 1] they wrap around, as in MuJoCo."""
+    """Return colors as bytes, truncated, not rounded; values outside [0, 1] wrap around, as in
+    MuJoCo."""
     return (255 * np.asarray(rgb, np.float64)).astype(np.int64).astype(np.uint8)
 
 
@@ -81,7 +82,7 @@ def _flat(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarra
 
 
 def _checker(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
-    """Two by two fields; on front and back of a cube they are the other way around."""
+    """Return a 2 x 2 checker; its colors are swapped on the front and back of a cube."""
     upper = np.arange(height)[:, None] < height // 2
     second = upper != (np.arange(width) < width // 2)
     colors = np.stack([color_bytes(rgb1), color_bytes(rgb2)])
@@ -95,11 +96,11 @@ def _checker(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.nda
 def _gradient(
     sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray
 ) -> np.ndarray:
-    """From the center to the rim of an image; on a cube, from the top to the bottom."""
+    """Return a gradient from the center to the rim of an image; on a cube, from top to bottom."""
     if min(height, width) == 1:  # neither center nor rim: black, as in MuJoCo
         return np.zeros((sides, height, width, 3), np.uint8)
     image = np.empty((sides, height, width, 3), np.uint8)
-    # part by part, since the numbers take much more memory than the bytes made of them
+    # blockwise, since the intermediate numbers need much more memory than the bytes
     columns = min(width, _PART)
     rows = max(1, _PART // columns)
     for top in range(0, height, rows):
@@ -112,7 +113,8 @@ def _gradient(
 
 
 def _places(sides: int, x: np.ndarray, y: np.ndarray) -> dict[int, np.ndarray]:
-    """How far from the first color to the second the pixels of each side are, from 0 to 1."""
+    """Return the interpolation parameter between the two colors, from 0 to 1, for the pixels of
+    each side."""
     radius = np.hypot(x, y)
     if sides == 1:
         return {0: np.minimum(radius, 1.0)}
@@ -127,12 +129,13 @@ def _blend(share: np.ndarray, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
 
 
 def _ticks(n: int, start: int, count: int) -> np.ndarray:
-    """Places of some of n pixels, the first of all at -1 and the last at 1."""
+    """Return the coordinates of some of n pixels, where the first of all is at -1 and the last at
+    1."""
     return 2 * np.arange(start, min(n, start + count)) / (n - 1) - 1
 
 
 def _sigmoid(place: np.ndarray) -> np.ndarray:
-    """A smooth rise from 0 to 1, steepest in the middle."""
+    """Return a smooth step from 0 to 1, steepest in the middle."""
     u = 2 * place - 1
     return 0.5 + u / np.sqrt(2 * (1 + u**2))
 

@@ -1,11 +1,11 @@
-"""The random numbers of MuJoCo's texture marks: Mersenne Twister with 64 bits, seed 42.
+"""The random numbers of MuJoCo's texture marks: 64-bit Mersenne Twister, seed 42.
 
 M. Matsumoto and T. Nishimura; the constants are those of `std::mt19937_64` in the C++ standard. The
-words follow from each other by
+recurrence
 
     x[k + 312] = x[k + 156] ^ twisted(x[k], x[k + 1])
 
-which gives 156 of them at a time.
+yields 156 words at a time.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from collections.abc import Iterator
 import numpy as np
 
 _SEED = 42
-_SIZE, _SHIFT = 312, 156  # words of state, and how far ahead each looks
-_LOW = np.uint64(0x7FFFFFFF)  # bits that come from the next word
+_SIZE, _SHIFT = 312, 156  # words of state, and the offset of the recurrence
+_LOW = np.uint64(0x7FFFFFFF)  # bits taken from the next word
 _HIGH = ~_LOW
 _ONE = np.uint64(1)
 _TWIST = np.uint64(0xB5026F5AA96619E9)
 _GROWTH = 6364136223846793005
-_BLOCK = 52 * _SHIFT  # words that are made together, so that they stay in the cache
+_BLOCK = 52 * _SHIFT  # words generated together, so that they stay in the cache
 
 
 def uniform(n: int) -> Iterator[np.ndarray]:
-    """The first n numbers of the sequence, in [0, 1), float64; a block at a time."""
+    """Yield the first n numbers of the sequence, in [0, 1), float64, in blocks."""
     words = np.empty(_SIZE + _BLOCK, np.uint64)
     words[_BLOCK:] = _seeded()
     for start in range(0, n, _BLOCK):

@@ -3,9 +3,9 @@
     ground = jaxsim.terrain.stairs((8, 8), step_height=0.15, step_width=0.3)
     ground.add_to(spec, "stairs")
 
-Heights are numpy arrays in meters over a regular grid. Equal seeds give equal terrain. A height
-field rises over one cell where a step has a vertical face: `spacing` is how wide that is. Where
-faces must be vertical, `Boxes` has them: `stairs_of_boxes`, `stones_of_boxes`.
+Heights are numpy arrays in meters over a regular grid. Equal seeds give equal terrain. Where a step
+has a vertical face, a height field rises over one cell of width `spacing`. For exactly vertical
+faces use `Boxes`: `stairs_of_boxes`, `stones_of_boxes`.
 
 The kinds are those of Rudin et al., Learning to Walk in Minutes (CoRL 2021), section 4.
 """
@@ -23,7 +23,7 @@ from jaxsim.assets.source.limits import check_limit
 
 Size = tuple[float, float]
 
-FLAT = 1e-3  # top of a height field without any height, which must be positive [m]
+FLAT = 1e-3  # elevation range of a flat height field, which must be positive [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +40,12 @@ class Terrain:
 
     @property
     def size(self) -> Size:
-        """Extent along x and y [m]."""
+        """Return the extent along x and y [m]."""
         nrow, ncol = self.height.shape
         return (ncol - 1) * self.spacing, (nrow - 1) * self.spacing
 
     def at(self, x: float, y: float) -> float:
-        """Return the height [m] at (x, y), linear between points and constant outside."""
+        """Return the height [m] at (x, y), linearly interpolated and constant outside."""
         nrow, ncol = self.height.shape
         i = np.clip((y + self.size[1] / 2) / self.spacing, 0, nrow - 1)
         j = np.clip((x + self.size[0] / 2) / self.spacing, 0, ncol - 1)
@@ -67,8 +67,8 @@ class Terrain:
 
         Args:
           spec: the model.
-          name: of both.
-          pos: where the origin of the terrain is, (3,) [m]; height 0 is at `pos[2]`.
+          name: name of both elements.
+          pos: position of the origin of the terrain, (3,) [m]; height 0 is at `pos[2]`.
           base: thickness below the lowest point [m].
           geom: further attributes of the geom, such as `material="grass"`.
 
@@ -82,7 +82,7 @@ class Terrain:
             nrow=self.height.shape[0],
             ncol=self.height.shape[1],
             size=[self.size[0] / 2, self.size[1] / 2, max(high - low, FLAT), base],
-            # written from the top, as one sees the field from above
+            # written from the top, as seen from above
             elevation=(self.height - low)[::-1].ravel(),
         )
         origin = [pos[0], pos[1], pos[2] + low]
@@ -105,7 +105,7 @@ class Boxes:
     def add_to(
         self, spec: Any, name: str, *, pos: Sequence[float] = (0, 0, 0), **geom: Any
     ) -> list[Any]:
-        """Add a geom of the world for each box, `<name>0` and so on; returns their elements."""
+        """Add a geom of the world for each box, `<name>0` and so on; return their elements."""
         world = spec.at("worldbody")
         return [
             world.add(
@@ -116,7 +116,7 @@ class Boxes:
 
 
 def flat(size: Size, *, spacing: float = 0.1) -> Terrain:
-    """Return ground of height 0, of a size along x and y [m]."""
+    """Return flat ground of height 0, with a size along x and y [m]."""
     return Terrain(np.zeros_like(_grid(size, spacing)[0]), spacing)
 
 
@@ -131,16 +131,17 @@ def rough(
     border: float = 0.0,
     seed: int = 0,
 ) -> Terrain:
-    """Return ground of random heights, uniform between two bounds.
+    """Return ground with random heights, uniform between two bounds.
 
     Args:
       size: extent along x and y [m].
-      spacing: of the grid [m].
-      low, high: least and largest height [m].
-      step: heights are multiples of it above `low` [m]; 0: any.
-      scale: distance of the points that are drawn [m], linear between them; None: each point.
+      spacing: spacing of the grid [m].
+      low, high: smallest and largest height [m].
+      step: heights are multiples of it above `low` [m]; 0: continuous.
+      scale: spacing of the random points [m], with linear interpolation between them; None: that of
+        the grid.
       border: width of flat ground along the edge [m].
-      seed: of the random numbers.
+      seed: random seed.
 
     Raises:
       ValueError: a number is out of its range.
@@ -165,11 +166,11 @@ def rough(
 def slope(
     size: Size, *, spacing: float = 0.1, slope: float = 0.3, platform: float = 1.0
 ) -> Terrain:
-    """Return a pyramid with a flat top; negative slopes go down to a pit.
+    """Return a pyramid with a flat top; negative slopes form a pit.
 
     Args:
       size: extent along x and y [m]; the edge has height 0.
-      spacing: of the grid [m].
+      spacing: spacing of the grid [m].
       slope: rise over run of its four sides, the tangent of their angle.
       platform: width of the flat square in the middle [m].
     """
@@ -185,17 +186,17 @@ def stairs(
     step_width: float = 0.3,
     platform: float = 1.0,
 ) -> Terrain:
-    """Return a pyramid of stairs; a negative height of steps leads down.
+    """Return a pyramid of stairs; a negative step height leads down.
 
     Args:
       size: extent along x and y [m]; the edge has height 0.
-      spacing: of the grid [m]; a riser is as wide.
-      step_height: of one step [m].
-      step_width: of one step [m].
+      spacing: spacing of the grid, and horizontal extent of a riser [m].
+      step_height: height of one step [m].
+      step_width: width of one step [m].
       platform: width of the flat square in the middle [m].
 
     Raises:
-      ValueError: a step is narrower than the grid.
+      ValueError: a step is narrower than the grid spacing.
     """
     _not_negative(platform=platform)
     if not step_width >= spacing:
@@ -219,16 +220,16 @@ def stepping_stones(
 
     Args:
       size: extent along x and y [m].
-      spacing: of the grid [m].
+      spacing: spacing of the grid [m].
       stone: width of a stone [m].
-      gap: between stones [m].
-      depth: of the gaps [m].
+      gap: width of the gaps [m].
+      depth: depth of the gaps [m].
       jitter: heights of stones are uniform between -jitter and jitter [m].
       platform: width of a square of height 0 in the middle [m].
-      seed: of the random numbers.
+      seed: random seed.
 
     Raises:
-      ValueError: stones or gaps are narrower than the grid.
+      ValueError: stones or gaps are narrower than the grid spacing.
     """
     _not_negative(depth=depth, jitter=jitter, platform=platform)
     for name, value in (("stone", stone), ("gap", gap)):
@@ -257,9 +258,9 @@ def wave(
 
     Args:
       size: extent along x and y [m].
-      spacing: of the grid [m].
+      spacing: spacing of the grid [m].
       amplitude: largest height [m].
-      wavelength: distance of crests [m].
+      wavelength: distance between crests [m].
       border: width of flat ground along the edge [m].
     """
     _positive(wavelength=wavelength)
@@ -271,7 +272,7 @@ def wave(
 def stairs_of_boxes(
     size: Size, *, step_height: float = 0.15, step_width: float = 0.3, platform: float = 1.0
 ) -> Boxes:
-    """Return a pyramid of stairs, one box a step, which stand on z = 0; see `stairs`.
+    """Return a pyramid of stairs, one box per step, standing on z = 0; see `stairs`.
 
     Raises:
       ValueError: a number is not positive, or no step fits.
@@ -279,7 +280,7 @@ def stairs_of_boxes(
     _positive(step_height=step_height, step_width=step_width, platform=platform)
     number = int(np.floor((min(size) - platform) / 2 / step_width + 1e-9))
     if number < 1:
-        raise ValueError(f"size: {size} has no room for a step beside a platform of {platform}")
+        raise ValueError(f"size: {size} is too small for a step around a platform of {platform}")
     check_limit("hfield_points", number)
     step = np.arange(1, number + 1)
     half = [n / 2 - step * step_width for n in size]
@@ -304,16 +305,16 @@ def stones_of_boxes(
       stone, gap: width of a stone, and of the gap between two [m].
       depth: height of a stone [m].
       jitter: heights of their tops are uniform between -jitter and jitter [m].
-      seed: of the random numbers.
+      seed: random seed.
 
     Raises:
-      ValueError: a number is out of its range, or not one stone fits.
+      ValueError: a number is out of its range, or no stone fits.
     """
     _positive(stone=stone, depth=depth)
     _not_negative(gap=gap, jitter=jitter)
     number = [int(np.floor((n + gap) / (stone + gap) + 1e-9)) for n in size]
     if min(number) < 1:
-        raise ValueError(f"size: {size} has no room for a stone of {stone}")
+        raise ValueError(f"size: {size} is too small for a stone of {stone}")
     check_limit("hfield_points", number[0] * number[1])
     x, y = ((np.arange(n) - (n - 1) / 2) * (stone + gap) for n in number)
     places = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -330,7 +331,7 @@ def join(tiles: Sequence[Sequence[Terrain]]) -> tuple[Terrain, np.ndarray]:
         of their edge, which take the larger height.
 
     Returns:
-      The terrain, and where the middle of each tile is in it, (rows, columns, 3) [m].
+      The terrain, and the position of the center of each tile, (rows, columns, 3) [m].
 
     Raises:
       ValueError: tiles differ in shape or spacing.
@@ -369,10 +370,10 @@ def curriculum(
     Args:
       kinds: functions (difficulty from 0 to 1, seed) -> Terrain, all of one size.
       levels: number of rows; the first is the easiest.
-      seed: of the first tile; each has its own.
+      seed: seed of the first tile; each tile has its own.
 
     Returns:
-      As `join`.
+      The terrain, and the position of the center of each tile, (levels, kinds, 3) [m].
 
     Example:
       >>> kinds = [
@@ -384,7 +385,7 @@ def curriculum(
       ((8.0, 12.0), (3, 2, 3))
     """
     if levels < 1 or not kinds:
-        raise ValueError("curriculum: levels and kinds are at least 1")
+        raise ValueError("curriculum: expected at least one level and one kind")
     difficulty = np.linspace(0, 1, levels) if levels > 1 else np.zeros(1)
     return join(
         [
@@ -395,7 +396,7 @@ def curriculum(
 
 
 def _grid(size: Size, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates x and y of all points, (nrow, ncol) each, around the origin.
+    """Return the coordinates x and y of all points, (nrow, ncol) each, around the origin.
 
     Raises:
       ValueError: the size is not a multiple of the spacing, or not positive.
@@ -412,7 +413,7 @@ def _grid(size: Size, spacing: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _inwards(size: Size, spacing: float, platform: float) -> np.ndarray:
-    """Return the distance of points from the edge, at most the platform's, (nrow, ncol)."""
+    """Return the distance of points from the edge, at most that of the platform, (nrow, ncol)."""
     x, y = _grid(size, spacing)
     way = np.minimum(size[0] / 2 - np.abs(x), size[1] / 2 - np.abs(y))
     return np.clip(way, 0, max(0.0, (min(size) - platform) / 2))

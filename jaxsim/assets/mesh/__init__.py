@@ -1,7 +1,7 @@
-"""What the compiler makes of a triangle surface: vertices, normals, mass, hull and polygons.
+"""Geometry of a triangle surface: vertices, normals, mass, convex hull and polygons.
 
     Surface -> weld -> placed vertices -> mass -> principal frame -> hull, polygons
 
-The steps are one file each; `asset/mesh/meshes.py` puts them together. `distance.py`, with
-`boxes.py` and `closest.py`, measures how far a point is from a surface.
+Each step is one file; `asset/mesh/meshes.py` combines them. `distance.py`, with `boxes.py` and
+`closest.py`, computes the distance of a point from a surface.
 """

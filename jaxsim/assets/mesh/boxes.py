@@ -1,7 +1,7 @@
-"""A search for the triangle that is closest to a point, over nested boxes.
+"""Closest-triangle queries over a bounding volume hierarchy.
 
-Half of the triangles go into each half of a box, along its longest side, down to single ones. All
-points go down the levels together, as pairs of a point and a box that may hold its triangle.
+Each box is split in halves along its longest side, with half of the triangles each, down to single
+triangles. All points descend the levels together, as pairs of a point and a candidate box.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy as np
 
 from jaxsim.assets.mesh.closest import Triangles
 
-_AT_ONCE = 8192  # points that are searched together; their pairs fit in the cache
-_SLACK = 1e-9  # share by which a box may be farther than the best triangle: rounding
-_TOUCH = 1e-12  # the same for points on the surface, as a share of its size
-_EQUAL = 1e-12  # share by which squared distances differ that are the same but for rounding
-_PARTS = 12  # most parts of a side, and parts of the whole that make one
-_SPOTS = 100_000  # from here on triangles with many parts have fewer
+_AT_ONCE = 8192  # points that are queried together; their pairs fit in the cache
+_SLACK = 1e-9  # relative rounding tolerance for pruning boxes farther than the best triangle
+_TOUCH = 1e-12  # pruning tolerance for points on the surface, relative to its size
+_EQUAL = 1e-12  # relative tolerance of equal squared distances
+_PARTS = 12  # largest number of parts of a side; sides above 1 / _PARTS of the whole are divided
+_SPOTS = 100_000  # above this number, triangles have fewer sample points
 
 
 @dataclass(frozen=True, eq=False)
 class Closest:
-    """Pairs of a point and a triangle that is closest to it, those of a point together.
+    """Pairs of a point and a closest triangle; those of one point are adjacent.
 
     Attributes:
-      row: the points, rising; each is there at least once, (k,).
+      row: the points, ascending; each occurs at least once, (k,).
       which: the triangles, (k,).
-      feature: what of the triangle is the closest, (k,); see `closest.py`.
-      offset: the vectors from there to the point, (k, 3).
+      feature: the closest feature of the triangle, (k,); see `closest.py`.
+      offset: the vectors from the closest point to the query point, (k, 3).
     """
 
     row: np.ndarray
@@ -39,7 +39,7 @@ class Closest:
 
 
 class Boxes:
-    """Nested boxes over triangles (n, 3, 3)."""
+    """Bounding volume hierarchy over triangles (n, 3, 3)."""
 
     def __init__(self, corner: np.ndarray):
         from scipy.spatial import cKDTree  # late: slow to import, and few models need it
@@ -52,7 +52,7 @@ class Boxes:
         self._touch = (_TOUCH * float(np.max(high - low))) ** 2
 
     def closest(self, point: np.ndarray) -> Iterator[tuple[slice, Closest]]:
-        """The closest triangles of points (k, 3), some of the points at a time."""
+        """Yield the closest triangles of points (k, 3), a block of points at a time."""
         for start in range(0, len(point), _AT_ONCE):
             part = slice(start, min(start + _AT_ONCE, len(point)))
             yield part, self._search(np.ascontiguousarray(point[part].T))
@@ -73,16 +73,17 @@ class Boxes:
         return Closest(row[kept], which[kept], feature[kept], offset[:, kept].T)
 
     def _guess(self, point: np.ndarray) -> np.ndarray:
-        """Squared distances from a triangle that is near, (k,): the one with the nearest spot."""
+        """Return upper bounds of the squared distances, (k,), from the triangle with the nearest
+        sample point."""
         near = self._of_spot[self._spots.query(point.T)[1]]
         offset, _ = self.triangles.offset(near, point)
         return _square(offset)
 
 
 def _spots(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points all over triangles, (k, 3), and the triangle of each, (k,).
+    """Return sample points on triangles, (k, 3), and the triangle of each, (k,).
 
-    They are the middles of parts: a side is cut into as many as are a share of the whole.
+    They are centers of subtriangles; sides are divided in proportion to their length.
     """
     side = np.linalg.norm(np.roll(corner, -1, axis=1) - corner, axis=2).max(axis=1)
     whole = np.ptp(corner.reshape(-1, 3), axis=0).max()
@@ -103,15 +104,15 @@ def _spots(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _nested(
     low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """The boxes of all levels.
+    """Return the boxes of all levels.
 
     Args:
       low: lower corners of the bounds of the triangles, (n, 3).
       high: upper corners.
 
     Returns:
-      The triangle in each of the last boxes; lower and upper corners of each level's boxes, (3, 1),
-      (3, 2), (3, 4) and so on. To fill the last level some triangles are there twice.
+      The triangle in each of the leaves; lower and upper corners of each level's boxes, (3, 1), (3,
+        2), (3, 4) and so on. Some triangles occur twice to fill the last level.
     """
     depth = (len(low) - 1).bit_length()
     order = np.arange(2**depth) * len(low) // 2**depth
@@ -132,11 +133,11 @@ def _nested(
 
 
 def _apart(point: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Squared distances of points from boxes, all (3, k); zero inside."""
+    """Return squared distances of points from boxes, all (3, k); zero inside."""
     gap = np.maximum(np.maximum(low - point, point - high), 0.0)
     return _square(gap)
 
 
 def _square(v: np.ndarray) -> np.ndarray:
-    """Squared lengths of vectors (3, k)."""
+    """Return squared lengths of vectors (3, k)."""
     return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]

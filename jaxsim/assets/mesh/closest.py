@@ -1,8 +1,8 @@
-"""The point of a triangle that is closest to another point, and what of the triangle it lies on.
+"""Closest point of a triangle to a query point, and the feature of the triangle it lies on.
 
-With p = a + u (b - a) + v (c - a), the signs of scalar products tell on which side of the planes
-through corners and edges a point is, and so which feature of the triangle is the closest
-(C. Ericson, *Real-Time Collision Detection*, 2005, section 5.1.5).
+With p = a + u (b - a) + v (c - a), the signs of scalar products determine the Voronoi region that
+contains the query point, and so the closest feature of the triangle (C. Ericson, *Real-Time
+Collision Detection*, 2005, section 5.1.5).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Features of a triangle: the corners, the edges that begin at them, and the inside.
+# Features of a triangle: the corners, the edges that begin at them, and the interior.
 CORNERS, EDGES, INSIDE = (0, 1, 2), (3, 4, 5), 6
 NFEATURE = 7
 
 
 @dataclass(frozen=True, eq=False)
 class Triangles:
-    """Triangles with all that does not depend on the other point; the axes come first.
+    """Triangles with precomputed edges; axes first.
 
     Attributes:
       a: first corners, (3, n).
@@ -32,12 +32,13 @@ class Triangles:
 
     @classmethod
     def of(cls, corner: np.ndarray) -> Triangles:
-        """Of corners (n, 3, 3)."""
+        """Return the triangles with corners (n, 3, 3)."""
         a, b, c = np.ascontiguousarray(corner.transpose(1, 2, 0))
         return cls(a, b - a, c - a)
 
     def offset(self, which: np.ndarray, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """From the closest point of the triangles `which`, (k,), to the points (3, k).
+        """Return the offsets from the closest points of the triangles `which`, (k,), to the points
+        (3, k).
 
         Returns:
           The vectors from the triangle to the point, (3, k), and the features, (k,).
@@ -53,15 +54,15 @@ class Triangles:
 def _locate(
     bb: np.ndarray, bc: np.ndarray, cc: np.ndarray, pb: np.ndarray, pc: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Feature and coordinates u, v of the closest points.
+    """Return the feature and the coordinates u, v of the closest points.
 
     Args:
       bb, bc, cc: products of the edges from the first corner with each other.
       pb, pc: products of the vector from the first corner to the point with these edges.
     """
-    # the same from the second corner and from the third
+    # the same products for the second and third corner
     qb, qc, rb, rc = pb - bb, pc - bc, pb - bc, pc - cc
-    # parts of the triangle that lie across the three edges from the point's projection
+    # Barycentric areas opposite to the three corners, with respect to the projection of the point.
     va, vb, vc = qb * rc - rb * qc, rb * pc - pb * rc, pb * qc - qb * pc
     along_bc = (qc - qb) / _nonzero((qc - qb) + (rb - rc))
     whole = _nonzero(va + vb + vc)
@@ -82,7 +83,7 @@ def _locate(
 
 
 def _nonzero(x: np.ndarray) -> np.ndarray:
-    """A divisor: only triangles without area have a zero, and those need no exact answer."""
+    """Return a nonzero divisor; only degenerate triangles have zeros, and need no exact answer."""
     return np.where(x == 0, 1.0, x)
 
 

@@ -1,13 +1,13 @@
-"""Directions as points of a cube, and parts of its faces: cells of a grid, and fans about a point.
+"""Directions as points of a cube map, divided into grid cells, and fans of slices about a point.
 
 A direction d meets the cube [-1, 1]^3 on the face of its largest component, at the point (u, v):
 the next two components, in cyclic order, divided by the size of the largest. Face 2k is where
 component k is positive, 2k + 1 where it is negative. Because d is a positive multiple of (1, u, v),
-what is linear in d has its extremes over a part of a face at the corners of that part.
+a linear function of d has its extremes over a part of a face at the corners of that part.
 
 A face is divided into r x r cells, numbered (face r + row) r + column; rows go along u. Around a
-point of a face, its pole, the square is divided into four sides, and each of these into slices
-of equal steps of the tangent: what the cells are to the cube, one dimension lower.
+point of a face, its pole, the square is divided into four sides, and each of these into slices of
+equal steps of the tangent: the analog of the cells of the cube, one dimension lower.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 FACES = 6
-SLICES = 64  # of a fan, a quarter of them on each side
+SLICES = 64  # slices of a fan, a quarter of them on each side
 WIDER = (
     1e-4  # by how much of its size a part is enlarged: far above the rounding of single precision
 )
-POLE_UNIT = 2.0**-24  # poles are multiples of this, which single precision holds exactly
+POLE_UNIT = 2.0**-24  # poles are multiples of this, exactly representable in single precision
 _LEAST = 1e-7  # depth of a slice that lies outside the cell
 
 
@@ -30,8 +30,8 @@ class Cells(NamedTuple):
 
     Attributes:
       face: (n,).
-      u, v: their middles, (n,).
-      half: half their side, enlarged.
+      u, v: their centers, (n,).
+      half: half of their side, enlarged.
     """
 
     face: np.ndarray
@@ -41,30 +41,31 @@ class Cells(NamedTuple):
 
 
 def cells(number: np.ndarray, r: int) -> Cells:
-    """The cells of these numbers on a cube with r x r cells a face."""
+    """Return the cells with these numbers on a cube with r x r cells per face."""
     row_of_cells, column = np.divmod(number, r)
     face, row = np.divmod(row_of_cells, r)
     return Cells(face, (2 * row + 1) / r - 1, (2 * column + 1) / r - 1, (1 + WIDER) / r)
 
 
 def quartered(number: np.ndarray, r: int) -> np.ndarray:
-    """The four cells on the grid of 2r x 2r into which each cell falls, (4 n,)."""
+    """Return the four cells of the 2r x 2r grid that each cell is divided into, (4 n,)."""
     row_of_cells, column = np.divmod(number, r)
     first = 4 * r * row_of_cells + 2 * column
     return (first[:, None] + np.array([0, 1, 2 * r, 2 * r + 1])).ravel()
 
 
 def on_faces(vector: np.ndarray) -> np.ndarray:
-    """Vectors (n, 3) as seen from each face, (6, n, 3): the part outwards, along u, along v."""
+    """Return vectors (n, 3) in the frame of each face, (6, n, 3): components outward, along u,
+    along v."""
     seen = [vector[:, [k, (k + 1) % 3, (k + 2) % 3]] for k in range(3)]
     return np.stack([s * [sign, 1, 1] for s in seen for sign in (1, -1)])
 
 
 def at_corners(seen: np.ndarray, c: Cells) -> np.ndarray:
-    """Products of vectors with the corners of cells.
+    """Return the products of vectors with the corners of cells.
 
     Args:
-      seen: vectors as seen from the faces of the cells, (n, k, 3).
+      seen: vectors in the frames of the faces of the cells, (n, k, 3).
       c: n cells.
 
     Returns:
@@ -77,8 +78,8 @@ def at_corners(seen: np.ndarray, c: Cells) -> np.ndarray:
 
 
 class Vectors(NamedTuple):
-    """Vectors as seen from faces: their parts outwards, along u and along v, each (n,), and the
-    size of the latter two together."""
+    """Vectors in the frames of faces: components outward, along u and along v, each (n,), and the
+    1-norm of the latter two."""
 
     out: np.ndarray
     u: np.ndarray
@@ -87,7 +88,7 @@ class Vectors(NamedTuple):
 
     @classmethod
     def of(cls, seen: np.ndarray) -> Vectors:
-        """Of vectors (n, 3), component by component."""
+        """Return vectors (n, 3), component by component."""
         out, u, v = np.ascontiguousarray(seen.T)
         return cls(out, u, v, np.abs(u) + np.abs(v))
 
@@ -95,13 +96,13 @@ class Vectors(NamedTuple):
 def largest(
     vectors: Vectors, which: np.ndarray, u: np.ndarray, v: np.ndarray, half: float
 ) -> np.ndarray:
-    """Largest product of some vectors with a corner of a cell each, about (u, v); (n,)."""
+    """Return the largest product of each vector with a corner of its cell about (u, v), (n,)."""
     middle = vectors.out[which] + vectors.u[which] * u + vectors.v[which] * v
     return middle + half * vectors.beside[which]
 
 
 def slices(pole: np.ndarray, c: Cells) -> np.ndarray:
-    """Corners (1, u, v) of the slices of a fan, each out to the border of its cell.
+    """Return the corners (1, u, v) of the slices of a fan, each up to the border of its cell.
 
     Args:
       pole: (u, v).

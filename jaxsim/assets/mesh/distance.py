@@ -1,11 +1,10 @@
 """Signed distance of points from a triangle surface: negative inside.
 
-The side of the surface is told by a normal at the closest point. At an edge it is the sum of the
-unit normals of the faces there, at a vertex it is weighted by their angles: with these a point is
-outside if it is in front, whatever the angles between the faces are (J. A. Baerentzen and
-H. Aanaes, "Signed distance computation using the angle weighted pseudonormal", IEEE TVCG 11(3),
-2005). Faces that share a place but no vertices do not know of each other: of these, the one that
-the point is most clearly in front of or behind decides.
+The sign is given by a pseudonormal at the closest point. At an edge it is the sum of the unit
+normals of the adjacent faces, at a vertex it is weighted by their angles: a point is outside if it
+is in front, for any angles between the faces (J. A. Baerentzen and H. Aanaes, "Signed distance
+computation using the angle weighted pseudonormal", IEEE TVCG 11(3), 2005). If coincident faces
+share no vertices, the one that the point is most clearly in front of or behind decides.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ class SurfaceDistance:
         self._normal = feature_normals(vertex, face)
 
     def __call__(self, point: np.ndarray) -> np.ndarray:
-        """Signed distances [m] of points (k, 3), (k,)."""
+        """Return signed distances [m] of points (k, 3), (k,)."""
         distance = np.zeros(len(point))
         for part, found in self._boxes.closest(point):
             normal = self._normal[found.which, found.feature]
             ahead = np.einsum("ki,ki->k", found.offset, normal)
             order = np.lexsort((found.which, -np.abs(ahead), found.row))
             first = order[np.searchsorted(found.row, np.arange(part.stop - part.start))]
-            sign = np.where(ahead[first] < 0, -1.0, 1.0)  # in a flat surface's plane: outside
+            sign = np.where(ahead[first] < 0, -1.0, 1.0)  # in the plane of a flat surface: outside
             distance[part] = sign * lengths(found.offset[first])
         return distance
 
 
 def feature_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Unit normals at the features of every face, (nface, 7, 3)."""
+    """Return the unit normals at the features of every face, (nface, 7, 3)."""
     normal = units(area_vectors(vertex, face))
     out = np.empty((len(face), NFEATURE, 3))
     out[:, CORNERS] = _at_vertices(vertex, face, normal)[face]
@@ -48,7 +47,7 @@ def feature_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
 
 
 def _at_vertices(vertex: np.ndarray, face: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Normals of the faces around each vertex, weighted by their angles there, (nvert, 3)."""
+    """Return the angle-weighted sums of face normals at each vertex, (nvert, 3)."""
     corner = np.stack(corners(vertex, face), axis=1)
     ahead = units((np.roll(corner, -1, axis=1) - corner).reshape(-1, 3))
     behind = units((np.roll(corner, 1, axis=1) - corner).reshape(-1, 3))
@@ -58,7 +57,7 @@ def _at_vertices(vertex: np.ndarray, face: np.ndarray, normal: np.ndarray) -> np
 
 
 def _at_edges(face: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Sums of the normals of the faces on both sides of each face's edges, (nface, 3, 3)."""
+    """Return the sums of the normals of the two faces at each edge of each face, (nface, 3, 3)."""
     ends = np.sort(np.stack([face, np.roll(face, -1, axis=1)], axis=-1).reshape(-1, 2), axis=1)
     code = ends[:, 0].astype(np.int64) * (int(face.max()) + 1) + ends[:, 1]
     _, edge = np.unique(code, return_inverse=True)

@@ -1,8 +1,8 @@
-"""The order in which MuJoCo visits the faces of a mesh: that of its tree of bounding boxes.
+"""The order in which MuJoCo visits the faces of a mesh: that of its bounding volume hierarchy.
 
-A node of the tree halves its faces along the longest side of the box around them, by the centers of
-the circles through their corners; of equal ones the first face is the lower. The walk goes to the
-upper half first.
+A node splits its faces along the longest side of their bounding box, by the centers of their
+circumscribed circles; of equal ones the first face is the lower. The traversal visits the upper
+half first.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import numpy as np
 
 from jaxsim.assets.mesh.triangles import cross
 
-_EQUAL = 1e-10  # [m] and less are no difference, among numbers that are known in single precision
+_EQUAL = 1e-10  # tolerance of equality [m], for values of single precision
 
 
 def face_order(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Faces in the order of the walk.
+    """Return the faces in the order of the traversal.
 
     Args:
       vertex: positions [m], (nvert, 3).
       face: corners of the faces, (nface, 3).
 
     Returns:
-      Numbers of the faces, (nface,).
+      Indices of the faces, (nface,).
     """
     corner = np.asarray(vertex, np.float64)[face]
     return tree_order(corner.min(axis=1), corner.max(axis=1), _circumcenters(corner))
 
 
 def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray, leaf: int = 1) -> np.ndarray:
-    """The same of any boxes, by their lower and upper ends and the points that count, (n, 3); of
-    up to `leaf` boxes in one leaf."""
+    """Return the traversal order of boxes, by their lower and upper corners and their centers, (n,
+    3), with up to `leaf` boxes per leaf of the tree."""
     order: list[int] = []
     waiting = [np.arange(len(low))]
     while waiting:
@@ -46,7 +46,7 @@ def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray, leaf: int 
 
 
 def _longest(side: np.ndarray) -> int:
-    """The longest of three sides; of equal ones the first."""
+    """Return the index of the longest of three sides; of equal ones the first."""
     longest = 0
     for axis in (1, 2):
         if side[axis] >= side[longest] + _EQUAL:
@@ -55,7 +55,8 @@ def _longest(side: np.ndarray) -> int:
 
 
 def _circumcenters(corner: np.ndarray) -> np.ndarray:
-    """Centers of the circles through three points, (n, 3, 3) -> (n, 3); on a line, their mean."""
+    """Return the circumcenters of three points, (n, 3, 3) -> (n, 3); the mean if they are
+    collinear."""
     a, b = corner[:, 0] - corner[:, 2], corner[:, 1] - corner[:, 2]
     normal = cross(a, b)
     square = (normal * normal).sum(axis=1, keepdims=True)

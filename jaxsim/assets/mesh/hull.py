@@ -1,4 +1,4 @@
-"""The convex hull of a mesh, by Qhull, and the records of it that MuJoCo keeps.
+"""The convex hull of a mesh, by Qhull, and its records in MuJoCo's format.
 
 `mesh_graph` of one mesh (MuJoCo's API reference, "Convex hulls") lists the vertices of the hull,
 for each of them its neighbors, and the faces.
@@ -17,10 +17,10 @@ from jaxsim.errors import AssetError
 if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
-_OPTIONS = "Qt"  # faces with more than three vertices are divided into triangles
-_SIMPLEX = 4  # vertices that Qhull begins with, before it counts those that it adds
-_FLAT = 1e-7  # share of the extent that is too little for another dimension, or none
-_OTHER_WAY = [1, 0, 2]  # corners of a face seen from its other side, in the oracle's order
+_OPTIONS = "Qt"  # faces with more than three vertices are triangulated
+_SIMPLEX = 4  # vertices of Qhull's initial simplex, before it counts added ones
+_FLAT = 1e-7  # extent, relative to the largest, below which a dimension is degenerate
+_OTHER_WAY = [1, 0, 2]  # corners of a face with reversed orientation, in MuJoCo's order
 _WHERE = ("at one point", "on one line", "in one plane")
 _REMEDIES = (
     "a small sphere",
@@ -28,9 +28,9 @@ _REMEDIES = (
     "a primitive shape, such as a thin box; or, to be seen only, contype='0' conaffinity='0' on "
     "the geom and on the mesh inertia='shell'",
 )
-_SURE = 1e-8  # sine between a normal and its face's plane from which on its sign is certain
+_SURE = 1e-8  # sine between a normal and the plane of its face above which its sign is reliable
 
-# The directions of `mesh_extrema`: -1, 0, 1 along each axis, the last one fastest.
+# The directions of `mesh_extrema`: -1, 0, 1 along each axis, the last axis fastest.
 _DIRECTIONS = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
@@ -39,7 +39,7 @@ class Hull:
     """The convex hull of a set of points.
 
     Attributes:
-      vertex: ids of the points on the hull, rising, (nhull,).
+      vertex: ids of the points on the hull, ascending, (nhull,).
       face: ids of the points of each triangle, counter-clockwise from outside, (nface, 3).
     """
 
@@ -47,10 +47,10 @@ class Hull:
     face: np.ndarray
 
     def graph(self, face: np.ndarray) -> np.ndarray:
-        """The record of `mesh_graph`, (2 + 3 nhull + 6 nface,).
+        """Return the record of `mesh_graph`, (2 + 3 nhull + 6 nface,).
 
         Args:
-          face: the faces, with their corners in the order in which they are kept, (nface, 3).
+          face: the faces, with their corners in the stored order, (nface, 3).
         """
         nvert, nface = len(self.vertex), len(face)
         local = np.searchsorted(self.vertex, face)
@@ -58,7 +58,7 @@ class Hull:
         order = np.lexsort((end, start))
         degree = np.bincount(start, minlength=nvert)
 
-        # the neighbors of each vertex, closed by -1
+        # the neighbors of each vertex, terminated by -1
         edges = np.full(nvert + 3 * nface, -1)
         edges[np.arange(3 * nface) + start[order]] = end[order]
         address = np.cumsum(degree + 1) - (degree + 1)
@@ -66,15 +66,15 @@ class Hull:
         return np.concatenate(parts).astype(np.int32)
 
     def extrema(self, vertex: np.ndarray) -> np.ndarray:
-        """The hull vertex, counted in the hull, that lies farthest in each direction, (27,).
+        """Return the extreme hull vertex in each direction, as an index into the hull, (27,).
 
-        In the direction (0, 0, 0) all vertices are equal, and the first one stands.
+        For the direction (0, 0, 0) it is the first vertex.
         """
         return np.argmax(vertex[self.vertex] @ _DIRECTIONS.T, axis=0).astype(np.int32)
 
 
 def convex_hull(vertex: np.ndarray, maxhullvert: int = -1) -> Hull:
-    """The hull of points (n, 3), with at most `maxhullvert` vertices if that is positive.
+    """Return the hull of points (n, 3), with at most `maxhullvert` vertices if that is positive.
 
     Raises:
       AssetError: the points lie in a plane, on a line, or in one point.
@@ -83,7 +83,7 @@ def convex_hull(vertex: np.ndarray, maxhullvert: int = -1) -> Hull:
 
     options = _OPTIONS
     if maxhullvert > 0:
-        # Q9 takes the points in the order of their distance, so that a coarse hull fits well.
+        # Q9 adds the points in the order of their distance, so that a coarse hull fits well.
         options += f" Q9 TA{maxhullvert - _SIMPLEX}"
     try:
         hull = ConvexHull(vertex, qhull_options=options)
@@ -94,7 +94,8 @@ def convex_hull(vertex: np.ndarray, maxhullvert: int = -1) -> Hull:
 
 
 def _reason(vertex: np.ndarray, message: str) -> str:
-    """Why points have no hull: they are in one plane, line or point, or what Qhull says."""
+    """Return why points have no hull: they are coplanar, collinear or coincident, or Qhull's
+    message."""
     extent = np.linalg.svd(vertex - vertex.mean(axis=0), compute_uv=False)
     for size, where, remedy in zip(extent, _WHERE, _REMEDIES, strict=True):
         if size <= _FLAT * max(extent[0], np.abs(vertex).max()):
@@ -103,9 +104,10 @@ def _reason(vertex: np.ndarray, message: str) -> str:
 
 
 def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
-    """The faces of a hull, counter-clockwise from outside, (nface, 3).
+    """Return the faces of a hull, counter-clockwise from outside, (nface, 3).
 
-    Of a face that is almost a line the normal says nothing: it runs against its neighbors.
+    For degenerate faces the normal is unreliable: their orientation is opposite to that of a
+    neighbor along the common edge.
     """
     face = hull.simplices.astype(np.int32)
     a, b, c = (vertex[face[:, i]] for i in range(3))
@@ -128,6 +130,6 @@ def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
 
 
 def _edges(face: np.ndarray) -> set[tuple[int, int]]:
-    """The directed edges of one face."""
+    """Return the directed edges of one face."""
     a, b, c = (int(i) for i in face)
     return {(a, b), (b, c), (c, a)}

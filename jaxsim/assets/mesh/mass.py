@@ -1,17 +1,17 @@
 """Volume or area, center of mass and inertia of a triangle mesh.
 
-A face and a point span a tetrahedron; the body is the sum of those of all faces, counted positive
-or negative by the side of the face the point is on, or all positive (`legacy`, which counts
-what overlaps twice). A shell is the sum of the faces themselves. The second moments of a simplex of
-dimension k and content w with corners x_i about the origin are those of a point set,
+A face and a point span a tetrahedron; a solid is the sum over all faces, with the sign of the side
+of the face that contains the point, or all positive (`legacy`, which counts overlaps twice). A
+shell is the sum of the faces themselves. The second moments about the origin of a simplex of
+dimension k and content w with corners x_i are those of a point set,
 
     w / ((k + 1)(k + 2)) * (s s^T + sum_i x_i x_i^T),   s = sum_i x_i
 
 (S. Lien and J. Kajiya, "A symbolic method for calculating the integral properties of arbitrary
 nonconvex polyhedra", IEEE CG&A 4(10), 1984).
 
-A regular body has equal moments, whose axes the last digits decide. So faces are added one after
-the other, and terms in the order of the oracle: a tetrahedron stands in its frame as in MuJoCo.
+A regular body has equal moments, whose axes depend on the last digits. Faces are therefore added
+one after the other, and terms in MuJoCo's order: a tetrahedron gets the same frame as in MuJoCo.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jaxsim.assets.mesh.triangles import added, area_vectors, centers, corners, 
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 
-_ROUNDING = 1e-6  # share by which a flat mesh may exceed A + B >= C
+_ROUNDING = 1e-6  # relative tolerance of A + B >= C for a flat mesh
 _I, _J = np.array([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]).T
 
 
@@ -44,7 +44,7 @@ class Mass:
 
 
 def solid(vertex: np.ndarray, face: np.ndarray, *, signed: bool) -> Mass:
-    """The body inside the faces; with `signed` these must all be seen from outside.
+    """Return the mass of the solid inside the faces; with `signed` all must be oriented outward.
 
     Raises:
       AssetError: the area or the volume is too small or negative.
@@ -56,7 +56,7 @@ def solid(vertex: np.ndarray, face: np.ndarray, *, signed: bool) -> Mass:
     _check_volume(float(added(volume)))
     center = _center(middle, apex, volume)
 
-    # Once more, with the center as the apex: without sign the volume may be another one.
+    # Repeat with the center as the apex: without signs the volume may differ.
     vertex = vertex - center
     normals = area_vectors(vertex, face)
     volume = _volumes(centers(vertex, face), normals, lengths(normals), signed)
@@ -66,7 +66,7 @@ def solid(vertex: np.ndarray, face: np.ndarray, *, signed: bool) -> Mass:
 
 
 def shell(vertex: np.ndarray, face: np.ndarray) -> Mass:
-    """The faces themselves, of even thickness.
+    """Return the mass of the faces themselves, of uniform thickness.
 
     Raises:
       AssetError: the area is too small.
@@ -77,10 +77,10 @@ def shell(vertex: np.ndarray, face: np.ndarray) -> Mass:
 
 
 def check_orientation(face: np.ndarray) -> None:
-    """Neighboring faces must run through their common edge in opposite directions.
+    """Check that adjacent faces traverse their common edge in opposite directions.
 
     Raises:
-      AssetError: two faces run through an edge in the same direction.
+      AssetError: two faces traverse an edge in the same direction.
     """
     start, end = face.ravel(), np.roll(face, -1, axis=1).ravel()
     edge = start.astype(np.int64) * (int(face.max(initial=0)) + 1) + end
@@ -89,14 +89,14 @@ def check_orientation(face: np.ndarray) -> None:
     if len(twice):
         at = order[twice[0]]
         raise AssetError(
-            "its faces are not all seen from the same side: two of them run from vertex"
+            "its faces are not consistently oriented: two of them run from vertex"
             f" {start[at]} to {end[at]} in the same direction; repair the mesh, or set"
             " inertia='convex'"
         )
 
 
 def _centroid(middle: np.ndarray, area: np.ndarray) -> np.ndarray:
-    """Center of the surface, (3,)."""
+    """Return the center of the surface, (3,)."""
     total = added(area)
     if not total >= MINVAL:
         raise AssetError(f"its area {total:g} is too small; check its vertices, faces and scale")
@@ -104,12 +104,12 @@ def _centroid(middle: np.ndarray, area: np.ndarray) -> np.ndarray:
 
 
 def _center(middle: np.ndarray, apex: np.ndarray, content: np.ndarray) -> np.ndarray:
-    """Center of the simplices of faces and an apex; of the faces, with their centroid as apex."""
+    """Return the center of the simplices of faces and an apex."""
     return added(content[:, None] * (0.75 * middle + 0.25 * apex)) / added(content)
 
 
 def _volumes(middle: np.ndarray, normals: np.ndarray, area: np.ndarray, signed: bool) -> np.ndarray:
-    """Volumes of the tetrahedra of all faces with the origin."""
+    """Return the volumes of the tetrahedra of all faces with the origin."""
     height = middle * units(normals, area)
     volume = (height[:, 0] + height[:, 1] + height[:, 2]) * area / 3
     return volume if signed else np.abs(volume)
@@ -118,7 +118,7 @@ def _volumes(middle: np.ndarray, normals: np.ndarray, area: np.ndarray, signed: 
 def _check_volume(volume: float) -> None:
     if volume < 0:
         raise AssetError(
-            f"its volume {volume:g} is negative: its faces are seen from inside; exchange two"
+            f"its volume {volume:g} is negative: its faces are oriented inward; exchange two"
             " vertices of each face, or set inertia='convex'"
         )
     if not volume >= MINVAL:
@@ -126,7 +126,7 @@ def _check_volume(volume: float) -> None:
 
 
 def _tensor(vertex: np.ndarray, face: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Inertia tensor about the origin of weighted simplices, (3, 3)."""
+    """Return the inertia tensor about the origin of weighted simplices, (3, 3)."""
     x = corners(vertex, face)
     products = 2 * sum(a[:, _I] * a[:, _J] for a in x)
     for a, b in ((x[0], x[1]), (x[0], x[2]), (x[1], x[2])):
@@ -136,7 +136,7 @@ def _tensor(vertex: np.ndarray, face: np.ndarray, weight: np.ndarray) -> np.ndar
 
 
 def check_moments(moments: np.ndarray) -> None:
-    """Principal moments (3,), falling, must be those of a real body.
+    """Check that descending principal moments (3,) are physically possible.
 
     Raises:
       AssetError: one is not positive, or exceeds the sum of the others.
@@ -148,6 +148,6 @@ def check_moments(moments: np.ndarray) -> None:
         )
     if moments[0] > (moments[1] + moments[2]) * (1 + _ROUNDING):
         raise AssetError(
-            f"its moments of inertia {moments} are of no real body: one exceeds the sum of the"
+            f"its moments of inertia {moments} are impossible: one exceeds the sum of the"
             " others; repair the mesh, or set inertia='convex' or 'shell'"
         )

@@ -7,16 +7,17 @@ import numpy as np
 from jaxsim.assets.mesh.triangles import area_vectors, gather, lengths, units
 from jaxsim.enums import MINVAL
 
-_SHARP = 0.8  # cosine of the angle from which on an edge is sharp, the oracle's
-_UNDECIDED = np.array([0.0, 0.0, 1.0])  # normal of a vertex whose faces cancel, or all differ
-_SHORTEST = MINVAL  # length from which on a normal has a direction
+_SHARP = 0.8  # cosine of the smallest angle of a sharp edge, as in MuJoCo
+# normal of a vertex whose face normals cancel, or are all excluded
+_UNDECIDED = np.array([0.0, 0.0, 1.0])
+_SHORTEST = MINVAL  # smallest length of a normal with a direction
 
 
 def vertex_normals(vertex: np.ndarray, face: np.ndarray, smooth: bool) -> np.ndarray:
-    """Means of the normals of the faces at a vertex, weighted by area, (nvert, 3).
+    """Return the area-weighted mean of the face normals at each vertex, (nvert, 3).
 
-    Unless `smooth`, faces that turn away from the mean of all by more than the sharp angle are
-    left out, so that an edge stays an edge.
+    Unless `smooth`, faces whose normals deviate from the mean by more than the sharp angle are
+    excluded, so that edges stay sharp.
     """
     weighted = area_vectors(vertex, face)
     at_corner = np.repeat(weighted[:, None], 3, axis=1)
@@ -29,6 +30,6 @@ def vertex_normals(vertex: np.ndarray, face: np.ndarray, smooth: bool) -> np.nda
 
 
 def decided(normal: np.ndarray, shortest: float = _SHORTEST) -> np.ndarray:
-    """Normals (n, 3) scaled to norm 1; the z axis stands for those without direction."""
+    """Return the normals (n, 3) scaled to norm 1; degenerate ones become the z axis."""
     length = lengths(normal)
     return np.where(length[:, None] >= shortest, units(normal, length), _UNDECIDED)

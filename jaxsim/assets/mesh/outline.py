@@ -1,4 +1,4 @@
-"""Corners of the polygons of a hull: where each stands in its outline, and which four say most.
+"""Indices of hull vertices in the polygon outlines, and spanning quads of polygons.
 
 Polygons are given as in a compiled model: `polyvert` lists their corners, polygon by polygon, and
 `polymap` the polygons at each vertex, vertex by vertex.
@@ -10,19 +10,19 @@ import numpy as np
 
 from jaxsim.assets.mesh.triangles import cross, lengths
 
-_TIE = 1e-12  # share of an area that is rounding: in a regular polygon many are equal
+_TIE = 1e-12  # relative tolerance of areas: in a regular polygon many are equal
 
 
 def places_in_outlines(
     polyvert: np.ndarray, polynum: np.ndarray, polymap: np.ndarray, mapnum: np.ndarray
 ) -> np.ndarray:
-    """For each entry of `polymap`, where in `polyvert` that vertex is a corner of that polygon.
+    """Return for each entry of `polymap` the index in `polyvert` of that vertex in that polygon.
 
     Args:
       polyvert: ids of the corners, (n,).
-      polynum: corners of each polygon, (npoly,).
+      polynum: number of corners of each polygon, (npoly,).
       polymap: polygons at the vertices, (n,).
-      mapnum: polygons at each vertex, (nvert,).
+      mapnum: number of polygons at each vertex, (nvert,).
     """
     vertex = np.repeat(np.arange(len(mapnum)), mapnum)
     polygon = np.repeat(np.arange(len(polynum)), polynum)
@@ -34,18 +34,19 @@ def places_in_outlines(
 
 
 def quads(vertex: np.ndarray, polyvert: np.ndarray, polynum: np.ndarray) -> np.ndarray:
-    """Three more corners for each corner of a polygon, so that the four span much of its area.
+    """Return three more corners for each corner of a polygon, so that the four span much of its
+    area.
 
-    MuJoCo's choice, found by experiment. From four corners in a row (a, b, c, d), d moves on along
-    the outline while the area grows; after each of its steps c does, and then b.
+    MuJoCo's choice, determined by experiment. From four consecutive corners (a, b, c, d), d
+    advances along the outline while the area grows; after each of its steps c does, and then b.
 
     Args:
       vertex: vertices of the mesh, (nvert, 3).
       polyvert: ids of the corners, polygon by polygon, (n,).
-      polynum: corners of each polygon, (npoly,).
+      polynum: number of corners of each polygon, (npoly,).
 
     Returns:
-      (n, 3): b, c, d for each corner a, as places in `polyvert`. Of a triangle d is c.
+      (n, 3): b, c, d for each corner a, as indices into `polyvert`. In a triangle d equals c.
     """
     num = np.repeat(polynum, polynum)
     start = np.repeat(np.cumsum(polynum) - polynum, polynum)
@@ -61,7 +62,7 @@ def quads(vertex: np.ndarray, polyvert: np.ndarray, polynum: np.ndarray) -> np.n
 def _grown(
     point: np.ndarray, start: np.ndarray, first: np.ndarray, num: np.ndarray, many: np.ndarray
 ) -> np.ndarray:
-    """Steps from a to b, c, d where these have moved as far as the area grows, (len(many), 3)."""
+    """Return the steps from a to b, c, d after advancing while the area grows, (len(many), 3)."""
     step = np.tile([1, 2, 3], (len(many), 1))
 
     def area(lane: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -71,8 +72,9 @@ def _grown(
 
     lane = np.arange(len(many))
     best = area(lane, step)
-    moving = np.full(len(many), 2)  # which of b, c, d tries to move on
-    for _ in range(9 * int(num.max())):  # each moves once around at most, and fails after each step
+    moving = np.full(len(many), 2)  # which of b, c, d advances
+    # each advances around the outline at most once, and fails after each step
+    for _ in range(9 * int(num.max())):
         if not len(lane):
             break
         now = moving[lane]
@@ -81,7 +83,7 @@ def _grown(
         value = area(lane, tried)
         grows = value > (1 + _TIE) * best[lane]
         step[lane[grows]], best[lane[grows]] = tried[grows], value[grows]
-        # d gives way to c once it has moved, c to b when it cannot move, and b to d
+        # after a step of d, c advances; when c fails, b; when b fails, d
         moving[lane] = np.where(grows, np.where(now == 2, 1, now), now - 1)
         moving[lane[~grows & (now == 0)]] = 2
         lane = lane[grows | (now < 2)]

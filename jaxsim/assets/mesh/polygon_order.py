@@ -1,9 +1,9 @@
 """The order in which MuJoCo lists the polygons of a hull: that of a hash table of their normals.
 
-Where several edges or faces at a vertex would do for a contact, the first in this order is taken,
-so the order is part of the physics. Found by experiment: the keys are the cells of the normals,
-mixed by Boost's `hash_combine`, and the table is `std::unordered_map` as libc++ has it: one list of
-all entries, in which those of a bucket follow each other, and prime numbers of buckets.
+Where several edges or faces at a vertex would do for a contact, the first in this order is used, so
+the order affects the physics. Determined by experiment: the keys are the cells of the normals,
+mixed by Boost's `hash_combine`, and the table is libc++'s `std::unordered_map`: one linked list of
+all entries, in which those of a bucket are adjacent, with prime bucket counts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _LEFT, _RIGHT = np.uint64(6), np.uint64(2)
 
 
 def table_order(cell: np.ndarray) -> np.ndarray:
-    """The order in which the table lists its entries.
+    """Return the order in which the table lists its entries.
 
     Args:
-      cell: two whole numbers for each entry, no two alike, in the order of insertion, (n, 2).
+      cell: two integers for each entry, all distinct, in the order of insertion, (n, 2).
 
     Returns:
-      Numbers of the entries, (n,).
+      Indices of the entries, (n,).
     """
     first, second = (np.asarray(cell, np.float64) + 0.0).view(np.uint64).reshape(-1, 2).T
     mixed = first ^ (second + _GOLDEN + (first << _LEFT) + (first >> _RIGHT))
@@ -36,13 +36,14 @@ class _Table:
 
     def __init__(self, hashes: list[int]) -> None:
         self._hashes = hashes
-        self._head = len(hashes)  # stands before the first entry
+        self._head = len(hashes)  # sentinel before the first entry
         self._after = [-1] * (len(hashes) + 1)
         self._before: dict[int, int] = {}
         self._buckets = 0
 
     def insert(self, entry: int) -> None:
-        """Puts an entry before all others of its bucket, or, if there are none, of the list."""
+        """Insert an entry before all others of its bucket, or of the list if the bucket is
+        empty."""
         if entry == self._buckets:  # as many entries as buckets
             self._grow()
         bucket = self._bucket(entry)
@@ -55,7 +56,7 @@ class _Table:
             self._before[self._bucket(behind)] = entry
 
     def entries(self) -> list[int]:
-        """All entries in their order."""
+        """Return all entries in their order."""
         listed, entry = [], self._after[self._head]
         while entry >= 0:
             listed.append(entry)
@@ -69,7 +70,7 @@ class _Table:
         self._after[entry], self._after[before] = self._after[before], entry
 
     def _grow(self) -> None:
-        """Twice as many buckets; an entry whose bucket stands already moves to the front of it."""
+        """Double the number of buckets; an entry whose bucket exists moves to the front of it."""
         self._buckets = _prime(2 * self._buckets + 1) if self._buckets else 2
         self._before = {}
         previous, last = self._head, -1
@@ -84,7 +85,7 @@ class _Table:
 
 
 def _prime(least: int) -> int:
-    """The first prime number from `least` on."""
+    """Return the smallest prime that is at least `least`."""
     while any(least % k == 0 for k in range(2, int(least**0.5) + 1)):
         least += 1
     return least

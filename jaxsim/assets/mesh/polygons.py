@@ -1,8 +1,8 @@
-"""The flat sides of a hull: its triangles, joined where neighbors lie in one plane.
+"""The flat polygons of a hull: its triangles, merged where neighbors are coplanar.
 
-Triangles are in one plane if their normals, as polar angles rounded to hundredths of a radian, are
-equal: MuJoCo's criterion, found by experiment. It is coarse, but collisions are where the outlines
-are, and these are vertices of the hull in any case.
+Triangles are coplanar if their normals, as polar angles rounded to hundredths of a radian, are
+equal: MuJoCo's criterion, determined by experiment. It is coarse, but contacts are at the outlines,
+which consist of hull vertices in any case.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from jaxsim.assets.mesh.polygon_order import table_order
 from jaxsim.assets.mesh.triangles import area_vectors, cross, units
 
-_ANGLE = 0.01  # cells of normals [rad]
-_POLE = 1e-7  # how near to 1 the z of a normal is that has no azimuth
+_ANGLE = 0.01  # cell size of normals [rad]
+_POLE = 1e-7  # distance of |z| from 1 below which a normal has no azimuth
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,9 @@ class Polygons:
 
     Attributes:
       normal: outward unit normals, (npoly, 3).
-      num: vertices of each polygon, (npoly,).
+      num: number of vertices of each polygon, (npoly,).
       vertex: ids of the vertices in the mesh, counter-clockwise, polygon by polygon.
-      mapnum: polygons at each vertex of the mesh, (nvert,).
+      mapnum: number of polygons at each vertex of the mesh, (nvert,).
       map: ids of these polygons, vertex by vertex.
     """
 
@@ -37,7 +37,7 @@ class Polygons:
     map: np.ndarray
 
     def outlines(self, mirrored: bool) -> np.ndarray:
-        """`vertex`, or each polygon the other way around from its first, as a mirror shows it."""
+        """Return `vertex`, or for a mirrored mesh each polygon reversed from its first vertex."""
         if not mirrored:
             return self.vertex
         first, num = (np.repeat(x, self.num) for x in (np.cumsum(self.num) - self.num, self.num))
@@ -45,12 +45,12 @@ class Polygons:
 
 
 def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
-    """Polygons of a hull, in MuJoCo's order.
+    """Return the polygons of a hull, in MuJoCo's order.
 
     Args:
       vertex: positions, (nvert, 3).
       face: faces of the hull, counter-clockwise from outside, (nface, 3). An outline begins with
-        the first of their edges that is part of it.
+        the first of its edges in this list.
     """
     from scipy.sparse import coo_matrix  # late: slow to import, and few models need it
     from scipy.sparse.csgraph import connected_components
@@ -60,7 +60,8 @@ def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
     side = np.repeat(np.arange(len(face)), 3)
     beyond = np.where(twin >= 0, side[twin], -1)
 
-    # faces of one plane that hang together are one polygon, whose outline are the edges between
+    # Connected components of coplanar faces are polygons; their outlines are the edges between
+    # components.
     cell = _cells(units(area_vectors(vertex, face)))
     plane = _planes(cell)
     inner = (beyond >= 0) & (plane[side] == plane[beyond])
@@ -82,7 +83,7 @@ def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
 
 
 def _twins(start: np.ndarray, end: np.ndarray, nvert: int) -> np.ndarray:
-    """For each directed edge the one that runs back, -1 if there is none."""
+    """Return for each directed edge the reverse edge, -1 if there is none."""
     key = start.astype(np.int64) * nvert + end
     back = end.astype(np.int64) * nvert + start
     order = np.argsort(key)
@@ -92,7 +93,7 @@ def _twins(start: np.ndarray, end: np.ndarray, nvert: int) -> np.ndarray:
 
 
 def _cells(normal: np.ndarray) -> np.ndarray:
-    """Azimuth and polar angle of normals (n, 3) in cells, (n, 2)."""
+    """Return azimuth and polar angle of normals (n, 3) in cells, (n, 2)."""
     x, y, z = (normal + 0.0).T
     azimuth = np.where(1 - np.abs(z) < _POLE, 0.0, np.arctan2(y, x))
     polar = np.arccos(np.clip(z, -1, 1))
@@ -100,7 +101,7 @@ def _cells(normal: np.ndarray) -> np.ndarray:
 
 
 def _planes(cell: np.ndarray) -> np.ndarray:
-    """For each normal the place of its cell in the table of all cells."""
+    """Return for each normal the index of its cell in the table of all cells."""
     _, first, place = np.unique(cell, axis=0, return_index=True, return_inverse=True)
     by_insertion = np.argsort(first)
     order = by_insertion[table_order(cell[first[by_insertion]])]
@@ -110,7 +111,8 @@ def _planes(cell: np.ndarray) -> np.ndarray:
 
 
 def _listed(plane: np.ndarray, label: np.ndarray, npoly: int) -> np.ndarray:
-    """The polygon of each face, counted by planes, and in a plane by their first faces."""
+    """Return the polygon of each face, ordered by planes, and within a plane by their first
+    faces."""
     _, first = np.unique(label, return_index=True)
     place = np.empty(npoly, label.dtype)
     place[np.lexsort((first, plane[first]))] = np.arange(npoly)
@@ -120,14 +122,14 @@ def _listed(plane: np.ndarray, label: np.ndarray, npoly: int) -> np.ndarray:
 def _around(
     start: np.ndarray, end: np.ndarray, label: np.ndarray, npoly: int, nvert: int
 ) -> np.ndarray:
-    """The order in which the edges of the outlines follow each other, polygon by polygon."""
+    """Return the consecutive order of the edges of the outlines, polygon by polygon."""
     key = label.astype(np.int64) * nvert + start
     order = np.argsort(key, kind="stable")
     follower = order[np.searchsorted(key, label.astype(np.int64) * nvert + end, sorter=order)]
     num = np.bincount(label, minlength=npoly)
     first = np.cumsum(num) - num
 
-    # all polygons at once, one edge at a time
+    # all polygons at once, one edge per iteration
     _, current = np.unique(label, return_index=True)
     place = np.zeros(len(start), np.int64)
     for step in range(num.max(initial=0)):
@@ -138,7 +140,7 @@ def _around(
 
 
 def _newell(point: np.ndarray, label: np.ndarray, num: np.ndarray) -> np.ndarray:
-    """Unit normals of polygons from all their vertices (Newell's method), (npoly, 3)."""
+    """Return the unit normals of polygons from all their vertices (Newell's method), (npoly, 3)."""
     after = np.arange(1, len(point) + 1)
     after[np.cumsum(num) - 1] = np.cumsum(num) - num
     arm = point - point[(np.cumsum(num) - num)[label]]

@@ -1,19 +1,19 @@
-"""Which vertices of a hull can lie farthest in a direction: tables that answer without a search.
+"""Tables of candidate support vertices of a hull, which replace the search along its edges.
 
-The directions are divided into cells (directions.py). A vertex is a candidate of a cell if it lies
-farthest in some direction of the cell; the farthest one in a given direction is then among the few
-candidates of its cell. A vertex is none where one neighbor lies farther at all corners of the cell,
-and so everywhere in it. Candidates are found from coarse cells to fine ones, so that each vertex is
-only tried where it was a candidate before.
+Directions are divided into cells (directions.py). A vertex is a candidate of a cell if it is
+extreme in some direction of the cell; the support vertex in a given direction is then among the few
+candidates of its cell. A vertex is no candidate if one neighbor is farther at all corners of the
+cell, and so everywhere in it. Candidates are refined from coarse cells to fine ones, so that each
+vertex is tested only where it was a candidate before.
 
-Each cell of a coarse grid is divided as finely as its candidates ask for. That is of no use where a
-face of the hull has many corners, such as the cap of a cylinder: all of them are candidates in
-however small a cell about the face's normal. There a fan about the normal takes the place of the
-cell: in each of its slices few of them are left.
+Each cell of a coarse grid is subdivided until its lists are short. This fails where a face of the
+hull has many corners, such as the cap of a cylinder: all of them are candidates in any cell that
+contains the face's normal. There a fan about the normal replaces the cell: in each of its slices
+few of them remain.
 
-Lists that are still long are thinned: vertices that are nowhere in the cell farther by more than
-`ROUNDING` than another candidate are dropped. Coordinates of vertices are given in single
-precision, which is not more accurate than this; lists that are short without it are exact.
+Lists that are still long are pruned: vertices that are nowhere in the cell farther by more than
+`ROUNDING` than another candidate are dropped. Coordinates of vertices are in single precision,
+which is not more accurate than this; lists that are short without it are exact.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from jaxsim.assets.mesh.directions import (
 from jaxsim.assets.mesh.triangles import area_vectors
 
 GRID = 8  # cells along an edge of the cube
-FINEST = 32  # parts along the side of a cell, at most
-ROUNDING = 2e-7  # of the largest coordinate: three roundings in single precision
-SHORT, LONG = 8, 16  # candidates that are aimed at, for hulls of up to MANY vertices and of more
+FINEST = 32  # largest number of parts along the side of a cell
+ROUNDING = 2e-7  # relative to the largest coordinate: three roundings in single precision
+SHORT, LONG = 8, 16  # target list lengths, for hulls of up to MANY vertices and of more
 MANY = 256
-BESIDE = 1.5  # half sides of a cell within which the pole of its fan is
-_BATCH = 64  # lists that are thinned together
-_ONE_BY_ONE = 4  # neighbors that are asked singly: few vertices are left when these were
+BESIDE = 1.5  # distance of the pole of a fan from its cell, in half sides
+_BATCH = 64  # lists that are pruned together
+_ONE_BY_ONE = 4  # neighbors tested one by one, after which few vertices are left
 
 
 class SupportMap(NamedTuple):
@@ -54,9 +54,9 @@ class SupportMap(NamedTuple):
     Attributes:
       cell: for each cell of the grid, its first part times 8 plus log2 of the parts along its side,
         (6 GRID GRID,).
-      part: for each part where its candidates begin, or -1 - its fan, (nparts,).
+      part: for each part the address of its candidates, or -1 - its fan, (nparts,).
       pole: poles of the fans, multiples of POLE_UNIT, (nfans, 2).
-      slice: where the candidates of their slices begin, (nfans, SLICES).
+      slice: addresses of the candidates of the slices, (nfans, SLICES).
       candidate: ids of vertices, list after list, (n,).
       most: length of the longest list.
     """
@@ -70,18 +70,18 @@ class SupportMap(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """Vertices of a hull, or edges, as seen from the faces of the cube.
+    """Vertices and edges of a hull in the frames of the faces of the cube.
 
     Attributes:
       seen: vertices, (6, n, 3).
       edge: vectors to each vertex from its neighbors, vertex after vertex: `Vectors` of (6 nedge,).
       degree: number of neighbors, (n,).
-      start: where those of a vertex begin, (n,).
-      spot: where the normals of the triangles meet the faces, (6, ntriangle, 2); nan: they do not.
-      along_u: triangles by the first number of their spots, (6, ntriangle).
-      sorted_u: that number, (6, ntriangle).
-      area: squares of the areas of the triangles, (ntriangle,).
-      rounding: distance below which vertices are equally far [m].
+      start: address of the edges of a vertex, (n,).
+      spot: points where the normals of the triangles meet the faces, (6, ntriangle, 2); nan: none.
+      along_u: triangles by the first coordinate of their spots, (6, ntriangle).
+      sorted_u: that coordinate, (6, ntriangle).
+      area: squared areas of the triangles, (ntriangle,).
+      rounding: distance below which vertices count as equally far [m].
     """
 
     seen: np.ndarray
@@ -96,9 +96,9 @@ class _Points(NamedTuple):
 
 
 class _Leaf(NamedTuple):
-    """A part of the final division: cell `number` of the grid of r x r, and its lists.
+    """A part of the final subdivision: cell `number` of the grid of r x r, and its lists.
 
-    One list is that of the cell; SLICES of them are those of a fan about `pole`.
+    It has one list, or SLICES of them for a fan about `pole`.
     """
 
     r: int
@@ -108,11 +108,11 @@ class _Leaf(NamedTuple):
 
 
 def support_map(vertex: np.ndarray, graph: np.ndarray) -> SupportMap:
-    """The tables of a hull.
+    """Return the tables of a hull.
 
     Args:
       vertex: vertices of the mesh, (nvert, 3).
-      graph: its hull, as in `mesh_graph`; what comes behind it is not read.
+      graph: its hull, as in `mesh_graph`; trailing values are ignored.
     """
     nvert, nface = int(graph[0]), int(graph[1])
     ends = np.cumsum([nvert, nvert, nvert + 3 * nface, 3 * nface])
@@ -139,7 +139,7 @@ def support_map(vertex: np.ndarray, graph: np.ndarray) -> SupportMap:
 
 
 def _divide(p: _Points, aim: int) -> list[_Leaf]:
-    """Divides the cube until no list is longer than is aimed at, or the parts are the finest."""
+    """Subdivide the cube until no list exceeds the target length, or the parts are the finest."""
     leaves: list[_Leaf] = []
     every = np.arange(len(p.degree))
     vertex, number, r = np.tile(every, FACES), np.repeat(np.arange(FACES), len(every)), 1
@@ -159,7 +159,7 @@ def _divide(p: _Points, aim: int) -> list[_Leaf]:
 
 
 def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
-    """Whether no neighbor of a vertex lies farther than it all over a cell, (n,)."""
+    """Return whether no neighbor of a vertex is farther at all corners of a cell, (n,)."""
     edges, degree = p.degree.sum(), p.degree[vertex]
     edge = c.face * edges + p.start[vertex]
     some = np.ones(len(vertex), bool)
@@ -184,14 +184,14 @@ def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
 def _leaves(
     p: _Points, vertex: np.ndarray, number: np.ndarray, r: int, aim: int, most: int
 ) -> tuple[list[_Leaf], list[int]]:
-    """The cells of one grid whose lists are short enough, and the numbers of the others.
+    """Return the cells of one grid whose lists are short enough, and the numbers of the others.
 
     Args:
       p: the hull.
       vertex, number: candidates and their cells, sorted by cell.
       r: cells along an edge.
-      aim: length of lists that are left as they are.
-      most: longest list of a leaf.
+      aim: target length of lists.
+      most: largest length of a leaf's list.
     """
     found, first, count = np.unique(number, return_index=True, return_counts=True)
     leaves = [
@@ -200,7 +200,7 @@ def _leaves(
     ]
     left = []
     long = np.flatnonzero(count > aim)
-    long = long[np.argsort(count[long])]  # so that those of a batch are of one length
+    long = long[np.argsort(count[long])]  # so that the lists of a batch have similar lengths
     for k in range(0, len(long), _BATCH):
         batch = long[k : k + _BATCH]
         place = np.arange(count[batch].max())
@@ -224,14 +224,15 @@ def _leaves(
 def _fan(
     p: _Points, vertex: np.ndarray, cell: _Leaf, c: Cells, aim: int, most: int
 ) -> _Leaf | None:
-    """A fan in the place of a cell, about the normal of the largest triangle, if that is better."""
+    """Return a fan that replaces a cell, about the normal of the largest triangle, if it is
+    shorter."""
     here = _facing(p, c)
     if not len(here):
         return None
     facing = here[np.argmax(p.area[here])]
     pole = np.rint(p.spot[c.face[0], facing] / POLE_UNIT)
 
-    # finer cells do as well where few corners lie in the plane of that triangle
+    # finer cells suffice where few corners lie in the plane of that triangle
     seen = p.seen[c.face[0], vertex]
     height = seen[:, 0] + seen[:, 1:] @ (pole * POLE_UNIT)
     in_plane = height >= height.max() - 3 * p.rounding
@@ -247,9 +248,9 @@ def _fan(
 
 
 def _facing(p: _Points, c: Cells) -> np.ndarray:
-    """The triangles whose normals meet the face in or beside one cell, in ascending order."""
+    """Return the triangles whose normals meet the face in or near one cell, in ascending order."""
     face, reach = c.face[0], BESIDE * c.half
-    wide = (1 + WIDER) * reach  # rounded, it is not too little
+    wide = (1 + WIDER) * reach  # conservative against rounding
     first, end = np.searchsorted(p.sorted_u[face], [c.u[0] - wide, c.u[0] + wide])
     near = p.along_u[face, first:end]
     u, v = p.spot[face, near].T
@@ -257,12 +258,12 @@ def _facing(p: _Points, c: Cells) -> np.ndarray:
 
 
 def _thinned(value: np.ndarray, rounding: float, most: int) -> np.ndarray:
-    """Candidates without which none of the others is farther anywhere by more than `rounding`.
+    """Return a pruned candidate set: no dropped one is anywhere farther by more than `rounding`.
 
     Args:
-      value: how far the candidates lie at the corners of parts, (corners, nparts, n); -inf: none.
+      value: extents of the candidates at the corners of parts, (corners, nparts, n); -inf: none.
       rounding: in the unit of `value`.
-      most: where a list becomes longer than this, the rest stays too.
+      most: if a list becomes longer than this, it is not pruned further.
 
     Returns:
       bool (nparts, n).
@@ -285,7 +286,7 @@ def _thinned(value: np.ndarray, rounding: float, most: int) -> np.ndarray:
 
 
 def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
-    """The tables of a division; equal lists stand once."""
+    """Return the tables of a subdivision; equal lists are stored once."""
     places: dict[bytes, int] = {}
     candidate: list[np.ndarray] = []
     length = most = 0
@@ -300,7 +301,7 @@ def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
             most = max(most, len(listed))
         return places[key]
 
-    # how finely each cell of the grid is divided
+    # the subdivision of each cell of the grid
     r = np.array([leaf.r for leaf in leaves])
     fine = r // GRID
     row, column = np.divmod(np.array([leaf.number for leaf in leaves]), r)

@@ -1,7 +1,7 @@
-"""A surface made ready: welded, with faces and normals, and with its convex hull when asked for.
+"""A processed surface: welded, with faces and normals, and its convex hull on demand.
 
-Nothing here depends on where a mesh is placed or how it is scaled, so that meshes of the same file
-share the work. The oracle, too, finds hulls and their polygons before it scales a mesh.
+Nothing here depends on placement or scale, so that meshes of the same file share the work. MuJoCo,
+too, computes hulls and their polygons before it scales a mesh.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from jaxsim.assets.mesh.weld import welded
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
-_FEWEST = 4  # vertices of a mesh
+_FEWEST = 4  # smallest number of vertices of a mesh
 
 
 class MeshSurface:
-    """The surface of one or several meshes, before they are placed.
+    """The surface of one or several meshes, before placement.
 
-    A cloud of points takes the faces of its hull. Normals that the surface does not bring are
-    averages of the faces' own.
+    A point cloud gets the faces of its hull. Missing normals are averages of the face normals.
     """
 
     def __init__(self, surface: Surface, smooth: bool, maxhullvert: int, *, weld: bool = False):
@@ -35,17 +34,17 @@ class MeshSurface:
 
     @property
     def vertex(self) -> np.ndarray:
-        """Positions, (nvert, 3)."""
+        """Return the positions, (nvert, 3)."""
         return self.source.vertex
 
     @cached_property
     def face(self) -> np.ndarray:
-        """Vertices of the faces, (nface, 3)."""
+        """Return the vertices of the faces, (nface, 3)."""
         return self.source.face if len(self.source.face) else self.hull.face
 
     @cached_property
     def hull(self) -> Hull:
-        """The convex hull; found when it is first asked for.
+        """Return the convex hull; computed on first use.
 
         Raises:
           AssetError: the points have no hull.
@@ -54,33 +53,34 @@ class MeshSurface:
 
     @cached_property
     def polygons(self) -> Polygons:
-        """The flat sides of the hull."""
+        """Return the flat polygons of the hull."""
         return polygons(self.vertex, self.hull.face)
 
     @cached_property
     def normal(self) -> np.ndarray:
-        """Normals, (nnormal, 3); those that the surface brings have the length that they have."""
+        """Return the normals, (nnormal, 3); given ones keep their length."""
         if self.source.normal is not None:
             return self.source.normal
         return vertex_normals(self.vertex, self.face, self.smooth)
 
     @cached_property
     def face_normal(self) -> np.ndarray:
-        """Normals of the faces' corners, (nface, 3).
+        """Return the normal indices of the faces' corners, (nface, 3).
 
-        Where nothing else is said they go with the vertices. Of several normals for each vertex, as
-        a tactile sensor has them, it is the first.
+        By default they equal the vertex indices. Of several normals per vertex, as for a tactile
+        sensor, the first one is used.
         """
         return self._face_index(self.source.face_normal, len(self.normal))
 
     @cached_property
     def face_texcoord(self) -> np.ndarray:
-        """Texture coordinates of the faces' corners, (nface, 3); zeros where there are none."""
+        """Return the texture coordinate indices of the faces' corners, (nface, 3); zeros if there
+        are none."""
         return self._face_index(self.source.face_texcoord, len(self.texcoord))
 
     @property
     def texcoord(self) -> np.ndarray:
-        """Texture coordinates, (ntexcoord, 2)."""
+        """Return the texture coordinates, (ntexcoord, 2)."""
         return np.zeros((0, 2)) if self.source.texcoord is None else self.source.texcoord
 
     def _face_index(self, given: np.ndarray | None, count: int) -> np.ndarray:

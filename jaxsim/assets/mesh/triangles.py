@@ -1,4 +1,4 @@
-"""Vectors over the corners and faces of a triangle mesh, as fast as numpy makes them."""
+"""Vectorized operations on the corners and faces of a triangle mesh."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import numpy as np
 
 
 def corners(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """First, second and third corner of every face, (nface, 3) each."""
+    """Return the first, second and third corner of every face, (nface, 3) each."""
     return vertex[face[:, 0]], vertex[face[:, 1]], vertex[face[:, 2]]
 
 
 def centers(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Middle of every face, (nface, 3)."""
+    """Return the centroid of every face, (nface, 3)."""
     a, b, c = corners(vertex, face)
     return (a + b + c) / 3
 
 
 def area_vectors(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Normals of the faces, as long as their areas; outward for counter-clockwise faces."""
+    """Return the face normals with the areas as their lengths; outward for counter-clockwise
+    faces."""
     a, b, c = corners(vertex, face)
     return 0.5 * cross(b - a, c - a)
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cross products (n, 3), several times faster than np.cross."""
+    """Return the cross products (n, 3), several times faster than np.cross."""
     out = np.empty_like(a)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[:, i] = a[:, j] * b[:, k] - a[:, k] * b[:, j]
@@ -31,23 +32,25 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def added(x: np.ndarray) -> np.ndarray:
-    """Sum over the first axis, item after item: the digits of a loop, which `np.sum` has not."""
+    """Return the sequential sum over the first axis, with the rounding of a loop, unlike
+    `np.sum`."""
     return np.cumsum(x, axis=0)[-1]
 
 
 def lengths(v: np.ndarray) -> np.ndarray:
-    """Norms of vectors (n, 3)."""
+    """Return the norms of vectors (n, 3)."""
     return np.sqrt(np.einsum("ni,ni->n", v, v))
 
 
 def units(v: np.ndarray, length: np.ndarray | None = None) -> np.ndarray:
-    """Vectors (n, 3) scaled to norm 1; zero vectors stay zero."""
+    """Return the vectors (n, 3) scaled to norm 1; zero vectors stay zero."""
     length = lengths(v) if length is None else length
     return v / np.where(length > 0, length, 1.0)[:, None]
 
 
 def gather(face: np.ndarray, values: np.ndarray, nvert: int) -> np.ndarray:
-    """Sums at every vertex, (nvert, 3), of a vector at each of the corners, (nface, 3, 3)."""
+    """Return the sums at every vertex, (nvert, 3), of vectors at the face corners, (nface, 3,
+    3)."""
     where = face.ravel()
     flat = values.reshape(-1, 3)
     return np.stack([np.bincount(where, flat[:, i], nvert) for i in range(3)], axis=1)

@@ -1,4 +1,4 @@
-"""Welding: vertices at the same point become one, as files that repeat them need it."""
+"""Merge coincident vertices, which some file formats repeat."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SPREAD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 
 def welded(surface: Surface) -> Surface:
-    """The same faces over distinct vertices, in the order in which they first appear."""
-    vertex = surface.vertex + 0.0  # no negative zeros: they equal the positive ones
+    """Return the same faces over distinct vertices, in the order of their first occurrence."""
+    vertex = surface.vertex + 0.0  # removes negative zeros, which equal positive ones
     first, label = _groups(vertex)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
@@ -27,10 +27,10 @@ def welded(surface: Surface) -> Surface:
 
 
 def _groups(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First member of each group of equal rows, and the group of each row.
+    """Return the first member of each group of equal rows, and the group of each row.
 
-    Sorting one number a row is much faster than sorting rows; the rows decide if two that differ
-    should have the same number.
+    Sorting one hash per row is much faster than sorting rows; the rows themselves decide in case of
+    collisions.
     """
     bits = vertex.view(np.uint64)
     mixed = np.zeros(len(vertex), np.uint64)

@@ -1,4 +1,4 @@
-"""The octree of a surface, with the signed distances at the corners of its cells."""
+"""Build the octree of a surface, with the signed distances at the corners of its cells."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from jaxsim.assets.octree.corners import Distance, corner_values
 from jaxsim.assets.octree.grow import grown
 from jaxsim.assets.octree.neighbors import balanced
 
-DEPTH = 6  # levels below the root; MuJoCo's
-_ROOM = 1.1  # sides of the root, in sides of what it holds
+DEPTH = 6  # levels below the root, as in MuJoCo
+_ROOM = 1.1  # size of the root relative to the bounding box
 
 
 @dataclass(frozen=True, eq=False)
 class Octree:
-    """Distances in space.
+    """Signed distance field in an octree.
 
     Attributes:
       cells: the cells, the root first.
@@ -35,14 +35,14 @@ def octree(
     distance: Distance,
     depth: int = DEPTH,
 ) -> Octree:
-    """Makes the octree of a surface.
+    """Return the octree of a surface.
 
     Args:
       triangle: corners of the faces, (n, 3, 3).
       low: lower corner of the bounding box of the vertices, (3,).
       high: upper corner, (3,).
       distance: signed distance [m] of points (k, 3), (k,).
-      depth: how often the root may be halved.
+      depth: largest number of subdivisions of the root.
     """
     middle, half = (low + high) / 2, (high - low) / 2
     cells = balanced(grown(triangle, middle - _ROOM * half, middle + _ROOM * half, depth))

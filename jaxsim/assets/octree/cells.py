@@ -1,7 +1,7 @@
-"""The cells of an octree: who holds whom, and where they lie.
+"""The cells of an octree: their hierarchy and positions.
 
-Places are counted in cells of the finest level, as whole numbers: two corners are the same point
-if their numbers are. The coordinates of the planes between cells are found once for each axis.
+Positions are integers in units of the finest cells: two corners are the same point if their numbers
+are equal. The coordinates of the planes between cells are computed once for each axis.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Cells:
 
     Attributes:
       planes: coordinates of the planes between the finest cells, (3, 2**depth + 1).
-      level: how often the root was halved to get the cell, (n,).
-      low: the cell's lower corner, counted in planes, (n, 3).
+      level: depth of the cell, (n,).
+      low: the cell's lower corner, in plane indices, (n, 3).
       child: its eight children, x fastest, or eight times `NO_CHILD`, (n, 8).
     """
 
@@ -35,32 +35,32 @@ class Cells:
 
     @property
     def depth(self) -> int:
-        """The finest level there can be."""
+        """Return the largest possible level."""
         return (self.planes.shape[1] - 1).bit_length() - 1
 
     @property
     def size(self) -> np.ndarray:
-        """Sides of the cells, counted in planes, (n,)."""
+        """Return the sides of the cells, in plane indices, (n,)."""
         return 1 << (self.depth - self.level)
 
     @property
     def leaves(self) -> np.ndarray:
-        """Cells without children, rising."""
+        """Return the cells without children, ascending."""
         return np.flatnonzero(self.child[:, 0] == NO_CHILD)
 
     @property
     def corners(self) -> np.ndarray:
-        """Corners of every cell, counted in planes, (n, 8, 3)."""
+        """Return the corners of every cell, in plane indices, (n, 8, 3)."""
         return self.low[:, None] + SLOTS * self.size[:, None, None]
 
     @property
     def aabb(self) -> np.ndarray:
-        """Center and half sides of every cell, (n, 6)."""
+        """Return the center and half sizes of every cell, (n, 6)."""
         low, high = bounds(self.planes, self.low, self.size)
         return np.concatenate([(low + high) / 2, (high - low) / 2], axis=1)
 
     def split(self, cells: np.ndarray) -> Cells:
-        """Gives children to cells that have none; they come last, in the order of their parents."""
+        """Return the tree with children of some leaves, appended in the order of their parents."""
         child = self.child.copy()
         child[cells] = len(child) + np.arange(8 * len(cells)).reshape(-1, 8)
         return Cells(
@@ -72,7 +72,7 @@ class Cells:
 
 
 def root(low: np.ndarray, high: np.ndarray, depth: int) -> Cells:
-    """The box from `low` to `high`, (3,) each, as a tree of one cell."""
+    """Return the box from `low` to `high`, (3,) each, as a tree of one cell."""
     return Cells(
         planes=_planes(low, high, depth),
         level=np.zeros(1, np.int64),
@@ -82,18 +82,18 @@ def root(low: np.ndarray, high: np.ndarray, depth: int) -> Cells:
 
 
 def bounds(planes: np.ndarray, low: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates of the lower and the upper corner of cells, (n, 3) each."""
+    """Return the coordinates of the lower and the upper corner of cells, (n, 3) each."""
     axes = np.arange(3)
     return planes[axes, low], planes[axes, low + size[:, None]]
 
 
 def children(low: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Lower corners of the eight children of cells one after the other, (8 * n, 3)."""
+    """Return the lower corners of the eight children of each cell, (8 * n, 3)."""
     return (low[:, None] + SLOTS * (size // 2)[:, None, None]).reshape(-1, 3)
 
 
 def _planes(low: np.ndarray, high: np.ndarray, depth: int) -> np.ndarray:
-    """Planes found by halving, so that cells of all levels have the same ones bit for bit."""
+    """Return planes by repeated bisection, so that cells of all levels share them bit for bit."""
     planes = np.empty((3, 2**depth + 1))
     planes[:, 0], planes[:, -1] = low, high
     for level in range(depth):

@@ -1,8 +1,8 @@
-"""Values at the corners of cells, without gaps between cells of different size.
+"""Corner values of cells, continuous between cells of different size.
 
-Where a leaf borders on a larger one, some of its corners hang in the middle of the other's side or
-edge. There the larger cell interpolates, and a corner takes the value that it finds: the mean of
-the corners of that side or edge. So the interpolated values agree on both sides.
+Where a leaf borders on a larger one, some of its corners are hanging nodes in the middle of the
+other's side or edge. They take the interpolated value of the larger cell: the mean of the corners
+of that side or edge. The interpolation is then continuous.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Distance = Callable[[np.ndarray], np.ndarray]
 
 
 def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
-    """Distances at the corners of every cell, (n, 8).
+    """Return the distances at the corners of every cell, (n, 8).
 
     Args:
       tree: a balanced tree.
@@ -36,7 +36,7 @@ def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
     point = tree.planes[np.arange(3), tree.corners.reshape(-1, 3)[first[free]]]
     value[free] = distance(point)
 
-    # From coarse to fine: the corners that a mean is made of may hang themselves.
+    # From coarse to fine, because the corners of a mean may be hanging themselves.
     level = tree.level[holder]
     for now in np.unique(level):
         at = level == now
@@ -45,30 +45,30 @@ def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
 
 
 def _distinct_planes(tree: Cells) -> np.ndarray:
-    """A number for each plane, (3, nplane), the same one where planes of a flat box coincide."""
+    """Return an index for each plane, (3, nplane), equal where planes of a flat box coincide."""
     return np.stack([np.unique(axis, return_inverse=True)[1] for axis in tree.planes])
 
 
 def _hanging(
     tree: Cells, place: np.ndarray, number: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The corners that hang.
+    """Return the hanging corners.
 
     Args:
       tree: the cells.
-      place: their corners, counted in planes, (n, 8, 3).
-      number: the same as numbers of points, (n, 8).
+      place: their corners, in plane indices, (n, 8, 3).
+      number: their corners as point ids, (n, 8).
 
     Returns:
-      The numbers of the corners that hang, (k,); the larger cell that holds each of them, (k,); the
-      weights of that cell's corners in its value, (k, 8).
+      The ids of the hanging corners, (k,); the larger cell that contains each of them, (k,); the
+        weights of that cell's corners in its value, (k, 8).
     """
     leaves = tree.leaves
     beyond = neighbors(tree, leaves)
     row, side = np.nonzero((beyond != OUTSIDE) & (tree.level[beyond] < tree.level[leaves, None]))
     leaf, holder = leaves[row], beyond[row, side]
 
-    # The four corners of each such side, as the larger cell sees them.
+    # The four corners of each such side, relative to the larger cell.
     corner = _SIDES[side]
     at, holder = place[leaf[:, None], corner].reshape(-1, 3), np.repeat(holder, 4)
     low, high = at == place[holder, 0], at == place[holder, 7]

@@ -1,4 +1,4 @@
-"""Splitting of the cells that a surface meets, level by level."""
+"""Split the cells that a surface intersects, level by level."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _AT_ONCE = 65536  # pairs of a cell and a triangle that are tested together; the
 
 
 def grown(triangle: np.ndarray, low: np.ndarray, high: np.ndarray, depth: int) -> Cells:
-    """The tree over a box whose cells are split wherever they meet a triangle.
+    """Return the tree over a box whose cells are split wherever they intersect a triangle.
 
     Args:
       triangle: corners, (n, 3, 3).
       low: lower corner of the box, (3,).
       high: upper corner, (3,).
-      depth: the level that is not split any more.
+      depth: the finest level.
     """
     tree = root(low, high, depth)
     cell, which = np.zeros(len(triangle), np.int64), np.arange(len(triangle))
@@ -34,7 +34,7 @@ def grown(triangle: np.ndarray, low: np.ndarray, high: np.ndarray, depth: int) -
 
 
 def _meeting(tree: Cells, cell: np.ndarray, triangle: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """Which pairs of a cell and a triangle meet."""
+    """Return which pairs of a cell and a triangle intersect."""
     parts = []
     for start in range(0, len(cell), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
@@ -46,7 +46,7 @@ def _meeting(tree: Cells, cell: np.ndarray, triangle: np.ndarray, which: np.ndar
 def _in_children(
     tree: Cells, first: np.ndarray, triangle: np.ndarray, which: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of a child and a triangle whose bounds meet.
+    """Return the pairs of a child and a triangle whose bounds overlap.
 
     Args:
       tree: the cells.
@@ -55,7 +55,7 @@ def _in_children(
       which: the triangles of the pairs.
     """
     middle = bounds(tree.planes, tree.low[first], tree.size[first])[1]
-    # whether the triangle reaches below the plane that halves the parent, and above it
+    # whether the triangle extends below the plane that bisects the parent, and above it
     reach = np.stack(
         [
             triangle.min(axis=1)[which] <= middle,

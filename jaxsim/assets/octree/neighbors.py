@@ -1,4 +1,4 @@
-"""Neighbors of leaves across their six sides, and the balance between them."""
+"""Neighbors of leaves across their six sides, and the 2:1 balance between them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ OUTSIDE = -1  # the neighbor of a cell at the border of the root
 
 
 def neighbors(tree: Cells, leaves: np.ndarray) -> np.ndarray:
-    """The leaf beyond each side of the leaves, (n, 6): low x, high x, low y, ...
+    """Return the leaf beyond each side of the leaves, (n, 6): low x, high x, low y, ...
 
-    Where several smaller leaves lie beyond a side, it is the one just below the side's middle.
+    If several smaller leaves lie beyond a side, it is the one just below the side's center.
     """
     spread, holder = _spread_bits(tree.depth), _leaf_at(tree)
     low, size = tree.low[leaves].T, tree.size[leaves]
@@ -30,14 +30,14 @@ def neighbors(tree: Cells, leaves: np.ndarray) -> np.ndarray:
 
 
 def balanced(tree: Cells) -> Cells:
-    """Splits leaves until those that share a side differ by one level at most."""
+    """Split leaves until those that share a side differ by one level at most."""
     while True:
         leaves = tree.leaves
         beyond = neighbors(tree, leaves)
         step = np.where(beyond == OUTSIDE, 0, tree.level[beyond] - tree.level[leaves, None])
         uneven = np.abs(step) > 1
         own = np.broadcast_to(leaves[:, None], beyond.shape)
-        # each coarse leaf where it is met first, in the order of leaves and sides
+        # each coarse leaf at its first occurrence, in the order of leaves and sides
         coarse = np.where(step > 0, own, beyond)[uneven]
         coarse, first = np.unique(coarse, return_index=True)
         if not len(coarse):
@@ -46,10 +46,10 @@ def balanced(tree: Cells) -> Cells:
 
 
 def _leaf_at(tree: Cells) -> np.ndarray:
-    """The leaf of every finest cell, (8**depth,), in the order of Morton's curve.
+    """Return the leaf of every finest cell, (8**depth,), in Morton order.
 
-    The curve goes through the children of a cell one after the other, at all levels: the number of
-    a place on it has the bits of x, y and z in turns (G. M. Morton, 1966).
+    Morton order visits the children of a cell consecutively, at all levels: the index of a point
+    interleaves the bits of x, y and z (G. M. Morton, 1966).
     """
     leaves, spread = tree.leaves, _spread_bits(tree.depth)
     x, y, z = spread[tree.low[leaves].T]
@@ -58,7 +58,7 @@ def _leaf_at(tree: Cells) -> np.ndarray:
 
 
 def _spread_bits(depth: int) -> np.ndarray:
-    """The numbers below 2**depth with two zeros between their bits."""
+    """Return the numbers below 2**depth with two zeros between their bits."""
     spread = np.zeros(1, np.int64)
     for bit in range(depth):
         spread = np.concatenate([spread, spread | 1 << (3 * bit)])

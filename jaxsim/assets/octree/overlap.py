@@ -1,9 +1,9 @@
-"""Which triangles meet which boxes.
+"""Triangle-box intersection tests.
 
-A box and a triangle are apart where one of these holds: their bounds are apart, the box is on one
-side of the triangle's plane, or in one of the three coordinate planes the box is outside an edge of
-the triangle (M. Schwarz and H.-P. Seidel, "Fast parallel surface and solid voxelization on GPUs",
-ACM Trans. Graph. 29(6), 2010, section 3). What only touches does meet.
+A box and a triangle are disjoint if their bounds are disjoint, the box is on one side of the
+triangle's plane, or in one of the three coordinate planes the box is outside an edge of the
+triangle (M. Schwarz and H.-P. Seidel, "Fast parallel surface and solid voxelization on GPUs", ACM
+Trans. Graph. 29(6), 2010, section 3). Touching counts as intersection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jaxsim.assets.mesh.triangles import cross
 
 
 def meets(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Whether each triangle meets the box beside it, (n,).
+    """Return whether each triangle intersects its box, bool (n,).
 
     Args:
       triangle: corners, (n, 3, 3).
@@ -36,9 +36,9 @@ def meets(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray
 def _at_plane(
     triangle: np.ndarray, edge: np.ndarray, normal: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Whether the plane of the triangle has corners of the box on both sides.
+    """Return whether the plane of the triangle has corners of the box on both sides.
 
-    Those farthest along the normal and against it decide.
+    The extreme corners along the normal decide.
     """
     side = high - low
     far = np.where(normal > 0, side, 0.0)
@@ -51,12 +51,13 @@ def _at_plane(
 def _inside_edges(
     triangle: np.ndarray, edge: np.ndarray, normal: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Whether, seen along each axis, no edge of the triangle has the whole box outside."""
+    """Return whether, in the projection along each axis, no edge of the triangle has the whole box
+    outside."""
     side = high - low
     out = np.ones(len(triangle), bool)
     for axis in range(3):
         b, c = (axis + 1) % 3, (axis + 2) % 3
-        # seen from the other side the edges run clockwise
+        # from the other side the edges run clockwise
         sign = np.where(normal[:, axis] >= 0, 1.0, -1.0)
         for i in range(3):
             inward_b, inward_c = -edge[:, i, c] * sign, edge[:, i, b] * sign
@@ -68,5 +69,5 @@ def _inside_edges(
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Scalar products (n,), summed from x to z: at a plane that is touched rounding decides."""
+    """Return scalar products (n,), summed from x to z: for touching planes rounding decides."""
     return a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1] + a[:, 2] * b[:, 2]

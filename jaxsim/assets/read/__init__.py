@@ -1,1 +1,1 @@
-"""File formats: meshes, images, height fields, skins and archives of arrays, from bytes."""
+"""Read file formats from bytes: meshes, images, height fields, skins and archives of arrays."""

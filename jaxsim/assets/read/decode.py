@@ -1,4 +1,4 @@
-"""From the bytes of a mesh file to its surface: which reader reads which file."""
+"""Select the reader of a mesh file, and read its surface."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _TYPES = {
 
 
 def read_surface(name: str, data: bytes, content_type: str | None = None) -> Surface:
-    """Reads a mesh file.
+    """Return the surface in a mesh file.
 
     Args:
-      name: its name. As in MuJoCo, its extension decides how it is read where that is known.
+      name: its name. As in MuJoCo, a known extension decides the reader.
       data: its contents.
-      content_type: media type, for a name that does not tell.
+      content_type: media type, for a name without a known extension.
 
     Raises:
-      AssetError: it is of an unknown kind, or its contents are not what its kind asks for.
+      AssetError: it is of an unknown kind, or its contents are invalid.
     """
     surface = _reader(name, content_type or data_uri.content_type(name))(data)
     bad = np.argwhere(~np.isfinite(surface.vertex))
@@ -50,7 +50,7 @@ def read_surface(name: str, data: bytes, content_type: str | None = None) -> Sur
 
 
 def extension(name: str) -> str:
-    """The extension of a file in lower case, with its dot; a name that is all dot has it too."""
+    """Return the extension of a file in lower case, with its dot; a name like ".obj" has it too."""
     base = posixpath.basename(name.replace("\\", "/"))
     return base[base.rfind(".") :].lower() if "." in base else ""
 

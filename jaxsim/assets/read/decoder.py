@@ -1,8 +1,8 @@
-"""Decoders of mesh files that are not built in: registered by extension and content type.
+"""Registry of mesh decoders that are not built in, by extension and content type.
 
     jaxsim.register_decoder(".mine", lambda data: (vertices, faces), content_type="model/mine")
 
-Registered here, by trimesh (the extra `meshes`): GLB, glTF, COLLADA, PLY and OFF.
+Registered here, through trimesh (the extra `meshes`): GLB, glTF, COLLADA, PLY and OFF.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Decoder:
     Attributes:
       extension: in lower case, with its dot.
       decode: contents -> Surface, or vertices (n, 3) and faces (k, 3).
-      content_type: media type of names that do not tell; "": none.
+      content_type: media type for names without the extension; "": none.
     """
 
     extension: str
@@ -37,7 +37,7 @@ class Decoder:
     content_type: str = ""
 
     def surface(self, data: bytes) -> Surface:
-        """The surface in a file.
+        """Return the surface in a file.
 
         Raises:
           AssetError: the decoder fails, or what it returns is no surface.
@@ -59,14 +59,14 @@ def register_decoder(extension: str, decode: Decode, *, content_type: str = "") 
     """Register a decoder of mesh files, for all models loaded from now on.
 
     Args:
-      extension: of the names of the files, such as ".ply"; capitals do not matter.
+      extension: file extension, such as ".ply"; case-insensitive.
       decode: contents (bytes) -> vertices (n, 3) in meters and faces (k, 3), counter-clockwise seen
-        from outside; or a `jaxsim.assets.surface.Surface`. What it raises becomes a ModelError.
+        from outside; or a `jaxsim.assets.surface.Surface`. Its exceptions become a ModelError.
       content_type: media type, such as "model/ply", for `data:` URIs and the attribute of this
         name; "": none.
 
     Raises:
-      ValueError: the extension is none, is built in, or has another decoder.
+      ValueError: the extension is invalid, built in, or has another decoder.
     """
     extension = extension.lower()
     if not extension.startswith(".") or len(extension) < 2:
@@ -78,13 +78,13 @@ def register_decoder(extension: str, decode: Decode, *, content_type: str = "") 
     if not callable(decode):
         raise ValueError(f"decode: expected a function of bytes, got {type(decode).__name__}")
     decoder = Decoder(extension, decode, content_type.strip().lower())
-    # registering the very same again, as a module that is reloaded may do, changes nothing
+    # registering the same decoder again, as in a reloaded module, has no effect
     if _decoders.setdefault(extension, decoder) != decoder:
         raise ValueError(f"extension: {extension} has a decoder; unregister_decoder removes it")
 
 
 def unregister_decoder(extension: str) -> None:
-    """Remove a decoder, also one by trimesh, so that another can be registered.
+    """Unregister a decoder, including those of trimesh, so that another can be registered.
 
     Raises:
       KeyError: there is none for this extension.
@@ -93,7 +93,7 @@ def unregister_decoder(extension: str) -> None:
 
 
 def decoder_of(extension: str, content_type: str | None = None) -> Decoder | None:
-    """The decoder of an extension, else of a content type; None where there is none."""
+    """Return the decoder of an extension, else of a content type; None if there is none."""
     if extension in _decoders:
         return _decoders[extension]
     wanted = (content_type or "").strip().lower()
@@ -101,12 +101,12 @@ def decoder_of(extension: str, content_type: str | None = None) -> Decoder | Non
 
 
 def extensions() -> tuple[str, ...]:
-    """The extensions that have a decoder."""
+    """Return the extensions that have a decoder."""
     return tuple(_decoders)
 
 
 def _checked(found: Any, extension: str) -> Surface:
-    """Return what a decoder returned as a surface."""
+    """Return the result of a decoder as a surface."""
     try:
         if not isinstance(found, Surface):
             vertex, face = found

@@ -1,9 +1,9 @@
-"""Reads GMSH files (.msh): points with triangles or tetrahedra.
+"""Read GMSH files (.msh): points with triangles or tetrahedra.
 
-Versions 2.2 and 4.1 of the format, as text or binary; https://gmsh.info/doc/texinfo/gmsh.html,
-"MSH file format". Only the sections of nodes and elements are read, and of elements only triangles
-(type 2) or tetrahedra (type 4). Of version 4.1, MuJoCo takes files with one block of nodes, tagged
-1, 2, 3, ..., and one block of elements.
+Versions 2.2 and 4.1 of the format, as text or binary; https://gmsh.info/doc/texinfo/gmsh.html, "MSH
+file format". Only the sections of nodes and elements are read, and of elements only triangles (type
+2) or tetrahedra (type 4). Of version 4.1, MuJoCo accepts files with one block of nodes, tagged 1,
+2, 3, ..., and one block of elements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jaxsim.errors import AssetError
 
 MAGIC = b"$MeshFormat"
 
-# Element types: nodes of an element.
+# Number of nodes of an element type.
 _CORNERS = {2: 3, 4: 4}
 
 
@@ -29,18 +29,18 @@ class Simplices:
 
     @property
     def dim(self) -> int:
-        """2 for triangles, 3 for tetrahedra."""
+        """Return the dimension: 2 for triangles, 3 for tetrahedra."""
         return self.element.shape[1] - 1
 
 
 def read_gmsh(data: bytes) -> Simplices:
-    """Reads the contents of a GMSH file; raises AssetError where it is not understood."""
+    """Read the contents of a GMSH file; raise AssetError if they are invalid."""
     try:
         return _read(data)
     except (ValueError, IndexError, OverflowError, MemoryError) as error:
         if isinstance(error, AssetError):
             raise
-        raise AssetError(f"not a sound GMSH file: {error}") from None
+        raise AssetError(f"not a valid GMSH file: {error}") from None
 
 
 def _read(data: bytes) -> Simplices:
@@ -68,7 +68,8 @@ def _section(data: bytes, name: str) -> bytes:
 
 
 def _counted(npoint: int, element: np.ndarray) -> np.ndarray:
-    """Elements by nodes counted from 0, in the order of the file; MuJoCo passes over their tags."""
+    """Return the elements with 0-based nodes, in the order of the file; as in MuJoCo, their tags
+    are ignored."""
     unknown = (element < 1) | (element > npoint)
     if unknown.any():
         raise AssetError(f"an element has node {element[unknown][0]}, which is not in the file")
@@ -159,13 +160,13 @@ def _elements_binary_4(section: bytes) -> Elements:
 
 
 def _header_4(section: bytes) -> list[int]:
-    """The eight numbers at the head of a section and of its first block."""
+    """Return the eight header numbers of a section and of its first block."""
     parts = (("<u8", 4, 0), ("<i4", 3, 32), ("<u8", 1, 44))
     return [int(n) for dtype, count, at in parts for n in np.frombuffer(section, dtype, count, at)]
 
 
 def _check_nodes(header: list[int]) -> int:
-    """The number of nodes, from the head of their section."""
+    """Return the number of nodes, from the header of their section."""
     blocks, total, first, last, dim, _, _, number = header
     if blocks != 1 or total != number:
         raise AssetError(f"the {total} nodes are in {blocks} blocks; only one is supported")
@@ -177,7 +178,7 @@ def _check_nodes(header: list[int]) -> int:
 
 
 def _check_elements(header: list[int]) -> tuple[int, int]:
-    """Type and number of the elements, from the head of their section."""
+    """Return the type and number of the elements, from the header of their section."""
     blocks, total, _, _, dim, _, kind, number = header
     if blocks != 1 or total != number:
         raise AssetError(f"the {total} elements are in {blocks} blocks; only one is supported")

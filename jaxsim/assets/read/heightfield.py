@@ -1,6 +1,7 @@
-"""Height field files: gray PNG images, or MuJoCo's own binary form (XML reference, asset/hfield).
+"""Read height field files: gray PNG images, or MuJoCo's own binary format (XML reference,
+asset/hfield).
 
-The binary form is the number of rows and of columns as int32, then the heights row by row as
+The binary format is the number of rows and of columns as int32, then the heights row by row as
 float32, all little-endian, and nothing else.
 """
 
@@ -19,12 +20,12 @@ _HEADER = 8
 
 
 def read_heightfield(name: str, data: bytes, content_type: str | None = None) -> np.ndarray:
-    """Heights in a file, in its own unit; the first row is at the lowest Y.
+    """Return the heights in a file, in its own unit; the first row is at the lowest Y.
 
     Args:
-      name: name of the file; `.png` is an image, all else the binary form.
+      name: name of the file; `.png` is an image, all others the binary format.
       data: its contents.
-      content_type: media type, which has precedence over the name.
+      content_type: media type, which takes precedence over the name.
 
     Returns:
       (nrow, ncol), float32.
@@ -48,7 +49,7 @@ def read_heightfield(name: str, data: bytes, content_type: str | None = None) ->
 
 
 def normalized(heights: np.ndarray) -> np.ndarray:
-    """Heights moved and scaled to between 0 and 1; equal heights all become 0."""
+    """Return the heights normalized to [0, 1]; equal heights all become 0."""
     heights = heights.astype(np.float32) - np.float32(heights.min())
     top = heights.max()
     return heights / top if top > 0 else heights
@@ -63,6 +64,6 @@ def _binary(data: bytes) -> np.ndarray:
     if len(data) != _HEADER + 4 * nrow * ncol:
         raise AssetError(
             f"the file has {len(data)} bytes, but {nrow} x {ncol} heights take"
-            f" {_HEADER + 4 * nrow * ncol}; it is cut off, or of another kind"
+            f" {_HEADER + 4 * nrow * ncol}; it is truncated, or of another kind"
         )
     return np.frombuffer(data, "<f4", offset=_HEADER).reshape(nrow, ncol)

@@ -1,4 +1,4 @@
-"""Images: PNG files to arrays of bytes. Decoding takes Pillow, from the extra `images`."""
+"""Decode PNG files to arrays of bytes, by Pillow from the extra `images`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MODES = {
     1: "RGB",
     3: "RGB",
     4: "RGBA",
-}  # what Pillow calls an image of that many channels, or more
+}  # Pillow's name of an image with that many channels, or more
 
-# What Pillow raises is not one kind of error.
+# Pillow raises errors of several kinds.
 _UNREAD = (OSError, SyntaxError, ValueError, struct.error)
 
 
@@ -27,10 +27,10 @@ class NoDecoder(AssetError):
 
 
 def read_png(data: bytes, nchannel: int) -> np.ndarray:
-    """Decodes a PNG image.
+    """Return the pixels of a PNG image.
 
-    Of an image in color, one channel is the red one, as in MuJoCo; a gray image has three equal
-    channels. Where an image has no opacity, the fourth channel is 255. Deep images lose their low
+    One channel of a color image is the red one, as in MuJoCo; a gray image has three equal
+    channels. Without an alpha channel, the fourth channel is 255. 16-bit images lose their low
     bits.
 
     Args:
@@ -51,7 +51,8 @@ def read_png(data: bytes, nchannel: int) -> np.ndarray:
     try:
         # not by Image.open, which has limits of its own
         with reader.PngImageFile(io.BytesIO(png.data)) as image:
-            if image.mode.startswith("I"):  # 16 bits of gray, which converting would cut to white
+            # 16 bits of gray, which a conversion would saturate to white
+            if image.mode.startswith("I"):
                 gray = (np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8)
                 opaque = np.full_like(gray, 255)
                 pixels = np.stack([gray, gray, gray, opaque][:nchannel], axis=-1)

@@ -1,4 +1,4 @@
-"""MSH files, MuJoCo's own binary form of a mesh (XML reference, asset/mesh).
+"""Read MSH files, MuJoCo's binary mesh format (XML reference, asset/mesh).
 
 Four counts as int32, then the points, normals and texture coordinates as float32 and the triangles
 as int32, all little-endian. Normals and texture coordinates belong to the points, one each.
@@ -12,14 +12,15 @@ from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
 _HEADER = 16
-_LARGEST = 2**31 // 12  # a count whose data could not be addressed with 32 bits
+_LARGEST = 2**31 // 12  # larger counts could not be addressed with 32 bits
 
 
 def read_msh(data: bytes) -> Surface:
-    """Reads an MSH file; without triangles, its points stand for their convex hull.
+    """Return the surface in an MSH file; without triangles, its points represent their convex hull.
 
     Raises:
-      AssetError: the counts do not fit each other or the length, or a triangle has no such point.
+      AssetError: the counts contradict each other or the length, or a triangle has an invalid
+        index.
     """
     if not data:
         raise AssetError("the MSH file is empty")
@@ -38,7 +39,7 @@ def read_msh(data: bytes) -> Surface:
     expected = _HEADER + 12 * (nvertex + nnormal + nface) + 8 * ntexcoord
     if len(data) != expected:
         raise AssetError(
-            f"the MSH file has {len(data)} bytes, but its counts ask for {expected}; it is cut off"
+            f"the MSH file has {len(data)} bytes, but its counts need {expected}; it is truncated"
         )
     parts = _Parts(data)
     vertex, normal = parts.take("<f4", nvertex, 3), parts.take("<f4", nnormal, 3)
@@ -58,13 +59,13 @@ def read_msh(data: bytes) -> Surface:
 
 
 class _Parts:
-    """Arrays one after the other in the bytes of a file."""
+    """Consecutive arrays in the bytes of a file."""
 
     def __init__(self, data: bytes):
         self._data, self._offset = data, _HEADER
 
     def take(self, dtype: str, rows: int, columns: int) -> np.ndarray:
-        """The next array, (rows, columns)."""
+        """Return the next array, (rows, columns)."""
         table = np.frombuffer(self._data, dtype, rows * columns, self._offset)
         self._offset += table.nbytes
         return table.reshape(rows, columns)

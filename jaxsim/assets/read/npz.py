@@ -1,8 +1,8 @@
-"""Arrays in .npz files, numpy's zip archives; nothing in a file is ever executed.
+"""Read arrays from .npz files, numpy's zip archives, without executing anything.
 
-A member `name.npy` is a magic number, a version, a header that is written as a Python literal, and
-the numbers (numpy documentation, `numpy.lib.format`). The header decides how much memory is asked
-for, so it is compared with the length of the member first.
+A member `name.npy` is a magic number, a version, a header written as a Python literal, and the data
+(numpy documentation, `numpy.lib.format`). The header determines the allocation, so it is first
+compared with the length of the member.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from jaxsim.assets.source.archive import Archive
 from jaxsim.errors import AssetError
 
 _MAGIC = b"\x93NUMPY"
-_LENGTHS = {1: "<H", 2: "<I", 3: "<I"}  # of the header, by version
-_MAXHEADER = 10_000  # bytes of a header; those of plain arrays take about a hundred
-_NUMBERS = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|[SU]\d{1,7}|\?)")  # and texts
+_LENGTHS = {1: "<H", 2: "<I", 3: "<I"}  # formats of the header length, by version
+_MAXHEADER = 10_000  # limit on header bytes; those of plain arrays take about a hundred
+# numeric and string types
+_NUMBERS = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|[SU]\d{1,7}|\?)")
 _BLOCK = 1 << 20
 
-# What `ast.literal_eval` raises for text that is no literal, or is nested too deeply.
+# Exceptions of `ast.literal_eval` for text that is no literal, or is nested too deeply.
 _NO_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
 
 def read_npz(path: str | os.PathLike[str], name: str | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file.
+    """Return the arrays of an .npz file.
 
     Args:
       path: the file.
-      name: the one array to read; None: all.
+      name: name of a single array to read; None: all.
 
     Raises:
       ValueError: the file is not an .npz file, is damaged or too large, or has no such array.
@@ -44,7 +45,7 @@ def read_npz(path: str | os.PathLike[str], name: str | None = None) -> dict[str,
     """
     with Path(path).open("rb") as file:
         if not zipfile.is_zipfile(file):
-            raise ValueError(f"{path}: not an .npz file, or cut off at its end")
+            raise ValueError(f"{path}: not an .npz file, or truncated")
         with Archive(file, f"{path}: damaged .npz file") as archive:
             found = {member.filename.removesuffix(".npy"): member for member in archive.members}
             if name is not None and name not in found:
@@ -68,7 +69,7 @@ def _array(archive: Archive, member: zipfile.ZipInfo, path: str | os.PathLike[st
         for start in range(0, flat.nbytes, _BLOCK):
             size = min(_BLOCK, flat.nbytes - start)
             raw[start : start + size] = _exactly(stream, size)
-        stream.read()  # at the end the checksum is compared
+        stream.read()  # reading to the end verifies the checksum
     return flat.reshape(header.shape, order="F" if header.columns_first else "C")
 
 
@@ -86,7 +87,7 @@ class _Header(NamedTuple):
 
 
 def _header(stream: BinaryIO) -> _Header:
-    """What comes before the numbers of an array."""
+    """Return the header of an array."""
     front = stream.read(len(_MAGIC) + 2)
     if front[: len(_MAGIC)] != _MAGIC or len(front) < len(_MAGIC) + 2:
         raise AssetError("it is no array of numpy")
@@ -108,7 +109,7 @@ def _header(stream: BinaryIO) -> _Header:
 
 
 def _described(header: Any) -> _Header | None:
-    """What the literal of a header says; None if it says nothing."""
+    """Return the header given by a literal; None if it is no valid header."""
     if not isinstance(header, dict) or set(header) != {"descr", "fortran_order", "shape"}:
         return None
     kind, shape = header["descr"], header["shape"]
@@ -121,6 +122,6 @@ def _described(header: Any) -> _Header | None:
 
 def _check_length(header: _Header, length: int) -> None:
     expected = math.prod(header.shape) * header.dtype.itemsize
-    # no axis beyond what an index can hold, not even where another one is 0
+    # No axis may exceed the index type, even where another one is 0.
     if expected != length or any(n > np.iinfo(np.intp).max for n in header.shape):
         raise AssetError(f"an array {header.shape} of {header.dtype} does not take {length} bytes")

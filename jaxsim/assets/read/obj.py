@@ -1,8 +1,8 @@
-"""OBJ files (Wavefront): points, normals, texture coordinates, and the polygons over them.
+"""Read OBJ files (Wavefront): points, normals, texture coordinates, and the polygons over them.
 
-As in MuJoCo, the points of the whole file count, and the faces of its first group or object that
-has any; materials, lines and curves are skipped. The file is never walked line by line: its lines
-are sorted by keyword, and the numbers of each kind are read at once.
+As in MuJoCo, the points of the whole file are read, and the faces of its first group or object that
+has any; materials, lines and curves are skipped. There is no loop over lines: lines are grouped by
+keyword, and the numbers of each kind are parsed at once.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from jaxsim.assets.read.polygon import triangulate
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
-_BLANK = 32  # the codes of space, tab and line ends are not above it
+_BLANK = 32  # blanks, tabs and line ends have codes up to this one
 _BOM = b"\xef\xbb\xbf"
 
 
 def read_obj(data: bytes) -> Surface:
-    """Reads an OBJ file.
+    """Return the surface in an OBJ file.
 
-    Coordinates have single precision, as in MuJoCo. Texture coordinates are turned upside down,
-    which makes their second one point down in the image. Where a corner has none, or one that does
-    not exist, all are dropped, as MuJoCo does.
+    Coordinates have single precision, as in MuJoCo. Texture coordinates are flipped vertically, so
+    that the second one points down in the image. If a corner has none, or an invalid one, all are
+    dropped, as in MuJoCo.
 
     Raises:
-      AssetError: a line cannot be read, or a face refers to what the file does not have.
+      AssetError: a line cannot be parsed, or a face has an invalid index.
     """
     lines = _Lines(_clean(data))
     vertex = _single(lines.numbers("v", 3))
@@ -49,7 +49,7 @@ def read_obj(data: bytes) -> Surface:
 
 
 def _clean(data: bytes) -> bytes:
-    """The text with plain line ends, without comments, indents and continued lines."""
+    """Return the text with plain line ends, without comments, indentation and continued lines."""
     data = data.removeprefix(_BOM)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -63,7 +63,7 @@ def _clean(data: bytes) -> bytes:
 
 
 def _single(numbers: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused later
+    with np.errstate(over="ignore"):  # overflow becomes infinite, and is reported later
         return numbers.astype(np.float32)
 
 
@@ -74,7 +74,7 @@ def _unit(normal: np.ndarray) -> np.ndarray:
 
 
 class _Lines:
-    """The lines of a file, by keyword."""
+    """The lines of a file, grouped by keyword."""
 
     def __init__(self, text: bytes):
         self.bytes = np.frombuffer(text, np.uint8)
@@ -85,7 +85,7 @@ class _Lines:
         self._letters = [self.bytes[np.minimum(self.start + i, last)] for i in range(3)]
 
     def of(self, keyword: str) -> np.ndarray:
-        """Which lines begin with a keyword, (nline,)."""
+        """Return which lines begin with a keyword, bool (nline,)."""
         after = self._letters[len(keyword)]
         found = (after == ord(" ")) | (after == ord("\t"))
         for letter, letters in zip(keyword, self._letters, strict=False):
@@ -93,11 +93,11 @@ class _Lines:
         return found
 
     def rest(self, chosen: np.ndarray, skip: int) -> _Rest:
-        """What follows the first `skip` letters of chosen lines."""
+        """Return the rest of selected lines after the first `skip` characters."""
         numbers = np.flatnonzero(chosen)
         if not len(numbers):
             return _Rest(b"", np.zeros(0, int), np.zeros(0, int))
-        # They mostly follow each other; only what lies between the first and the last is touched.
+        # They are mostly consecutive; only the range from the first to the last is copied.
         span = slice(numbers[0], numbers[-1] + 1)
         begin = self.start[span][0]
         text = self.bytes[begin : begin + self.length[span].sum()].copy()
@@ -110,7 +110,8 @@ class _Lines:
         return _Rest(text.tobytes(), words, numbers + 1)
 
     def numbers(self, keyword: str, width: int) -> np.ndarray:
-        """The first `width` numbers of each line with a keyword, 0 for missing ones, (n, width)."""
+        """Return the first `width` numbers of each line with a keyword, 0 for missing ones, (n,
+        width)."""
         rest = self.rest(self.of(keyword), len(keyword))
         try:
             values = _numbers(rest.text, np.float64, rest.words.sum())
@@ -127,10 +128,10 @@ class _Lines:
 
 @dataclass(frozen=True, eq=False)
 class _Rest:
-    """Some lines without their keywords.
+    """Selected lines without their keywords.
 
     Attributes:
-      text: the lines, one after the other.
+      text: the concatenated lines.
       words: number of words on each of them, (nline,).
       numbers: their line numbers in the file, (nline,).
     """
@@ -140,11 +141,12 @@ class _Rest:
     numbers: np.ndarray
 
     def line(self, word: int) -> int:
-        """Number of the line that has a word."""
+        """Return the line number of a word."""
         return int(self.numbers[np.searchsorted(np.cumsum(self.words), word, side="right")])
 
     def first_unreadable(self, reader: type) -> tuple[int, str]:
-        """Line and text of the first word that is not a number; runs only to name a fault."""
+        """Return the line and text of the first word that is not a number; called only for an error
+        message."""
         for i, word in enumerate(_words(self.text)):
             try:
                 reader(word)
@@ -154,29 +156,30 @@ class _Rest:
 
 
 def _numbers(text: bytes, dtype: type, count: int) -> np.ndarray:
-    """The numbers of a text; ValueError if one of its `count` words is none, or more than one."""
+    """Return the numbers of a text; ValueError if one of its `count` words is not exactly one
+    number."""
     if count == 0:
         return np.zeros(0, dtype)
     values: np.ndarray = np.fromstring(text, dtype, sep=" ")
-    if len(values) != count:  # `1-2` reads as two
+    if len(values) != count:  # `1-2` is parsed as two
         raise ValueError
     return values
 
 
 def _words(text: bytes) -> list[bytes]:
-    """The words of a text, which all control characters part, as in `_begins`."""
+    """Return the words of a text, separated by any control characters, as in `_begins`."""
     return re.findall(rb"[^\x00- ]+", text)
 
 
 def _begins(text: np.ndarray) -> np.ndarray:
-    """Whether a word begins at each byte of a text that begins with a blank."""
+    """Return whether a word begins at each byte of a text that begins with a blank."""
     blank = text <= _BLANK
     return np.concatenate([[False], blank[:-1] & ~blank[1:]])
 
 
 def _count(marks: np.ndarray, begin: np.ndarray) -> np.ndarray:
-    """How many of some bytes are marked, for each stretch of a text, (nbegin,)."""
-    # Bytes are added fastest as bytes; that is wrong only where there are more than they can count.
+    """Return the number of marked bytes in each segment of a text, (nbegin,)."""
+    # Summing as bytes is fastest, and wrong only if a count overflows a byte.
     few = np.add.reduceat(marks.view(np.uint8), begin, dtype=np.uint8).astype(np.int64)
     if few.sum() == np.count_nonzero(marks):
         return few
@@ -185,10 +188,10 @@ def _count(marks: np.ndarray, begin: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Corners:
-    """The corners of the faces: what they refer to, from 0, and -1 for nothing.
+    """The corners of the faces: 0-based indices, -1 for none.
 
     Attributes:
-      rest: where they were read.
+      rest: their source lines.
       vertex, texcoord, normal: indices of each corner, (ncorner,).
     """
 
@@ -199,11 +202,11 @@ class _Corners:
 
     @property
     def count(self) -> np.ndarray:
-        """Corners of each face, (nface,)."""
+        """Return the number of corners of each face, (nface,)."""
         return self.rest.words
 
     def check_vertices(self, number: int) -> None:
-        """Refuses faces over points that the file does not have."""
+        """Report faces with invalid vertex indices."""
         wrong = np.flatnonzero((self.vertex < 0) | (self.vertex >= number))
         if len(wrong):
             word = _words(self.rest.text)[wrong[0]].decode(errors="replace")
@@ -213,7 +216,7 @@ class _Corners:
             )
 
     def check_normals(self, number: int) -> None:
-        """Refuses faces without normals in a file that has some, as MuJoCo does."""
+        """Report faces without normals in a file that has some, as MuJoCo does."""
         wrong = np.flatnonzero((self.normal < 0) | (self.normal >= number))
         if len(wrong):
             raise AssetError(
@@ -222,15 +225,15 @@ class _Corners:
             )
 
     def has_texcoord(self, number: int) -> bool:
-        """Whether there are corners, and each has texture coordinates that exist."""
+        """Return whether there are corners, and each has valid texture coordinates."""
         inside = (self.texcoord >= 0) & (self.texcoord < number)
         return bool(len(inside)) and bool(inside.all())
 
 
 def _corners(lines: _Lines, nvertex: int, ntexcoord: int, nnormal: int) -> _Corners:
-    """Reads the faces, whose corners are written `v`, `v/t`, `v//n` or `v/t/n`."""
+    """Read the faces, whose corners are written `v`, `v/t`, `v//n` or `v/t/n`."""
     rest = _first_group(lines)
-    # With a zero for what is left out, each corner has one number more than slashes.
+    # With a zero for each omitted index, each corner has one number more than slashes.
     spelled = rest.text
     if b"/ " in spelled or b"/\n" in spelled or b"/\t" in spelled:
         spelled = re.sub(rb"/+(?=\s)", b"", spelled)
@@ -259,9 +262,9 @@ def _corners(lines: _Lines, nvertex: int, ntexcoord: int, nnormal: int) -> _Corn
 
 
 def _table(values: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The numbers of each corner, 0 for those that are not given, (ncorner, 3)."""
+    """Return the numbers of each corner, 0 for omitted ones, (ncorner, 3)."""
     table = np.zeros((len(given), 3), np.int64)
-    if np.all(given == given[:1]):  # as a rule all are written alike
+    if np.all(given == given[:1]):  # usually all have the same form
         width = int(given.max(initial=1))
         table[:, :width] = values.reshape(-1, width)
     else:
@@ -270,7 +273,7 @@ def _table(values: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 
 def _first_group(lines: _Lines) -> _Rest:
-    """The faces of the first group or object that has a face with an area."""
+    """Return the faces of the first group or object that has a face with an area."""
     faces = lines.of("f")
     rest = lines.rest(faces, 1)
     group = np.cumsum(lines.of("g") | lines.of("o"))[faces]
@@ -283,7 +286,7 @@ def _first_group(lines: _Lines) -> _Rest:
 
 
 def _slashes(spelled: bytes) -> np.ndarray:
-    """Slashes in each word, (nword,)."""
+    """Return the number of slashes in each word, (nword,)."""
     text = np.frombuffer(spelled, np.uint8)
     begin = np.flatnonzero(_begins(text)) if len(text) else np.zeros(0, int)
     if b"/" not in spelled:
@@ -292,7 +295,8 @@ def _slashes(spelled: bytes) -> np.ndarray:
 
 
 def _seen(lines: _Lines, rest: _Rest) -> dict[str, np.ndarray]:
-    """How many of each kind stand before each corner; a negative index counts back from there."""
+    """Return the number of elements of each kind before each corner; negative indices are relative
+    to it."""
     return {
         key: np.repeat(np.cumsum(lines.of(key))[rest.numbers - 1], rest.words)
         for key in ("v", "vt", "vn")
@@ -303,7 +307,7 @@ _CORNER = re.compile(rb"[+-]?\d+(/([+-]?\d+)?){0,2}")
 
 
 def _first_odd(text: bytes) -> int:
-    """Place of the first word that is no corner; runs only to name a fault."""
+    """Return the index of the first word that is no corner; called only for an error message."""
     odd = (i for i, word in enumerate(_words(text)) if not _CORNER.fullmatch(word))
     return next(odd, 0)
 

@@ -1,4 +1,4 @@
-"""Lines of an OBJ file (Wavefront): what a rod is made of."""
+"""Read the lines of an OBJ file (Wavefront), which define a rod."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jaxsim.errors import AssetError
 
 
 def read_obj_lines(data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """The points (n, 3) of a file, and its lines cut into pieces between two points, (m, 2).
+    """Return the points (n, 3) of a file, and its polylines as segments between two points, (m, 2).
 
     Coordinates have single precision, as those of surfaces.
 
     Raises:
-      AssetError: a number cannot be read, or a line has a point that is not there.
+      AssetError: a number cannot be parsed, or a line has an invalid index.
     """
     vertex: list[list[float]] = []
     pieces: list[tuple[int, int]] = []
@@ -39,6 +39,6 @@ def read_obj_lines(data: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _place(word: str, count: int) -> int:
-    """A reference to a point, from 0; negative ones count back from the last so far."""
+    """Return the 0-based index of a point; negative ones count back from the last one so far."""
     index = int(word.split("/", 1)[0])
     return index - 1 if index > 0 else count + index

@@ -1,8 +1,8 @@
-"""PNG files, checked as MuJoCo's reader checks them: what it refuses is refused here, and why.
+"""Check PNG files as strictly as MuJoCo's reader, with the reason of each rejection.
 
 A file is a signature and chunks, each of them a length, a kind of four letters, a body and a CRC
 (PNG specification, third edition). The pixels are one zlib stream in the IDAT chunks: rows of
-bytes, each after the number of its filter, or seven smaller images where they are interlaced.
+bytes, each after the number of its filter, or seven smaller images if they are interlaced.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _DEPTHS = {
     _RGBA: (8, 16),
 }
 _FILTERS = 5
-_ANCILLARY = 0x20  # bit of the first letter of a kind: readers may leave it out
-_MAXTEXT = 1 << 24  # bytes of one text or color profile, unpacked
+_ANCILLARY = 0x20  # bit of the first letter of a kind: readers may skip it
+_MAXTEXT = 1 << 24  # limit on the bytes of one decompressed text or color profile
 
-# first column and row of each of the interlaced images, and the steps to the next ones
+# First column and row of each of the interlaced images, and the steps to the next ones.
 _PASSES = (
     (0, 0, 8, 8),
     (4, 0, 8, 8),
@@ -46,7 +46,7 @@ _PASSES = (
 
 
 class Head(NamedTuple):
-    """The first chunk."""
+    """The header chunk."""
 
     width: int
     height: int
@@ -58,17 +58,17 @@ class Head(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """Bits of a pixel."""
+        """Return the number of bits of a pixel."""
         return self.depth * _SAMPLES[self.color]
 
 
 @dataclass(frozen=True, eq=False)
 class Png:
-    """A PNG file that is whole.
+    """A valid PNG file.
 
     Attributes:
-      head: its first chunk.
-      data: the file reduced to what its pixels are made of.
+      head: its header.
+      data: the file reduced to the chunks that define its pixels.
     """
 
     head: Head
@@ -76,11 +76,11 @@ class Png:
 
 
 def check_png(data: bytes, nchannel: int = 1) -> Png:
-    """Checks a PNG file, down to the filters of its rows.
+    """Check a PNG file, down to the filters of its rows.
 
     Args:
       data: contents of the file.
-      nchannel: bytes of a pixel that are made of it.
+      nchannel: bytes per decoded pixel.
 
     Raises:
       AssetError: the file is damaged, or its pixels take more memory than the limit.
@@ -115,23 +115,23 @@ def check_png(data: bytes, nchannel: int = 1) -> Png:
 
 
 def is_srgb(data: bytes) -> bool:
-    """Whether a PNG file says that its colors are sRGB, in a chunk of its own."""
+    """Return whether a PNG file declares its colors as sRGB, in a chunk."""
     return data.startswith(SIGNATURE) and any(kind == b"sRGB" for kind, _ in _chunks(data))
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
-    """Kind and body of each chunk, up to the last one."""
+    """Yield the kind and body of each chunk, up to the last one."""
     view, start, kind = memoryview(data), len(SIGNATURE), b""
     while kind != b"IEND":
         if start + 12 > len(data):
-            raise AssetError("the PNG image has no end; it is cut off")
+            raise AssetError("the PNG image has no end; it is truncated")
         length, kind = struct.unpack_from(">I4s", data, start)
         if not kind.isalpha():
             raise AssetError(f"a chunk of the PNG image has the kind {_shown(kind)}; it is damaged")
         end = start + 12 + length
         if end > len(data):
-            raise AssetError(f"chunk {_shown(kind)} of the PNG image is cut off, or damaged")
-        # of a kind that the reader does not know, it does not compare the checksum either
+            raise AssetError(f"chunk {_shown(kind)} of the PNG image is truncated, or damaged")
+        # as in MuJoCo's reader, the checksum of an unknown kind is not verified
         known = kind in _CHECKS or kind in _CRITICAL or not kind[0] & _ANCILLARY
         if known and zlib.crc32(view[start + 4 : end - 4]) != int.from_bytes(data[end - 4 : end]):
             raise AssetError(f"chunk {_shown(kind)} of the PNG image does not match its checksum")
@@ -153,12 +153,14 @@ def _head(body: memoryview) -> Head:
     if head.depth not in _DEPTHS.get(head.color, ()):
         raise AssetError(f"the PNG image has no color type {head.color} with {head.depth} bits")
     if head.compression or head.filter or head.interlaced > 1:
-        raise AssetError("the PNG image is packed in a way that no standard knows; it is damaged")
+        raise AssetError(
+            "the PNG image has an unknown compression, filter or interlace method; it is damaged"
+        )
     return head
 
 
 def _palette(body: memoryview) -> int:
-    """The number of colors in a palette."""
+    """Return the number of colors in a palette."""
     count = len(body) // 3
     if not 1 <= count <= 256:
         raise AssetError(f"the palette of the PNG image has {count} colors")
@@ -166,7 +168,7 @@ def _palette(body: memoryview) -> int:
 
 
 def _check_rows(head: Head, packed: bytes) -> None:
-    """The pixels are there in full, with filters that exist."""
+    """Check that the pixels are complete, with valid filters."""
     sizes = list(_row_sizes(head))
     expected = sum(rows * (1 + size) for rows, size in sizes)
     inflate = zlib.decompressobj()
@@ -177,7 +179,7 @@ def _check_rows(head: Head, packed: bytes) -> None:
     if len(raw) != expected or not inflate.eof or inflate.unused_data:
         raise AssetError(
             f"the pixels of the PNG image take {len(raw)} bytes or more, {head.height} x"
-            f" {head.width} need {expected}; it is cut off or damaged"
+            f" {head.width} need {expected}; it is truncated or damaged"
         )
     flat, start = np.frombuffer(raw, np.uint8), 0
     for rows, size in sizes:
@@ -189,7 +191,7 @@ def _check_rows(head: Head, packed: bytes) -> None:
 
 
 def _row_sizes(head: Head) -> Iterator[tuple[int, int]]:
-    """Rows of each image in the stream, and bytes of a row."""
+    """Yield the number of rows of each image in the stream, and the bytes of a row."""
     passes = _PASSES if head.interlaced else ((0, 0, 1, 1),)
     for x, y, dx, dy in passes:
         columns, rows = -(-(head.width - x) // dx), -(-(head.height - y) // dy)
@@ -197,7 +199,7 @@ def _row_sizes(head: Head) -> Iterator[tuple[int, int]]:
             yield rows, -(-columns * head.bits // 8)
 
 
-# --- chunks beside the pixels ---
+# --- other chunks ---
 
 
 def _length(kind: str, length: int) -> Callable[[Head, memoryview, int], None]:
@@ -215,17 +217,17 @@ def _transparency(head: Head, body: memoryview, palette: int) -> None:
         _RGB: len(body) == 6,
     }
     if not fits.get(head.color, False):
-        raise AssetError("chunk tRNS of the PNG image does not fit its colors")
+        raise AssetError("chunk tRNS of the PNG image contradicts its color type")
 
 
 def _background(head: Head, body: memoryview, palette: int) -> None:
     length = {_PALETTE: 1, _GRAY: 2, _GRAY_ALPHA: 2}.get(head.color, 6)
     if len(body) != length or (head.color == _PALETTE and body[0] >= palette):
-        raise AssetError("chunk bKGD of the PNG image does not fit its colors")
+        raise AssetError("chunk bKGD of the PNG image contradicts its color type")
 
 
 def _keyword(kind: str, body: memoryview) -> bytes:
-    """What follows the keyword of a text, and the zero that ends it."""
+    """Return the rest of a text chunk after its zero-terminated keyword."""
     keyword, _, rest = bytes(body).partition(b"\0")
     if not 1 <= len(keyword) <= 79:
         raise AssetError(f"chunk {kind} of the PNG image has a keyword of {len(keyword)} letters")
@@ -250,8 +252,10 @@ def _profile(head: Head, body: memoryview, palette: int) -> None:
 def _unicode_text(head: Head, body: memoryview, palette: int) -> None:
     rest = _keyword("iTXt", body)
     if len(rest) < 3 or rest[1]:
-        raise AssetError("chunk iTXt of the PNG image is cut off, or packed in an unknown way")
-    # language, keyword in it, text; the last ones may be missing
+        raise AssetError(
+            "chunk iTXt of the PNG image is truncated, or compressed by an unknown method"
+        )
+    # language, translated keyword, text; the last ones may be missing
     fields = rest[2:].split(b"\0", 2)
     if rest[0]:
         _unpacked("iTXt", rest[1:2], b"".join(fields[2:]))
@@ -264,16 +268,16 @@ def _unpacked(kind: str, method: bytes, data: bytes) -> bytes:
     except zlib.error as error:
         raise AssetError(f"chunk {kind} of the PNG image is damaged: {error}") from None
     if method != b"\0" or not inflate.eof or inflate.unused_data:
-        raise AssetError(f"chunk {kind} of the PNG image is cut off, or too large")
+        raise AssetError(f"chunk {kind} of the PNG image is truncated, or too large")
     return text
 
 
 def _significant(head: Head, body: memoryview, palette: int) -> None:
-    """Bits that count, of each sample: from 1 to those that there are."""
+    """Check the significant bits of each sample: from 1 to the sample depth."""
     expected = 3 if head.color == _PALETTE else _SAMPLES[head.color]
     depth = 8 if head.color == _PALETTE else head.depth
     if len(body) != expected or not all(1 <= bits <= depth for bits in body):
-        raise AssetError("chunk sBIT of the PNG image does not fit its colors")
+        raise AssetError("chunk sBIT of the PNG image contradicts its color type")
 
 
 _CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")

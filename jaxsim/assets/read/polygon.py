@@ -1,10 +1,10 @@
-"""Polygons of a mesh file cut into triangles, in the way of MuJoCo's OBJ reader.
+"""Triangulate the polygons of a mesh file as MuJoCo's OBJ reader does.
 
-A quadrilateral is cut along its shorter diagonal. A polygon with more corners loses one ear after
-another: the first corner, counted on from the last ear, that is not reflex and whose triangle has
-no other corner inside. What is left when no ear can be found is dropped, and also what is left when
-the first ear is found at the last corner. A polygon with more than 100 corners is dropped as a
-whole. All is decided in the single precision in which files are read.
+A quadrilateral is split along its shorter diagonal. Larger polygons are triangulated by ear
+clipping: an ear is the first corner, starting from the last ear, that is not reflex and whose
+triangle contains no other corner. The remainder is dropped if no ear exists, and also if the first
+ear is the last corner. A polygon with more than 100 corners is dropped as a whole. All decisions
+use the single precision in which files are read.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _MAX_CORNERS = 100
 
 
 def triangulate(point: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Cuts polygons into triangles.
+    """Return a triangulation of polygons.
 
     Args:
-      point: positions of the corners of all polygons, one polygon after the other, (n, 3).
-      count: corners of each polygon, (npolygon,); fewer than three make no triangle.
+      point: positions of the corners of all polygons, concatenated, (n, 3).
+      count: number of corners of each polygon, (npolygon,); fewer than three give no triangle.
 
     Returns:
       Triangles as indices of corners, in the order of the polygons, (ntriangle, 3).
@@ -39,7 +39,7 @@ def triangulate(point: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 def _quadrilaterals(point: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Two triangles on either side of the shorter diagonal of each, (2 n, 3)."""
+    """Return the two triangles on either side of the shorter diagonal of each, (2 n, 3)."""
 
     def squared(i: int, j: int) -> np.ndarray:
         edge = point[first + j] - point[first + i]
@@ -51,14 +51,14 @@ def _quadrilaterals(point: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 
 class _Polygons:
-    """Polygons with five corners or more, which lose their ears in step.
+    """Polygons with five or more corners, whose ears are clipped in lockstep.
 
     Attributes:
       plane: positions of all corners in the two axes in which their polygon is widest, (n, 2).
-      corner: the corners that each polygon still has, filled up at the end, (npolygon, widest).
-      count: how many it has, (npolygon,).
-      whole: how many it had in the file, (npolygon,).
-      guess: place of the corner that is tried next, (npolygon,).
+      corner: the remaining corners of each polygon, padded at the end, (npolygon, widest).
+      count: number of remaining corners, (npolygon,).
+      whole: number of corners in the file, (npolygon,).
+      guess: index of the corner that is tested next, (npolygon,).
     """
 
     def __init__(self, point: np.ndarray, first: np.ndarray, count: np.ndarray):
@@ -67,14 +67,15 @@ class _Polygons:
         self.count = count.copy()
         self.whole = count
         self.guess = np.zeros(len(first), int)
-        # Project each polygon along the axis that its first true corner is turned about.
+        # Project each polygon along the dominant axis of the normal at its first nondegenerate
+        # corner.
         self.plane = point[:, :2].copy()
         axes = _axes(point, self.corner, count)
         for i, (polygon, size) in enumerate(zip(first, count, strict=True)):
             self.plane[polygon : polygon + size] = point[polygon : polygon + size, axes[i]]
 
     def cut(self) -> np.ndarray:
-        """All triangles; those of one polygon stay in the order in which they were found."""
+        """Return all triangles; those of one polygon stay in the order of clipping."""
         found = [np.zeros((0, 3), int)]
         for size in range(int(self.count.max(initial=0)), 3, -1):
             waiting = np.flatnonzero(self.count == size)
@@ -82,20 +83,21 @@ class _Polygons:
                 tried = waiting
                 waiting = self._cut_ears(tried, size, found)
                 if trial == size - 1:
-                    # The reader has no trials left for a polygon that was whole until the last one.
+                    # MuJoCo's reader has no trials left for a polygon that was complete until the
+                    # last one.
                     late = np.setdiff1d(tried, waiting)
                     self.count[late[self.whole[late] == size]] = 0
         found.append(self.corner[self.count == 3, :3])
         return np.concatenate(found)
 
     def _cut_ears(self, waiting: np.ndarray, size: int, found: list[np.ndarray]) -> np.ndarray:
-        """Tries one corner of each polygon of a size; returns those where it was no ear."""
+        """Test one corner of each polygon of a size; return the polygons where it was no ear."""
         self.guess[waiting] %= size
         turn = (self.guess[waiting, None] + np.arange(size)) % size
         corner = self.corner[waiting[:, None], turn]
         ear = _is_ear(self.plane[corner])
         found.append(corner[ear, :3])
-        # Without the tip of the ear, the corners keep their order.
+        # Remove the tip of the ear; the other corners keep their order.
         cut = waiting[ear]
         keep = np.arange(size - 1) + (np.arange(size - 1) >= turn[ear, 1:2])
         self.corner[cut, : size - 1] = self.corner[cut[:, None], keep]
@@ -105,7 +107,7 @@ class _Polygons:
 
 
 def _axes(point: np.ndarray, corner: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """The two axes in which each polygon is drawn, (npolygon, 2)."""
+    """Return the two projection axes of each polygon, (npolygon, 2)."""
     axes = np.tile([1, 2], (len(corner), 1))
     undecided = np.ones(len(corner), bool)
     for k in range(corner.shape[1]):
@@ -122,7 +124,7 @@ def _axes(point: np.ndarray, corner: np.ndarray, count: np.ndarray) -> np.ndarra
 
 
 def _is_ear(corner: np.ndarray) -> np.ndarray:
-    """Whether the first three of some corners can be cut off, (n, size, 2) -> (n,)."""
+    """Return whether the first three of some corners form an ear, (n, size, 2) -> (n,)."""
     a, b, c = corner[:, 0], corner[:, 1], corner[:, 2]
     turn = _cross(b - a, c - b)
     reflex = turn * _cross(a, b) * np.float32(0.5) < 0
@@ -131,9 +133,8 @@ def _is_ear(corner: np.ndarray) -> np.ndarray:
 
 
 def _inside(triangle: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Whether points are inside a triangle: a ray from there crosses its sides an odd number
-    of times; (n, 3, 1, 2), (n, 1, k, 2) -> (n, k).
-    """
+    """Return whether points are inside a triangle by ray crossing, (n, 3, 1, 2), (n, 1, k, 2) ->
+    (n, k)."""
     start, end = triangle, np.roll(triangle, 1, axis=1)
     x, y = point[..., 0], point[..., 1]
     straddles = (start[..., 1] > y) != (end[..., 1] > y)

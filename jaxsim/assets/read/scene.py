@@ -1,8 +1,8 @@
-"""Meshes of scene files by trimesh, the extra `meshes`: GLB, glTF, COLLADA, PLY, OFF.
+"""Read meshes of scene files by trimesh, the extra `meshes`: GLB, glTF, COLLADA, PLY, OFF.
 
 All meshes of a scene become one surface, each posed by the nodes of the scene. Lengths are meters:
-those of COLLADA are scaled by its `<unit>`. Axes are those of the file, as for OBJ: `refquat` of
-the mesh rotates a model whose Y is up. Materials and animations are left out.
+those of COLLADA are scaled by its `<unit>`. Axes are those of the file, as for OBJ: use `refquat`
+of the mesh to rotate a model whose Y is up. Materials and animations are ignored.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 from jaxsim.extra import MissingExtra, needed
 
-_NEEDS = {"dae": "collada"}  # a package besides trimesh
+_NEEDS = {"dae": "collada"}  # packages that trimesh needs in addition
 _UNIT = re.compile(rb"""<unit\b[^>]*?\bmeter\s*=\s*["']([^"']*)["']""")
 
 
 def read_scene(data: bytes, kind: str) -> Surface:
-    """Read all meshes of a scene as one surface.
+    """Return all meshes of a scene as one surface.
 
     Args:
       data: contents of the file.
@@ -67,7 +67,8 @@ def read_scene(data: bytes, kind: str) -> Surface:
 
 
 def _posed_meshes(scene: Any) -> list[tuple[Any, np.ndarray]]:
-    """The meshes of a scene with their poses (4, 4), one for each node that shows it."""
+    """Return the meshes of a scene with their poses (4, 4), one for each node that instantiates
+    it."""
     if not hasattr(scene, "graph"):
         return [(scene, np.eye(4))]
     found = []
@@ -78,12 +79,12 @@ def _posed_meshes(scene: Any) -> list[tuple[Any, np.ndarray]]:
 
 
 def _surface(mesh: Any, pose: np.ndarray) -> Surface | None:
-    """One mesh posed by its node; None for what has no vertices, such as a curve."""
+    """Return one mesh posed by its node; None if it has no vertices, as a curve."""
     vertex = np.asarray(getattr(mesh, "vertices", ()), float)
     if vertex.ndim != 2 or vertex.shape[1] != 3 or not len(vertex):
         return None
     face = np.asarray(getattr(mesh, "faces", np.zeros((0, 3))), int).reshape(-1, 3)
-    if np.linalg.det(pose[:3, :3]) < 0:  # a mirror reverses the orientation of faces
+    if np.linalg.det(pose[:3, :3]) < 0:  # a reflection reverses the orientation of faces
         face = face[:, ::-1]
     texcoord = getattr(getattr(mesh, "visual", None), "uv", None)
     if texcoord is None or np.shape(texcoord) != (len(vertex), 2):
@@ -94,7 +95,7 @@ def _surface(mesh: Any, pose: np.ndarray) -> Surface | None:
 
 
 def _meters(data: bytes) -> float:
-    """The unit of length of a COLLADA file [m]."""
+    """Return the unit of length of a COLLADA file [m]."""
     found = _UNIT.search(data)
     try:
         unit = float(found[1]) if found else 1.0

@@ -1,8 +1,8 @@
-"""SKN files, MuJoCo's binary form of a skin (XML reference, deformable/skin).
+"""Read SKN files, MuJoCo's binary skin format (XML reference, deformable/skin).
 
 Four counts as int32; points, texture coordinates and triangles; then for each bone a name of 40
-bytes, the place of its body when the skin was bound, and the points it moves with their weights.
-Numbers are int32 and float32, little-endian.
+bytes, the bind pose of its body, and the points it moves with their weights. Numbers are int32 and
+float32, little-endian.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Bone:
 
     Attributes:
       body: name of the body.
-      pos: position of the body when the skin was bound [m], (3,).
-      quat: its orientation then, (4,).
+      pos: bind position of the body [m], (3,).
+      quat: bind orientation, (4,).
       vertid: points that it moves, (n,).
       weight: its weight in each of them, (n,).
     """
@@ -38,10 +38,10 @@ class Bone:
 
 @dataclass(frozen=True, eq=False)
 class Skin:
-    """A surface that bends with the bodies.
+    """A surface that deforms with the bodies.
 
     Attributes:
-      vertex: positions when it was bound [m], (nvertex, 3).
+      vertex: bind positions [m], (nvertex, 3).
       texcoord: texture coordinates, (nvertex, 2), or (0, 2).
       face: triangles, (nface, 3).
       bones: the bodies that move it.
@@ -54,10 +54,10 @@ class Skin:
 
 
 def read_skin(data: bytes) -> Skin:
-    """Reads an SKN file.
+    """Return the skin in an SKN file.
 
     Raises:
-      AssetError: the counts do not fit the length of the file.
+      AssetError: the counts contradict the length of the file.
     """
     if len(data) < _HEADER:
         raise AssetError(f"the SKN file has {len(data)} bytes; its header alone takes {_HEADER}")
@@ -86,21 +86,21 @@ def _bone(parts: _Parts) -> Bone:
 
 
 class _Parts:
-    """Arrays one after the other in the bytes of a file."""
+    """Consecutive arrays in the bytes of a file."""
 
     def __init__(self, data: bytes):
         self._data, self._offset = data, 0
 
     @property
     def left(self) -> int:
-        """Bytes that nobody has taken."""
+        """Return the number of remaining bytes."""
         return len(self._data) - self._offset
 
     def take(self, dtype: str, count: int) -> np.ndarray:
-        """The next numbers, (count,)."""
+        """Return the next numbers, (count,)."""
         size = np.dtype(dtype).itemsize * count
         if size > self.left:
-            raise AssetError(f"the SKN file ends {size - self.left} bytes early; it is cut off")
+            raise AssetError(f"the SKN file ends {size - self.left} bytes early; it is truncated")
         part = np.frombuffer(self._data, dtype, count, self._offset)
         self._offset += size
         return part

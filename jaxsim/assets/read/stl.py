@@ -1,9 +1,9 @@
-"""STL files: triangles with three points each, as bytes or as text.
+"""Read STL files: triangles with three points each, in binary or text form.
 
-The bytes are an 80-byte title, the number of triangles, and 50 bytes for each of them: a normal,
-three points, and two unused bytes, all little-endian. MuJoCo reads this form alone; the text form,
-which begins with the word `solid`, is read here too. A title may begin with `solid` as well, so the
-length decides: a file that is exactly as long as its number of triangles asks for is binary.
+The binary form is an 80-byte title, the number of triangles, and 50 bytes for each of them: a
+normal, three points, and two unused bytes, all little-endian. MuJoCo reads only this form; the text
+form, which begins with the word `solid`, is read here too. A binary title may begin with `solid` as
+well, so the length decides: a file of exactly the length given by its triangle count is binary.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
-MAXFACE = 200_000  # most triangles in a file, as in MuJoCo
+MAXFACE = 200_000  # largest number of triangles in a file, as in MuJoCo
 MAXCOORD = 2.0**30  # largest coordinate in a file, as in MuJoCo
 
 _HEADER = 84  # bytes before the triangles: title and count
@@ -24,15 +24,15 @@ _VERTEX = re.compile(rb"\bvertex\s+(\S+)\s+(\S+)\s+(\S+)", re.IGNORECASE)
 
 
 def read_stl(data: bytes) -> Surface:
-    """Reads an STL file; corners that triangles share are still apart, as in the file.
+    """Return the surface in an STL file; corners shared by triangles are not merged.
 
     Raises:
-      AssetError: the data is no STL file, is cut off, or is beyond MuJoCo's limits.
+      AssetError: the data is no STL file, is truncated, or exceeds MuJoCo's limits.
     """
     if not data:
         raise AssetError("the STL file is empty")
     corners = _text(data) if _is_text(data) else _binary(data)
-    # NaN is no coordinate either, and fails the comparison.
+    # NaN fails the comparison too.
     if not np.all(np.abs(corners) <= MAXCOORD):
         raise AssetError(f"a coordinate is not a number within ±{MAXCOORD:.0f}; scale the mesh")
     vertex = corners.reshape(-1, 3).astype(np.float64)
@@ -40,7 +40,8 @@ def read_stl(data: bytes) -> Surface:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether a file that begins like text is not exactly as long as its binary form would be."""
+    """Return whether a file that begins like text does not have the exact length of a binary
+    file."""
     if data.lstrip()[:5].lower() != b"solid":
         return False
     return len(data) < _HEADER or len(data) != _HEADER + _TRIANGLE.itemsize * _count(data)
@@ -51,7 +52,7 @@ def _count(data: bytes) -> int:
 
 
 def _binary(data: bytes) -> np.ndarray:
-    """Corners of the triangles, (nface, 3, 3)."""
+    """Return the corners of the triangles, (nface, 3, 3)."""
     if len(data) < _HEADER:
         raise AssetError(f"the STL file has {len(data)} bytes; its header alone takes {_HEADER}")
     count = _count(data)
@@ -60,15 +61,15 @@ def _binary(data: bytes) -> np.ndarray:
     if len(data) != expected:
         raise AssetError(
             f"the STL file has {len(data)} bytes, but {count} triangles need {expected};"
-            " it is cut off or not an STL file"
+            " it is truncated or not an STL file"
         )
     return np.frombuffer(data, _TRIANGLE, offset=_HEADER)["corner"]
 
 
 def _text(data: bytes) -> np.ndarray:
-    """Corners of the triangles of the text form, (nface, 3, 3)."""
+    """Return the corners of the triangles of the text form, (nface, 3, 3)."""
     if b"endsolid" not in data.lower():
-        raise AssetError("the text of the STL file has no 'endsolid'; it is cut off")
+        raise AssetError("the text of the STL file has no 'endsolid'; it is truncated")
     words = _VERTEX.findall(data)
     if len(words) % 3:
         raise AssetError(f"the STL file has {len(words)} vertices, not three for each facet")

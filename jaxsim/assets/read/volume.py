@@ -1,4 +1,4 @@
-"""The surface of a Gmsh file, for a mesh made of its triangles or of the skin of its tetrahedra."""
+"""The surface of a Gmsh file: its triangles, or the boundary of its tetrahedra."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jaxsim.assets.surface import Surface
 
 
 def read_gmsh_surface(data: bytes) -> Surface:
-    """The triangles of a Gmsh file, or those around its tetrahedra.
+    """Return the triangles of a Gmsh file, or the boundary of its tetrahedra.
 
     Raises:
-      AssetError: as `read_gmsh`.
+      AssetError: the file is invalid, see `read_gmsh`.
     """
     mesh = read_gmsh(data)
     face = mesh.element if mesh.dim == 2 else boundary(mesh.element)
@@ -20,7 +20,8 @@ def read_gmsh_surface(data: bytes) -> Surface:
 
 
 def boundary(element: np.ndarray) -> np.ndarray:
-    """The triangles that one tetrahedron has alone, seen from outside; (n, 4) -> (m, 3)."""
+    """Return the triangles that belong to a single tetrahedron, oriented outward; (n, 4) -> (m,
+    3)."""
     sides = element[:, [[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]]].reshape(-1, 3)
     _, which, count = np.unique(
         np.sort(sides, axis=1), axis=0, return_inverse=True, return_counts=True

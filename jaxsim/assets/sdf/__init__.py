@@ -1,1 +1,1 @@
-"""Shapes given by a signed distance: MuJoCo's own plugins `mujoco.sdf.*`, and meshes of them."""
+"""Shapes given by a signed distance: MuJoCo's own plugins `mujoco.sdf.*`, and their meshes."""

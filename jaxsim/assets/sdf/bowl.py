@@ -1,4 +1,4 @@
-"""A spherical shell about the origin, open above."""
+"""A spherical shell about the origin, open at the top."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from jaxsim.assets.sdf.operations import Array, Number, length, library
 def bowl(
     x: Array, y: Array, z: Array, height: Number, radius: Number, thickness: Number, rim: Number
 ) -> Array:
-    """Signed distance from a sphere cut at z = `height`, grown by `thickness` to both sides.
+    """Return the signed distance from a sphere cut at z = `height`, thickened by `thickness` on
+    both sides.
 
-    The cut leaves a rim, a circle; it is nearest to what is above the cone from the origin to it.
+    The cut leaves a circular rim, the closest feature for points above the cone from the origin to
+    it.
     """
     xp = library(x)
     rho = length(x, y)
@@ -22,15 +24,17 @@ def bowl(
 
 
 def constants(height: float, radius: float, thickness: float) -> tuple[float, ...]:
-    """The settings, and the radius of the rim."""
+    """Return the settings, and the radius of the rim."""
     return height, radius, thickness, math.sqrt(radius * radius - height * height)
 
 
 def half_box(height: float, radius: float, thickness: float) -> tuple[float, float, float]:
-    """Half the sides of the box around the whole sphere."""
+    """Return the half sizes of the box around the whole sphere."""
     return (radius + thickness,) * 3
 
 
 def fault(height: float, radius: float, thickness: float) -> str:
-    """The plane of the rim must meet the sphere."""
-    return "" if radius >= abs(height) else "radius must not be less than height, up or down"
+    """Return a fault if the plane of the rim does not intersect the sphere, or ""."""
+    return (
+        "" if radius >= abs(height) else "radius must not be less than the absolute value of height"
+    )

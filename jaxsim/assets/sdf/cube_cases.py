@@ -1,20 +1,20 @@
-"""The 256 cases of marching cubes: which triangles cut a cube whose corners are inside or outside.
+"""The 256 cases of marching cubes: the triangles of a cube with given inside corners.
 
-Corner x + 2 y + 4 z of a cube lies at (x, y, z), and a case is the sum of 2^corner over the corners
-inside. Edge 4 a + i is parallel to axis a; i counts, binary, the coordinates of the edge on the two
-other axes, the lower axis first. Where inside corners face each other across a side of the cube,
-the surface passes between them.
+Corner x + 2 y + 4 z of a cube is at (x, y, z), and a case is the sum of 2^corner over the inside
+corners. Edge 4 a + i is parallel to axis a; the bits of i are the coordinates of the edge on the
+two other axes, the lower axis first. Where inside corners face each other diagonally across a side
+of the cube, the surface separates them.
 
-The method is that of W. Lorensen and H. Cline ("Marching cubes", SIGGRAPH 1987). How its polygons
-are cut into triangles, and the order of these, is that of MarchingCubeCpp (A. Paris), which MuJoCo
-uses.
+The method is that of W. Lorensen and H. Cline ("Marching cubes", SIGGRAPH 1987). The triangulation
+of its polygons, and the order of the triangles, are those of MarchingCubeCpp (A. Paris), which
+MuJoCo uses.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-# Four cases a row, from 0. A word is a triangle, a digit one of the edges that it connects.
+# Four cases per row, from 0. A word is a triangle, a digit one of the edges that it connects.
 _CASES = """
     -                   | 048                 | 509                 | 495 489
     1a4                 | 180 1a8             | 1a4 950             | 51a 5a9 9a8

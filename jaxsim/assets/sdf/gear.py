@@ -1,14 +1,15 @@
-"""A spur gear: an involute profile, drawn out along the z axis.
+"""A spur gear: an involute profile, extruded along the z axis.
 
 The flank of a tooth is the involute of the base circle, the path of the end of a string that is
-unwound from it. A point at radius rho and angle phi is off an involute that starts at angle 0 by
+unwound from it. A point at radius rho and angle phi is at a distance from an involute that starts
+at angle 0 of
 
     sqrt(rho^2 - Rb^2) - Rb (phi + arccos(Rb / rho))
 
 measured along the string, with Rb the radius of the base circle. The two flanks of a tooth mirror
-each other; both repeat once a pitch. Names are those of gear making (F. Litvin and A. Fuentes,
-*Gear Geometry and Applied Theory*, 2004): the pitch circle is the one that rolls, and the addendum
-is what a tooth stands out beyond it.
+each other; both repeat once per pitch. Names are those of gear theory (F. Litvin and A. Fuentes,
+*Gear Geometry and Applied Theory*, 2004): the pitch circle is the rolling one, and the addendum is
+the height of a tooth beyond it.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ from jaxsim.assets.sdf.operations import (
     union,
 )
 
-_DEPTH = 2.2  # of a tooth, in addenda
+_DEPTH = 2.2  # depth of a tooth, in addenda
 _RIM = 0.14  # thickness of the ring under the teeth, in diameters
-_ROUNDING = 0.0035  # of the tips, in diameters
-_FAR = 0.2  # [m] beyond the tips, where the distance is that from their circle
-_MOST_TEETH = 10_000  # a bound of our own, far beyond what a mesh can show
+_ROUNDING = 0.0035  # rounding of the tips, in diameters
+_FAR = 0.2  # distance beyond the tips [m] from which the distance is that of their circle
+_MOST_TEETH = 10_000  # a limit of our own, far beyond what a mesh can resolve
 _UNDER_BASE = -1e6  # an involute ends at the base circle; below, it is far away
 
 
 class Gear(NamedTuple):
-    """A gear, in what its distance is computed from; lengths [m] and angles [rad].
+    """Parameters from which the distance of a gear is computed; lengths [m] and angles [rad].
 
     Attributes:
-      alpha: by which it is turned about z, backwards.
+      alpha: clockwise rotation about z.
       tip, root, base, hole: radii of its circles; the base circle is that of the involutes.
-      stride: from tooth to tooth.
-      gap: between two teeth, at the base circle.
-      half: half the thickness.
+      stride: angle between adjacent teeth.
+      gap: angle between two flanks of a gap, at the base circle.
+      half: half of the thickness.
       rounding: width of the rounding of the tips.
     """
 
@@ -61,7 +62,7 @@ class Gear(NamedTuple):
 
 
 def gear(x: Array, y: Array, z: Array, *constants: Number) -> Array:
-    """A signed distance [m] that bounds the one from a gear, which `constants` describe."""
+    """Return a bound of the signed distance [m] from the gear given by `constants`."""
     g = Gear(*constants)
     return extrusion(_profile(x, y, g), z, g.half)
 
@@ -69,14 +70,14 @@ def gear(x: Array, y: Array, z: Array, *constants: Number) -> Array:
 def constants(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> Gear:
-    """The gear that has these settings.
+    """Return the gear with these settings.
 
     Args:
-      alpha: angle by which it is turned about z, backwards [rad].
-      diameter: of the pitch circle [m].
-      teeth: their number.
-      thickness: along z [m].
-      innerdiameter: of the hole [m]; negative: what leaves a ring under the teeth.
+      alpha: clockwise rotation about z [rad].
+      diameter: diameter of the pitch circle [m].
+      teeth: number of teeth.
+      thickness: thickness along z [m].
+      innerdiameter: diameter of the hole [m]; negative: as large as a ring under the teeth allows.
     """
     addendum = diameter / teeth
     tip = (diameter + 2 * addendum) / 2
@@ -99,7 +100,7 @@ def constants(
 def half_box(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> tuple[float, float, float]:
-    """Half the sides of a box around it, with some room."""
+    """Return the half sizes of a box around a gear, with some margin."""
     side = diameter / 2 * max(1.25, 1.05 * (1 + 2 / teeth))
     return side, side, thickness / 2 * 1.1
 
@@ -107,12 +108,12 @@ def half_box(
 def fault(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> str:
-    """A gear without teeth has no pitch."""
+    """Return a fault if the number of teeth is out of range, or ""."""
     return "" if 0 < teeth <= _MOST_TEETH else f"teeth must be positive, at most {_MOST_TEETH}"
 
 
 def _profile(x: Array, y: Array, g: Gear) -> Array:
-    """Distance in the plane: flanks between root and tip circle, around a hole."""
+    """Return the distance in the plane: flanks between root and tip circle, around a hole."""
     xp = library(x)
     rho, phi = length(x, y), azimuth(x, y) + g.alpha
     cog = smooth_intersection(rho - g.tip, _tooth(rho, phi, g), g.rounding)
@@ -125,7 +126,7 @@ def _profile(x: Array, y: Array, g: Gear) -> Array:
 
 
 def _tooth(rho: Array, phi: Array, g: Gear) -> Array:
-    """Between the two flanks of the nearest tooth."""
+    """Return the distance from the two flanks of the nearest tooth."""
     left = _wrapped(phi + g.gap / 2, g.stride) - g.gap / 2
     right = _wrapped(-phi - g.gap / 2, g.stride) - g.gap / 2
     walls = intersection(left, right) - (g.stride - g.gap)
@@ -147,5 +148,5 @@ def _wrapped(angle: Array, stride: Number) -> Array:
 
 
 def _pressure_angle(teeth: float) -> float:
-    """Angle of the force between two gears, larger for few teeth [rad]; an empirical fit."""
+    """Return the pressure angle [rad], larger for few teeth; an empirical fit."""
     return 3.096e-5 * teeth * teeth - 6.557e-3 * teeth + 0.551

@@ -1,9 +1,9 @@
-"""Marching cubes: the surface where a function sampled on a lattice is zero.
+"""Marching cubes: the zero level set of a function sampled on a lattice.
 
-Every edge of the lattice that joins a negative value to another has a vertex, where the values are
-zero if they change evenly, and every cube has the triangles that its case asks for. Vertices and
-triangles come in the order in which cubes are visited, along x first, then y, then z; in a cube the
-edges go by their number. All is in single precision, as in the library that MuJoCo uses.
+Every edge of the lattice with a sign change has a vertex, at the zero of the linear interpolant,
+and every cube has the triangles of its case. Vertices and triangles are in the order in which cubes
+are visited, along x first, then y, then z; within a cube edges are ordered by number. Everything is
+in single precision, as in the library that MuJoCo uses.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from jaxsim.assets.mesh.triangles import cross
 from jaxsim.assets.sdf.cube_cases import COUNT, TRIANGLES
 
 _EDGES = 12
-# Where the edges of a cube begin, (12, 3), in the order of `cube_cases`.
+# Offsets of the edges of a cube, (12, 3), in the order of `cube_cases`.
 _ORIGIN = np.array([np.insert([i % 2, i // 2], axis, 0) for axis in range(3) for i in range(4)])
 
 
 def marching_cubes(field: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The surface between the negative values and the others.
+    """Return the surface between negative and nonnegative values.
 
     Args:
       field: values on the lattice, (nz, ny, nx), in single precision.
 
     Returns:
       The vertices in units of the lattice (nvert, 3), float32; the faces (nface, 3),
-      counter-clockwise as seen from the positive side; and unit normals of the vertices (nvert, 3),
-      float32, which are zero where all the faces around are points.
+        counter-clockwise as seen from the positive side; and unit normals of the vertices (nvert,
+        3), float32, which are zero where all adjacent faces are degenerate.
     """
     inside = field < 0
     axis, at = _cut_edges(inside)
@@ -39,7 +39,7 @@ def marching_cubes(field: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _cut_edges(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges that join inside and outside: their axes (n,), and where they begin (n, 3)."""
+    """Return the edges with a sign change: their axes (n,), and their lower ends (n, 3)."""
     cut = np.zeros((3, *inside.shape), bool)
     cut[0, :, :, :-1] = inside[:, :, :-1] != inside[:, :, 1:]
     cut[1, :, :-1, :] = inside[:, :-1, :] != inside[:, 1:, :]
@@ -47,7 +47,7 @@ def _cut_edges(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     axis, k, j, i = np.nonzero(cut)
     at = np.stack([i, j, k], axis=1)
 
-    # The first cube that has an edge lies before it, unless the lattice ends there.
+    # The first cube that contains an edge lies before it, unless the lattice ends there.
     before = at > 0
     before[np.arange(len(at)), axis] = False
     _, ny, nx = inside.shape
@@ -59,7 +59,7 @@ def _cut_edges(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _zeros(field: np.ndarray, axis: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Where the values along edges are zero, (n, 3)."""
+    """Return the zeros of the values along edges, (n, 3)."""
     start = field[at[:, 2], at[:, 1], at[:, 0]]
     beyond = at.copy()
     beyond[np.arange(len(at)), axis] += 1
@@ -70,7 +70,8 @@ def _zeros(field: np.ndarray, axis: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 def _faces(inside: np.ndarray, number: np.ndarray) -> np.ndarray:
-    """The triangles of all cubes, by the numbers of the vertices on their edges, (nface, 3)."""
+    """Return the triangles of all cubes, by the indices of the vertices on their edges, (nface,
+    3)."""
     nz, ny, nx = inside.shape
     case = np.zeros((nz - 1, ny - 1, nx - 1), np.uint8)
     for corner in range(8):
@@ -80,24 +81,24 @@ def _faces(inside: np.ndarray, number: np.ndarray) -> np.ndarray:
     k, j, i = np.nonzero((case > 0) & (case < 255))
     case = case[k, j, i]
 
-    # Row by row: the cube of a triangle, and which of the cube's triangles it is.
+    # Row by row: the cube of a triangle, and its index among the cube's triangles.
     count = COUNT[case]
     cube = np.repeat(np.arange(len(case)), count)
     turn = np.arange(len(cube)) - np.repeat(np.cumsum(count) - count, count)
     edges = TRIANGLES[case[cube], turn]
 
-    # An edge of a cube is a step away from the cube's corner in the array of numbers.
+    # Constant offset of each edge of a cube in the array of vertex indices.
     steps = _ORIGIN @ np.array([1, nx, nx * ny]) + np.arange(_EDGES) // 4 * inside.size
     corner = (k * ny + j) * nx + i
     return number.ravel()[corner[cube][:, None] + steps[edges]]
 
 
 def _normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """Sums of the faces' normals around each vertex, weighted by area, then scaled to norm 1."""
+    """Return the area-weighted unit normals of the vertices."""
     a, b, c = (vertex[face[:, corner]] for corner in range(3))
     weighted = cross(c - b, a - b)
     total = np.zeros_like(vertex)
-    for i in range(3):  # one after the other, as sums in single precision depend on their order
+    for i in range(3):  # sequentially, because sums in single precision depend on the order
         np.add.at(total[:, i], face.ravel(), np.repeat(weighted[:, i], 3))
     length = np.sqrt(total[:, 0] ** 2 + total[:, 1] ** 2 + total[:, 2] ** 2)[:, None]
     return np.divide(total, length, out=np.zeros_like(total), where=length > 0)

@@ -1,6 +1,6 @@
-"""A bolt and its nut: screw threads of triangular profile, and hexagonal heads.
+"""A bolt and its nut: screw threads with triangular profile, and hexagonal heads.
 
-Both stand along the z axis, with their heads below the origin, and are 1 wide across the flats.
+Both lie along the z axis, with their heads below the origin, and are 1 wide across the flats.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from jaxsim.assets.sdf.operations import (
     union,
 )
 
-_PER_LENGTH = 12  # turns of the thread
-_FLAT = 0.5  # from the axis to a side of the hexagon
-_BELOW = (-0.25, 0.25)  # middle and half the height of a head
-_CHAMFER = 0.22  # how far a cone takes off the corners of a head
-_SLOPE = math.sqrt(0.5)  # of the flanks of the thread, and of all cones
+_PER_LENGTH = 12  # thread pitches per unit length
+_FLAT = 0.5  # distance from the axis to a side of the hexagon
+_BELOW = (-0.25, 0.25)  # center and half height of a head
+_CHAMFER = 0.22  # chamfer of the corners of a head by a cone
+_SLOPE = math.sqrt(0.5)  # slope of the flanks of the thread, and of all cones
 
 
 def bolt(x: Array, y: Array, z: Array, radius: Number) -> Array:
-    """A signed distance that bounds the one from a bolt whose thread has this inner radius."""
+    """Return a bound of the signed distance from a bolt whose thread has this inner radius."""
     beyond = length(x, y) - radius
     shank = intersection(_thread(x, y, z, beyond), slab(z + 0.5, 0.5))
     tip = -((z - beyond) * _SLOPE + _SLOPE)
@@ -34,7 +34,7 @@ def bolt(x: Array, y: Array, z: Array, radius: Number) -> Array:
 
 
 def nut(x: Array, y: Array, z: Array, radius: Number) -> Array:
-    """A signed distance that bounds the one from a nut whose hole has this inner radius."""
+    """Return a bound of the signed distance from a nut whose hole has this inner radius."""
     beyond = length(x, y) - radius
     cone = (z - beyond) * _SLOPE
     hole = intersection(_thread(x, y, z, beyond), -(cone + 0.5 * _SLOPE))
@@ -43,18 +43,18 @@ def nut(x: Array, y: Array, z: Array, radius: Number) -> Array:
 
 
 def bolt_half_box(radius: float) -> tuple[float, float, float]:
-    """Half the sides of a box around a bolt."""
+    """Return the half sizes of a box around a bolt."""
     side = max(0.6, 1.2 * radius)
     return side, side, 1.0
 
 
 def nut_half_box(radius: float) -> tuple[float, float, float]:
-    """Half the sides of a box around a nut, which is as large for every hole."""
+    """Return the half sizes of a box around a nut, which do not depend on the hole."""
     return 0.6, 0.6, 1.0
 
 
 def _thread(x: Array, y: Array, z: Array, beyond: Array) -> Array:
-    """A cylinder with a triangle wave around it, which climbs by one turn in 1 / _PER_LENGTH."""
+    """Return a cylinder with a helical triangle wave around it, of pitch 1 / _PER_LENGTH."""
     xp = library(x)
     turn = z * _PER_LENGTH - azimuth(x, y) / (2 * math.pi)
     wave = xp.abs(turn - xp.floor(turn) - 0.5)
@@ -62,7 +62,7 @@ def _thread(x: Array, y: Array, z: Array, beyond: Array) -> Array:
 
 
 def _head(x: Array, y: Array, z: Array, beyond: Array) -> Array:
-    """A hexagonal prism whose upper corners a cone takes off."""
+    """Return a hexagonal prism whose upper corners are chamfered by a cone."""
     xp = library(x)
     sixth = math.pi / 3
     across = xp.floor(azimuth(x, y) / sixth + 0.5) * sixth  # direction of the nearest side

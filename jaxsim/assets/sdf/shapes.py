@@ -1,13 +1,13 @@
-"""The shapes that are known by a signed distance, with their settings: one table.
+"""Table of the shapes given by a signed distance, with their settings.
 
-The compiler reads from it the settings of a plugin and makes its mesh. The physics takes
+The compiler reads the settings of a plugin from it and generates its mesh. The physics uses
 
     shape = SHAPES["mujoco.sdf.torus"]
     constants = shape.constants(*settings(shape, config))
     distance = shape.distance(x, y, z, *constants)
 
-with arrays of `jax.numpy` for the point; the constants are numbers that the structure of the model
-has, or arrays of those of several geoms.
+with arrays of `jax.numpy` for the point; the constants are numbers stored in the structure of the
+model, or arrays over several geoms.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Shape(NamedTuple):
     """A shape of an `sdf` plugin.
 
     Attributes:
-      settings: its settings and their defaults, in the order in which its functions take them.
+      settings: its settings and their defaults, in the order of the functions' arguments.
       distance: signed distance [m] of points, from their coordinates x, y, z and the constants.
-      half_box: half the sides of a box about the origin that contains it, from the settings.
-      fault: what is wrong with the settings, or "".
-      constants: what the distance is computed from, numbers that follow from the settings.
+      half_box: half sizes of a box about the origin that contains it, from the settings.
+      fault: the fault in the settings, or "".
+      constants: parameters of the distance, derived from the settings.
     """
 
     settings: Mapping[str, float]
@@ -61,7 +61,7 @@ SHAPES: dict[str, Shape] = {
 
 
 def settings(shape: Shape, config: Mapping[str, str]) -> tuple[float, ...]:
-    """The settings of an instance, from the texts that a model gives.
+    """Return the settings of an instance, parsed from the texts of a model.
 
     Raises:
       AssetError: a text is no number, or the shape has no such settings.
@@ -74,7 +74,7 @@ def settings(shape: Shape, config: Mapping[str, str]) -> tuple[float, ...]:
 
 
 def _number(key: str, text: str, default: float) -> float:
-    """A text as a number, decimal or hexadecimal as in C; blanks leave the default."""
+    """Return a text as a number, decimal or hexadecimal as in C; the default if it is blank."""
     text = text.strip()
     if not text:
         return default

@@ -1,4 +1,4 @@
-"""The mesh of a shape that is given by a signed distance, as the MuJoCo compiler makes it."""
+"""The mesh of a shape given by a signed distance, as the MuJoCo compiler generates it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _POINTS = 300  # of the lattice, along all three axes together
 
 
 def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
-    """Samples the box of a shape and puts triangles where the distance is zero.
+    """Return the zero level set of a shape, sampled in its box.
 
     Args:
       shape: an entry of `SHAPES`.
-      values: its settings, as `settings` reads them.
+      values: its settings, as returned by `settings`.
 
     Raises:
       AssetError: the settings give no solid, or one too thin for the lattice.
@@ -37,7 +37,7 @@ def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
                 normal=normal.astype(np.float64),
             )
     raise AssetError(
-        f"with {_shown(shape, values)} nothing of it is seen on a lattice of {_POINTS} points along"
+        f"with {_shown(shape, values)} it is too thin for a lattice of {_POINTS} points along"
         " the sides of its box together; make it thicker"
     )
 
@@ -45,12 +45,13 @@ def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
 def _sampled(
     shape: Shape, values: tuple[float, ...], half: np.ndarray, count: np.ndarray
 ) -> np.ndarray:
-    """The signed distance on a lattice of `count` points that fills the box, (nz, ny, nx)."""
+    """Return the signed distance on a lattice of `count` points that fills the box, (nz, ny,
+    nx)."""
     x, y, z = (
         -h + 2 * h * np.arange(n, dtype=np.float64) / (n - 1)
         for h, n in zip(half.tolist(), count.tolist(), strict=True)
     )
-    with np.errstate(all="ignore"):  # what overflows has no surface
+    with np.errstate(all="ignore"):  # overflowing values have no surface
         distance = shape.distance(x, y[:, None], z[:, None, None], *shape.constants(*values))
         return np.asarray(distance).astype(np.float32)
 

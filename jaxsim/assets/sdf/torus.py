@@ -1,4 +1,4 @@
-"""A ring about the z axis."""
+"""A torus about the z axis."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from jaxsim.assets.sdf.operations import Array, Number, length
 
 
 def torus(x: Array, y: Array, z: Array, radius1: Number, radius2: Number) -> Array:
-    """Signed distance from a torus of radius `radius1`, whose tube has radius `radius2`."""
+    """Return the signed distance from a torus of radius `radius1`, whose tube has radius
+    `radius2`."""
     return length(length(x, y) - radius1, z) - radius2
 
 
 def half_box(radius1: float, radius2: float) -> tuple[float, float, float]:
-    """Half the sides of the box around it."""
+    """Return the half sizes of the box around it."""
     return radius1 + radius2, radius1 + radius2, radius2

@@ -1,1 +1,1 @@
-"""Where files come from: memory, URIs, file systems, archives; and what they may ask for."""
+"""Sources of files: memory, URIs, file systems, archives; and limits on their sizes."""

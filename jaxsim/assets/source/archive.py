@@ -1,4 +1,4 @@
-"""Zip archives from strangers: their members within limits, and one error for all their faults."""
+"""Read untrusted zip archives: size limits on their members, and one error for all faults."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import BinaryIO
 from jaxsim.assets.source.limits import check_limit, limit
 from jaxsim.errors import AssetError
 
-# What reading raises where an archive is damaged, encrypted, or packed in a way that is not known.
-# bz2 says OSError, a wrong position too; a password that is missing is a RuntimeError, and so is
-# NotImplementedError; a name that is no text is a ValueError.
+# Exceptions for archives that are damaged, encrypted, or compressed by an unknown method. bz2
+# raises OSError, as does a wrong offset; a missing password is a RuntimeError, as is
+# NotImplementedError; an undecodable name is a ValueError.
 DAMAGED = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -39,7 +39,7 @@ class Archive:
 
     Args:
       source: the archive, open for reading.
-      shown: stands for it in messages.
+      shown: name of the archive for messages.
 
     Raises:
       AssetError: it cannot be read; also by every method.
@@ -57,9 +57,10 @@ class Archive:
                 raise AssetError(f"{shown}: '{member.filename}' is encrypted; {remedy}")
 
     def check_size(self, members: list[zipfile.ZipInfo]) -> None:
-        """Refuses members that are together larger unpacked than the limit, and than the archive.
+        """Reject members whose total decompressed size exceeds the limit, and the size of the
+        archive.
 
-        What is stored as it is takes no more memory than it took of the disk.
+        Uncompressed members need no more memory than their size on the disk.
         """
         size = sum(member.file_size for member in members)
         if size > max(limit("archive_bytes"), self._size):
@@ -70,17 +71,18 @@ class Archive:
 
     @contextmanager
     def open(self, member: zipfile.ZipInfo) -> Iterator[BinaryIO]:
-        """The contents of a member; they are checked when the last byte has been read."""
+        """Yield the contents of a member; the checksum is verified at the last byte."""
         with self._named(), self._zip.open(member) as stream:
             yield stream  # type: ignore[misc]
 
     def read(self, member: zipfile.ZipInfo) -> bytes:
-        """All of a member."""
+        """Return the contents of a member."""
         with self.open(member) as stream:
             return stream.read()
 
     def unpack(self) -> dict[str, bytes]:
-        """The contents of all members by name, with plain slashes, if all names stay inside."""
+        """Return the contents of all members by name, with forward slashes, if all names stay
+        inside."""
         self.check_size(self.members)
         files: dict[str, bytes] = {}
         for member in self.members:
@@ -97,7 +99,7 @@ class Archive:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Turns what damaged archives raise into one error with a name."""
+        """Convert exceptions of damaged archives to one error with a name."""
         try:
             yield
         except AssetError:

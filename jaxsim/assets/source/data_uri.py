@@ -1,6 +1,7 @@
-"""`data:` URIs: a file written out in its own name, such as `data:model/obj;base64,diAwIDAgMA==`.
+"""Decode `data:` URIs, which contain a file, such as `data:model/obj;base64,diAwIDAgMA==`.
 
-The form is RFC 2397's. Files of a model are binary, so base64 is the one encoding that is read.
+The format is that of RFC 2397. Files of a model are binary, so base64 is the only supported
+encoding.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ _EXAMPLE = "data:model/obj;base64,diAwIDAgMA=="
 
 
 def decode(uri: str) -> bytes:
-    """The bytes that a `data:` URI stands for.
+    """Return the bytes in a `data:` URI.
 
     Raises:
-      ValueError: it is not one in base64; the message says what it should be.
+      ValueError: it is not one in base64; the message gives the expected form.
     """
     header, comma, text = uri.partition(":")[2].partition(",")
     if not comma:
@@ -24,7 +25,7 @@ def decode(uri: str) -> bytes:
     if encoding.lower() != "base64":
         given = f"';{encoding}'" if encoding else "no encoding"
         raise ValueError(f"it has {given}; the data must be ';base64', as in {_EXAMPLE}")
-    # XML turns line breaks of an attribute into blanks; '+' and '/' may be written as %2B and %2F
+    # XML replaces line breaks of an attribute by blanks; '+' and '/' may be written as %2B and %2F
     text = "".join(urllib.parse.unquote(text).split())
     try:
         return base64.b64decode(text, validate=True)
@@ -33,9 +34,9 @@ def decode(uri: str) -> bytes:
 
 
 def content_type(uri: str) -> str | None:
-    """The media type in a `data:` URI, such as `model/obj`; None for other names, or where none is.
+    """Return the media type in a `data:` URI, such as `model/obj`; None if there is none.
 
-    Parameters such as `;charset=utf-8` are left out.
+    Parameters such as `;charset=utf-8` are removed.
     """
     scheme, colon, rest = uri.partition(":")
     if not colon or scheme.lower() != "data":

@@ -1,11 +1,11 @@
-"""Files on the file systems that fsspec knows: zip, s3, gs, http, github, memory and many more.
+"""Read files from the file systems of fsspec: zip, s3, gs, http, github, memory and many more.
 
     register_filesystems("zip", "s3", anon=True)
     load_model("s3://robots/arm/arm.xml")
     load_model("zip://arm/arm.xml::/data/robots.zip")
 
-Only what is named becomes readable: a model from a stranger cannot make us open other addresses.
-Needs the extra `fsspec`, and for some file systems a package that fsspec names.
+Only registered file systems are readable: an untrusted model cannot open other addresses. Needs the
+extra `fsspec`, and for some file systems a package that fsspec names.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from jaxsim.assets.source.provider import register_provider
 
 
 def register_filesystems(*protocols: str, **options: Any) -> None:
-    """Registers providers that read by fsspec.
+    """Register providers that read by fsspec.
 
     Args:
-      protocols: names of file systems of fsspec, which are the schemes of their URIs.
-      options: passed on to fsspec when a file is opened, such as `anon=True` for `s3`.
+      protocols: names of fsspec file systems, which are the schemes of their URIs.
+      options: passed to fsspec when a file is opened, such as `anon=True` for `s3`.
 
     Raises:
       ImportError: the extra `fsspec` is not installed.
@@ -44,10 +44,11 @@ def register_filesystems(*protocols: str, **options: Any) -> None:
         )
 
 
-# Classes and not closures, so that registering the same again is seen to be the same.
+# Classes rather than closures, so that a repeated registration compares equal.
 @dataclass(frozen=True)
 class _Open:
-    """Opens a file: the file of fsspec, which closes what it depends on, and its stream."""
+    """Callable that opens a file: the fsspec file, which closes what it depends on, and its
+    stream."""
 
     options: dict[str, Any]
 
@@ -67,7 +68,7 @@ def _close(handle: tuple[Any, Any]) -> None:
 
 @dataclass(frozen=True)
 class _Modified:
-    """Tells whether a file has changed since a time."""
+    """Callable that returns whether a file has changed since a time."""
 
     options: dict[str, Any]
 

@@ -1,12 +1,12 @@
-"""Limits on what a file may ask for: bounds of our own against slips of the pen and hostile files.
+"""Limits on the sizes of input files, against mistakes and hostile files.
 
-A file of a few bytes can ask for gigabytes. What it asks for is compared with a limit before any
-memory is spent; who means it raises the limit, by name, for a while:
+A file of a few bytes can request gigabytes. Requested sizes are compared with a limit before any
+memory is allocated; to allow more, raise a limit by name in a context:
 
     with jaxsim.limits(image_bytes=2**31):
         m = jaxsim.load_model("planet.xml")
 
-On the command line it is `--limit image_bytes=2147483648`.
+On the command line the option is `--limit image_bytes=2147483648`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jaxsim.errors import AssetError
 
 
 class Limit(NamedTuple):
-    """A bound: the most that is taken without being asked, and what it counts."""
+    """A limit: its default, and the quantity it counts."""
 
     most: int
     counts: str
@@ -42,19 +42,19 @@ _raised: ContextVar[Mapping[str, int]] = ContextVar("_raised", default=MappingPr
 
 @contextmanager
 def limits(**most: int) -> Iterator[None]:
-    """Sets limits, by name, for the calls inside; those that are not named stay.
+    """Set limits, by name, inside the context; others are unchanged.
 
     Args:
-      most: the new bounds. archive_bytes: bytes that an archive unpacks to; image_bytes: bytes of
+      most: the new limits. archive_bytes: decompressed bytes of an archive; image_bytes: bytes of
         pixels in one image; hfield_points: heights in one height field; mesh_vertices: points of a
         built-in mesh.
 
     Raises:
-      ValueError: there is no such limit, or a bound is not a count.
+      ValueError: there is no such limit, or a value is not a count.
     """
     for name, bound in most.items():
         if name not in LIMITS:
-            raise ValueError(f"limits: there is no '{name}'; known are {', '.join(LIMITS)}")
+            raise ValueError(f"limits: there is no '{name}'; choose one of {', '.join(LIMITS)}")
         if not isinstance(bound, int) or bound < 0:
             raise ValueError(f"{name}: expected a count, got {bound!r}")
     token = _raised.set({**_raised.get(), **most})
@@ -65,19 +65,19 @@ def limits(**most: int) -> Iterator[None]:
 
 
 def limit(name: str) -> int:
-    """The bound that holds now."""
+    """Return the present value of a limit."""
     return _raised.get().get(name, LIMITS[name].most)
 
 
 def check_limit(name: str, count: float) -> None:
-    """Refuses what is beyond a limit.
+    """Raise if a count exceeds a limit.
 
     Raises:
-      AssetError: it is; the message says how the limit is raised.
+      AssetError: it does; the message explains how to raise the limit.
     """
     if count > limit(name):
         count = int(count) if count < _COUNTABLE else math.inf
         raise AssetError(
-            f"{count} {LIMITS[name].counts}, the most is {limit(name)}: take fewer, or raise the "
+            f"{count} {LIMITS[name].counts}, the limit is {limit(name)}: use fewer, or raise the "
             f"limit by jaxsim.limits({name}={count}), on the command line --limit {name}={count}"
         )

@@ -1,8 +1,8 @@
-"""Model archives: a model and all its files in one zip file, `.mjz` by custom (MuJoCo's MJZ).
+"""Model archives: a model and all its files in one zip file, `.mjz` by convention (MuJoCo's MJZ).
 
 The files of an archive are files in memory whose names begin with the path of the archive, as if it
-were a folder: `arm.mjz/model.xml`, `arm.mjz/meshes/arm.obj`. A model in an archive finds its files
-there, and nowhere else on the disk: what comes from a stranger opens no other file.
+were a folder: `arm.mjz/model.xml`, `arm.mjz/meshes/arm.obj`. A model in an archive can access only
+those files, so that an untrusted archive opens no other file on the disk.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from jaxsim.assets.source.provider import provider_of
 from jaxsim.errors import AssetError
 
 EXTENSIONS = (".mjz", ".zip")
-ROOT = "model.xml"  # the model in an archive that was written as one
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # first bytes of an archive, and of an empty one
-_SHOWN = 5  # files of an archive that a message lists
+ROOT = "model.xml"  # the model in an archive written by us
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # signatures of an archive, and of an empty one
+_SHOWN = 5  # number of files of an archive that a message lists
 
 
 class ArchiveFiles(Mapping[str, bytes]):
@@ -28,7 +28,7 @@ class ArchiveFiles(Mapping[str, bytes]):
 
     Args:
       members: contents of the files of the archive, by path.
-      given: contents of files in memory by name, which come before those of the archive.
+      given: contents of files in memory by name, searched before those of the archive.
       path: the archive, for messages.
     """
 
@@ -47,7 +47,7 @@ class ArchiveFiles(Mapping[str, bytes]):
 
 
 class Opened(NamedTuple):
-    """The model of an archive: path of its file, contents of that, and the files it may name."""
+    """The model of an archive: the path and contents of its file, and the files it may refer to."""
 
     path: str
     data: bytes
@@ -55,23 +55,23 @@ class Opened(NamedTuple):
 
 
 def is_archive(path: str, data: bytes) -> bool:
-    """Whether the file of a model is an archive, by its first bytes or, if damaged, its name."""
+    """Return whether a model file is an archive, by its signature or, if damaged, its extension."""
     return data[:4] in _ZIP or (path.lower().endswith(EXTENSIONS) and data.lstrip()[:1] != b"<")
 
 
 def open_archive(path: str, data: bytes, given: Mapping[str, bytes] | None = None) -> Opened:
-    """Unpack a model archive.
+    """Return the model in an archive.
 
-    The model is, as in MuJoCo, `model.xml`, `<stem>.xml`, `<stem>/<stem>.xml` or `<stem>/model.xml`
-    where the archive is `<stem>.mjz`; else the only model file that there is.
+    As in MuJoCo, the model is `model.xml`, `<stem>.xml`, `<stem>/<stem>.xml` or `<stem>/model.xml`
+    in `<stem>.mjz`; otherwise the only model file in it.
 
     Args:
       path: path or URI of the archive.
       data: its contents.
-      given: files in memory, which come before those of the archive.
+      given: files in memory, searched before those of the archive.
 
     Raises:
-      AssetError: it is damaged, too large, leads out of itself, or has no model or several.
+      AssetError: it is damaged, too large, has a name that leads out of it, no model, or several.
     """
     with Archive(io.BytesIO(data), path) as archive:
         files = archive.unpack()
@@ -81,7 +81,7 @@ def open_archive(path: str, data: bytes, given: Mapping[str, bytes] | None = Non
 
 
 def _root(path: str, files: Mapping[str, bytes]) -> str:
-    """The member that is the model."""
+    """Return the name of the member that is the model."""
     base = posixpath.basename(path.replace("\\", "/").partition("::")[0])
     stem = base.rpartition(".")[0] or base
     for name in (ROOT, f"{stem}.xml", f"{stem}/{stem}.xml", f"{stem}/{ROOT}"):
@@ -107,7 +107,7 @@ def _list(names: list[str]) -> str:
 
 
 def _below(path: str, name: str) -> str:
-    """The path of a member; an archive inside another one stays before the `::`."""
+    """Return the path of a member; for a nested archive it is inserted before the `::`."""
     inside, mark, outer = path.partition("::") if provider_of(path) else (path, "", "")
     if not provider_of(path):
         inside = os.path.normpath(path)

@@ -1,9 +1,9 @@
-"""Providers: where files named by a URI come from.
+"""Registry of providers, which read files named by a URI.
 
-A provider has a prefix, which is the scheme of the URIs that it reads: one for `http` reads
+A provider has a prefix, the scheme of the URIs that it reads: one for `http` reads
 `http://host/arm.obj` and `HTTP:arm.obj`, but neither `https://host/arm.obj` nor `http/arm.obj`.
-Once registered it serves every file that a model names: the model itself, what it includes or
-attaches, and its assets. Registered here: `data:`, files written out inside their own name.
+Once registered it is used for every file that a model names: the model itself, files it includes or
+attaches, and its assets. Built in: `data:`, files contained in their own name.
 
     register_provider("http", open=urllib.request.urlopen)
 """
@@ -22,23 +22,23 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")  # RFC 3986, section 3.1
 
 
 class ResourceError(Exception):
-    """A file that cannot be had; the message says why, and where it was looked for."""
+    """A file that cannot be read; the message gives the reason, and where it was searched."""
 
 
 @dataclass(frozen=True)
 class Provider:
-    """How files of one scheme are read.
+    """Functions that read the files of one scheme.
 
     Attributes:
-      prefix: the scheme, in small letters and without its colon.
-      open: name -> handle; the name is the whole URI, as the model writes it. It raises where there
-        is no such file, or returns None or False.
+      prefix: the scheme, in lower case and without its colon.
+      open: name -> handle; the name is the whole URI, as written in the model. If there is no such
+        file it raises, or returns None or False.
       read: handle -> contents.
-      close: handle -> anything; called once for every handle, also where reading failed.
-      getdir: name -> the folder that relative names in the file start from; None: the name up to
-        its last slash, or the last one before `::` if it is inside an archive. It must not raise.
+      close: handle -> anything; called once for every handle, also if reading failed.
+      getdir: name -> the folder to which names in the file are relative; None: the name up to its
+        last slash, or the last one before `::` if it is inside an archive. It must not raise.
       modified: name, time in seconds since the epoch -> whether the file has changed since; None:
-        it never does.
+        it never changes.
     """
 
     prefix: str
@@ -49,7 +49,7 @@ class Provider:
     modified: Callable[[str, float], bool] | None = None
 
     def contents(self, name: str) -> bytes:
-        """The bytes of a file.
+        """Return the bytes of a file.
 
         Raises:
           ResourceError: the provider has no such file, or failed.
@@ -71,13 +71,13 @@ class Provider:
         return bytes(data)
 
     def changed(self, name: str, since: float) -> bool:
-        """Whether a file has changed after a time, in seconds since the epoch."""
+        """Return whether a file has changed after a time, in seconds since the epoch."""
         if self.modified is None:
             return False
         return bool(self._call("ask for changes of", self.modified, name, name, since))
 
     def folder(self, name: str) -> str:
-        """The folder that relative names in a file start from."""
+        """Return the folder to which names in a file are relative."""
         given = None if self.getdir is None else self.getdir(name)
         if given is not None:
             return str(given)
@@ -86,7 +86,7 @@ class Provider:
         return f"{folder}{mark}{archive}"
 
     def _call(self, what: str, function: Callable[..., Any], name: str, *args: Any) -> Any:
-        """Calls the provider's code, which is not ours: whatever it raises is its failure."""
+        """Call the provider's function, and convert its exceptions."""
         try:
             return function(*args)
         except Exception as error:
@@ -106,13 +106,13 @@ def register_provider(
     getdir: Callable[[str], str] | None = None,
     modified: Callable[[str, float], bool] | None = None,
 ) -> None:
-    """Registers a provider of files, for all models loaded from now on.
+    """Register a provider of files, for all models loaded from now on.
 
     Args:
-      prefix: scheme of the URIs, without the colon; capitals do not matter.
-      open: name -> handle, or the bytes themselves; raises where there is no such file.
+      prefix: scheme of the URIs, without the colon; case-insensitive.
+      open: name -> handle, or the bytes themselves; raises if there is no such file.
       read: handle -> bytes; None: `handle.read()`, or the handle if it is bytes.
-      close: handle -> anything; None: `handle.close()`, if it has that.
+      close: handle -> anything; None: `handle.close()`, if it exists.
       getdir: name -> folder; None, or a folder that is None: the name up to its last slash.
       modified: name, seconds since the epoch -> whether the file has changed; None: never.
 
@@ -130,14 +130,14 @@ def register_provider(
     provider = Provider(
         prefix.lower(), open, read or _read_handle, close or _close_handle, getdir, modified
     )
-    # registering the very same again, as a module that is reloaded may do, changes nothing
+    # registering the same provider again, as in a reloaded module, has no effect
     if _providers.setdefault(provider.prefix, provider) != provider:
         remedy = "unregister_provider removes it"
         raise ValueError(f"prefix: '{provider.prefix}' has another provider already; {remedy}")
 
 
 def unregister_provider(prefix: str) -> None:
-    """Removes a provider.
+    """Unregister a provider.
 
     Raises:
       KeyError: there is none for this prefix.
@@ -146,20 +146,20 @@ def unregister_provider(prefix: str) -> None:
 
 
 def provider_of(name: str) -> Provider | None:
-    """The provider that reads a name, or None: then it is a path."""
+    """Return the provider that reads a name, or None if it is a path."""
     scheme, colon, _ = name.partition(":")
     return _providers.get(scheme.lower()) if colon else None
 
 
 def folder_of(name: str) -> str:
-    """The folder that relative names in a file of a provider start from."""
+    """Return the folder to which names in a file of a provider are relative."""
     provider = provider_of(name)
     assert provider is not None
     return provider.folder(name)
 
 
 def _read_handle(handle: Any) -> Any:
-    """The contents of a handle: bytes are their own, others are read."""
+    """Return the contents of a handle: bytes themselves, other handles are read."""
     if isinstance(handle, bytes | bytearray | memoryview):
         return handle
     if not callable(getattr(handle, "read", None)):
@@ -172,14 +172,14 @@ def _read_handle(handle: Any) -> Any:
 
 
 def _close_handle(handle: Any) -> None:
-    """Close a handle, if it is one that is closed."""
+    """Close a handle, if it can be closed."""
     close = getattr(handle, "close", None)
     if callable(close):
         close()
 
 
 def shown(name: str) -> str:
-    """A name for a message; that of a `data:` URI may be the whole file."""
+    """Return a name for a message, shortened; that of a `data:` URI may be the whole file."""
     return name if len(name) <= 120 else f"{name[:100]}... ({len(name)} characters)"
 
 

@@ -1,7 +1,7 @@
-"""Where the bytes of a file come from: memory, a provider, or the disk, in this order.
+"""Resolve and read files from memory, a provider, or the disk, in this order.
 
-Everything that opens a file on behalf of a model comes through here: the model itself, the files
-it includes or attaches, its meshes, images and height fields. A name may be a path or a URI.
+All files of a model are opened here: the model itself, the files it includes or attaches, its
+meshes, images and height fields. A name may be a path or a URI.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from jaxsim.assets.source.model_archive import ArchiveFiles
 from jaxsim.assets.source.provider import ResourceError as ResourceError
 from jaxsim.assets.source.provider import folder_of, provider_of
 
-# What looks like a URI; one letter would be the drive of a Windows path.
+# Form of a URI; a single letter would be the drive of a Windows path.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
-# What relative names cannot leave: `http://host/`, `file:/`, `http:`; in an archive, its scheme.
+# Prefix that relative names cannot leave: `http://host/`, `file:/`, `http:`; in an archive, its
+# scheme.
 _ROOT = re.compile(r"[^:]*:(?:(//[^/]*/?)|/?)")
 _ARCHIVE_ROOT = re.compile(r"[^:]*:(//)?")
 
 
 class Resources:
-    """The files a model may refer to.
+    """The files that a model may refer to.
 
-    A name that is not found in memory as it is written is looked up there without its path, as
-    MuJoCo does: `meshes/arm.stl` finds `arm.stl` and `other/arm.stl`. Letters count as they are
-    written; where that finds nothing, a single name that differs only in capitals is taken.
+    A name that is not in memory as written is looked up there without its path, as in MuJoCo:
+    `meshes/arm.stl` matches `arm.stl` and `other/arm.stl`. Matching is case-sensitive; if it fails,
+    a unique name that differs only in case is used.
 
     Args:
       files: contents of files in memory, by name.
-      folder: folder, or URI, that relative names start from; "" is the current folder.
+      folder: folder, or URI, to which names are relative; "" is the current folder.
     """
 
     def __init__(self, files: Mapping[str, bytes] | None = None, folder: str = ""):
@@ -41,11 +42,12 @@ class Resources:
         self._bare: dict[str, list[str]] | None = None
 
     def read(self, name: str) -> bytes:
-        """Contents of a file.
+        """Return the contents of a file.
 
         Raises:
-          ResourceError: there is no such file, or it cannot be read; the message says where it was
-            looked for.
+          ResourceError: there is no such file, or it cannot be read; the message lists the
+            locations
+            searched.
         """
         found = self.find(name, (self.folder,))
         if found is None:
@@ -53,9 +55,10 @@ class Resources:
         return found[1]
 
     def find(self, name: str, folders: Sequence[str]) -> tuple[str, bytes] | None:
-        """Path and contents of the first file of this name, seen from each folder in turn.
+        """Return the path and contents of the first file of this name, relative to each folder in
+        order.
 
-        Returns None where there is no such file.
+        Returns None if there is no such file.
 
         Raises:
           ResourceError: there is one, but it cannot be read.
@@ -67,7 +70,8 @@ class Resources:
                 data = files.get(key)
                 if data is not None:
                     return key, _checked(key, data)
-        for path in () if archive is not None else paths:  # an archive has all files of its model
+        # an archive contains all files of its model
+        for path in () if archive is not None else paths:
             provider = provider_of(path)
             data = provider.contents(path) if provider else _from_disk(path)
             if data is not None:
@@ -75,9 +79,9 @@ class Resources:
         return None
 
     def modified(self, name: str, since: float) -> bool:
-        """Whether a file has changed after a time, in seconds since the epoch.
+        """Return whether a file has changed after a time, in seconds since the epoch.
 
-        What is in memory, or comes from a provider that cannot tell, has not.
+        Files in memory, and those of a provider without that function, have not.
         """
         path = join(self.folder, name)
         if any(key in self.files for key in self._keys([path], name)):
@@ -91,7 +95,7 @@ class Resources:
             raise ResourceError(f"'{path}' cannot be read: {error.strerror}") from None
 
     def _keys(self, paths: Sequence[str], name: str) -> Iterator[str]:
-        """The names under which a file may be in memory, the best first."""
+        """Yield the names under which a file may be in memory, the best first."""
         yield from paths
         yield name
         slashed = posixpath.normpath(name.replace("\\", "/"))
@@ -103,7 +107,8 @@ class Resources:
             yield alike[0]
 
     def _alike(self, bare: str) -> list[str]:
-        """Names in memory that end in this one; whatever their capitals, if none is exact."""
+        """Return the names in memory that end in this one; case-insensitively, if none matches
+        exactly."""
         if self._bare is None:
             self._bare = {}
             for key in self.files:
@@ -112,7 +117,7 @@ class Resources:
         return [key for key in names if posixpath.basename(key) == bare] or names
 
     def _missing(self, name: str) -> str:
-        """Says where a file was looked for, and what may be the matter."""
+        """Return a message with the locations searched for a file, and a hint."""
         scheme = _URI.match(name) or _URI.match(self.folder)
         path = name if _URI.match(name) else join(self.folder, name)
         places = [f"the {len(self.files)} files in memory"] if len(self.files) else []
@@ -133,10 +138,11 @@ class Resources:
 
 
 def join(folder: str, name: str) -> str:
-    """A name seen from a folder, either of which may be a URI; `..` and `.` are worked out.
+    """Return a name relative to a folder, either of which may be a URI; `..` and `.` are resolved.
 
     A relative name cannot leave the host of a URI, or an archive: surplus `..` are dropped, as in a
-    browser. What follows `::`, as in `zip://arm::/data/robots.zip`, is the archive, and stays.
+    browser. The part after `::`, as in `zip://arm::/data/robots.zip`, is the archive, and is
+    unchanged.
     """
     if provider_of(name):
         return name
@@ -146,18 +152,18 @@ def join(folder: str, name: str) -> str:
     root = (_ARCHIVE_ROOT if mark else _ROOT).match(inside)
     assert root is not None, "a provider's name has a scheme"
     start = root[0] + "/" if root[1] and not root[0].endswith("/") else root[0]
-    # below "/", so that what leads above it ends there
+    # below "/", so that names cannot lead above it
     path = posixpath.normpath(posixpath.join("/", inside[root.end() :], name.replace("\\", "/")))
     return f"{start}{path[1:]}{mark}{archive}"
 
 
 def is_uri(name: str) -> bool:
-    """Whether a name has the form of a URI, whether or not a provider reads it."""
+    """Return whether a name has the form of a URI, whether or not a provider reads it."""
     return _URI.match(name) is not None
 
 
 def folder_name(path: str) -> str:
-    """The folder of a file, which relative names in it start from; of a path or a URI."""
+    """Return the folder of a path or a URI, to which names in the file are relative."""
     return folder_of(path) if provider_of(path) else os.path.dirname(path)
 
 

@@ -1,12 +1,13 @@
-"""Files in memory: what a model may refer to without there being a file on the disk.
+"""Virtual file system: files in memory that a model may refer to.
 
     with jaxsim.Vfs() as vfs:
         vfs["robot.xml"] = xml
         vfs.add_file("meshes/arm.stl", "/data/robot")
         m = jaxsim.load_model("robot.xml", vfs)
 
-A `Vfs` is a mapping of names to contents, as a plain dict of assets is. It adds what MuJoCo's has:
-names in one spelling, no name twice, folders whose files come from a provider, zip archives.
+A `Vfs` is a mapping of names to contents, like a plain dict of assets. It adds the features of
+MuJoCo's: normalized names, no duplicate names, folders whose files come from a provider, zip
+archives.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from jaxsim.assets.source.resource import ResourceError, Resources
 
 
 class Vfs(MutableMapping[str, bytes]):
-    """A virtual file system; a context manager, which forgets its files at the end.
+    """A virtual file system; a context manager, which removes its files at the end.
 
-    What MuJoCo's functions return as a code is raised here:
+    Return codes of MuJoCo's functions correspond to exceptions here:
 
-        1   no room for one more file     OSError, with errno.ENOSPC
-        2   the name is there already     FileExistsError
-        -1  the file cannot be loaded     FileNotFoundError or another OSError; ValueError for a
-                                          name that cannot be one, or a damaged archive
-        -1  there is nothing to delete    FileNotFoundError; KeyError for `del vfs[name]`
+        1   the number of files is limited   OSError, with errno.ENOSPC
+        2   the name exists already          FileExistsError
+        -1  the file cannot be loaded        FileNotFoundError or another OSError; ValueError for an
+                                             invalid name, or a damaged archive
+        -1  there is nothing to delete       FileNotFoundError; KeyError for `del vfs[name]`
 
-    Names are kept with their path in one spelling: `./a//b.stl` and `a\\b.stl` are `a/b.stl`. A
-    relative name that leads out of the file system, such as `../b.stl`, is refused. How a model
-    finds a file whose path it writes differently is said at `Resources`.
+    Names are normalized with their path: `./a//b.stl` and `a\b.stl` are `a/b.stl`. A relative name
+    that leads out of the file system, such as `../b.stl`, is rejected. `Resources` describes how a
+    model finds a file under a different path.
 
     Args:
-      max_files: most files it takes; None: no limit.
+      max_files: largest number of files; None: no limit.
     """
 
     def __init__(self, *, max_files: int | None = None):
@@ -47,11 +48,11 @@ class Vfs(MutableMapping[str, bytes]):
         self._mounts: dict[str, str] = {}
 
     def add_file(self, name: str | os.PathLike[str], directory: str = "") -> str:
-        """Adds a file from the disk or a provider, under its name; returns how that is spelled.
+        """Add a file from the disk or a provider, under its name; return the normalized name.
 
         Args:
-          name: the file, seen from the directory.
-          directory: folder or URI where it is; it is no part of the name.
+          name: the file, relative to the directory.
+          directory: folder or URI of the file; it is no part of the name.
         """
         spelled = self._free(name)
         try:
@@ -62,7 +63,7 @@ class Vfs(MutableMapping[str, bytes]):
         return spelled
 
     def add_buffer(self, name: str, data: bytes) -> str:
-        """Adds a file whose contents are given; returns how its name is spelled."""
+        """Add a file with the given contents; return its normalized name."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise ValueError(f"data of '{name}': expected bytes, got {type(data).__name__}")
         spelled = self._free(name)
@@ -70,11 +71,11 @@ class Vfs(MutableMapping[str, bytes]):
         return spelled
 
     def add_archive(self, archive: str | os.PathLike[str] | bytes, folder: str = "") -> list[str]:
-        """Adds all files of a zip archive, or none; returns their names.
+        """Add all files of a zip archive, or none; return their names.
 
         Args:
           archive: path of the archive, or its contents.
-          folder: put before the names; a name inside cannot lead out of it.
+          folder: prepended to the names; a name inside cannot lead out of it.
         """
         shown = "the archive" if isinstance(archive, bytes) else os.fspath(archive)
         with (
@@ -89,21 +90,21 @@ class Vfs(MutableMapping[str, bytes]):
         return list(spelled)
 
     def delete_file(self, name: str) -> None:
-        """Forgets a file."""
+        """Remove a file."""
         if name not in self._files and spell(name) not in self._files:
             raise FileNotFoundError(errno.ENOENT, "there is no such file in memory", name)
         del self[name]
 
     def contains(self, name: str) -> bool:
-        """Whether there is a file of this name, paths included."""
+        """Return whether there is a file of this name, including its path."""
         return name in self
 
     def mount(self, folder: str, uri: str) -> None:
-        """Lets a provider serve all files below a folder; nothing else is asked for them.
+        """Let a provider serve all files below a folder, exclusively.
 
         Args:
-          folder: where they appear.
-          uri: what takes the place of the folder in their names, such as `https://host/meshes`.
+          folder: the folder in this file system.
+          uri: replaces the folder in the names, such as `https://host/meshes`.
 
         Raises:
           FileExistsError: the folder is mounted already.
@@ -117,12 +118,12 @@ class Vfs(MutableMapping[str, bytes]):
         self._mounts[spelled] = uri.rstrip("/")
 
     def unmount(self, folder: str) -> None:
-        """Undoes a mount; FileNotFoundError if there is none."""
+        """Remove a mount; FileNotFoundError if there is none."""
         if self._mounts.pop(spell(folder), None) is None:
             raise FileNotFoundError(errno.ENOENT, "nothing is mounted there", folder)
 
     def close(self) -> None:
-        """Forgets all files and mounts."""
+        """Remove all files and mounts."""
         self._files.clear()
         self._mounts.clear()
 
@@ -163,7 +164,8 @@ class Vfs(MutableMapping[str, bytes]):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the files in memory; those below a mount cannot be listed."""
+        """Return an iterator over the names of files in memory; those below a mount cannot be
+        listed."""
         return iter(self._files)
 
     def __len__(self) -> int:
@@ -173,7 +175,7 @@ class Vfs(MutableMapping[str, bytes]):
         return f"Vfs({list(self._files)})"
 
     def _free(self, name: str | os.PathLike[str]) -> str:
-        """The spelling of a name, if a file can be added under it."""
+        """Return the normalized name, if a file can be added under it."""
         spelled = spell(name)
         if spelled in self._files:
             remedy = "the name is there already; delete that file first"
@@ -183,11 +185,12 @@ class Vfs(MutableMapping[str, bytes]):
         return spelled
 
     def _full(self) -> OSError:
-        return OSError(errno.ENOSPC, f"the file system has room for {self.max_files} files")
+        return OSError(errno.ENOSPC, f"the file system is limited to {self.max_files} files")
 
 
 def spell(name: str | os.PathLike[str]) -> str:
-    """The one spelling of a name; ValueError if it leads out of the file system, or to no file."""
+    """Return a normalized name; ValueError if it leads out of the file system, or is no file
+    name."""
     given = os.fspath(name)
     if provider_of(given):
         return given

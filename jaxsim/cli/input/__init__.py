@@ -1,1 +1,1 @@
-"""What a command is given, checked before it runs."""
+"""Inputs of a command, checked before it runs."""

@@ -1,4 +1,4 @@
-"""The controls of a rollout: random, zero, or from a file."""
+"""Controls of a rollout: random, zero, or from a file."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,8 @@ HOLD = 0.1  # seconds for which a random control is held; noise at every step ha
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class RandomControl:
-    """Uniform in the control ranges, -1 to 1 where there is none; held for some steps."""
+    """Uniformly distributed controls within their ranges, -1 to 1 without a range, held for some
+    steps."""
 
     key: jax.Array
     low: jax.Array
@@ -27,7 +28,7 @@ class RandomControl:
     worlds: int = field(metadata={"static": True})
 
     def at(self, i: jax.Array) -> jax.Array:
-        """Controls of all worlds at step `i`, (worlds, nu)."""
+        """Return the controls of all worlds at step `i`, (worlds, nu)."""
         key = jax.random.fold_in(self.key, i // self.hold)
         shape = (self.worlds, len(self.low))
         unit = jax.random.uniform(key, shape, self.low.dtype)
@@ -37,18 +38,18 @@ class RandomControl:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FileControl:
-    """Recorded controls, (steps, worlds, nu); (steps, 1, nu) where all worlds have the same."""
+    """Recorded controls, (steps, worlds, nu), or (steps, 1, nu) if all worlds share them."""
 
     values: jax.Array
     worlds: int = field(metadata={"static": True})
 
     def at(self, i: jax.Array) -> jax.Array:
-        """Controls of all worlds at step `i`, (worlds, nu)."""
+        """Return the controls of all worlds at step `i`, (worlds, nu)."""
         return jnp.broadcast_to(self.values[i], (self.worlds, self.values.shape[-1]))
 
 
 def make_control(kind: str, m: Model, worlds: int, steps: int, seed: int) -> Any:
-    """The source of controls that `--ctrl` names; None: the controls stay zero."""
+    """Return the source of controls that `--ctrl` specifies; None: all controls are zero."""
     if kind == "zero":
         return None
     if kind == "random":
@@ -60,7 +61,7 @@ def make_control(kind: str, m: Model, worlds: int, steps: int, seed: int) -> Any
 
 
 def _random(m: Model, worlds: int, seed: int) -> RandomControl:
-    limited = m.actuator_ctrllimited  # of each control, as the ranges are
+    limited = m.actuator_ctrllimited  # one flag per control, as the ranges
     low = jnp.where(limited, m.actuator_ctrlrange[:, 0], -1)
     high = jnp.where(limited, m.actuator_ctrlrange[:, 1], 1)
     hold = max(1, round(HOLD / float(m.opt.timestep)))
@@ -68,7 +69,7 @@ def _random(m: Model, worlds: int, seed: int) -> RandomControl:
 
 
 def _read(path: str, m: Model, worlds: int, steps: int) -> np.ndarray:
-    """Reads and checks a file of controls; (steps, worlds or 1, nu)."""
+    """Read and check a file of controls; (steps, worlds or 1, nu)."""
     check_controls_file(path)
     try:
         ctrl = read_npz(path, "ctrl")["ctrl"]
@@ -77,7 +78,7 @@ def _read(path: str, m: Model, worlds: int, steps: int) -> np.ndarray:
     except ValueError as error:
         raise InputProblem(str(error)) from None
     except MemoryError:
-        raise InputProblem(f"{path}: there is no memory for 'ctrl'; give fewer steps") from None
+        raise InputProblem(f"{path}: not enough memory for 'ctrl'; give fewer steps") from None
     if ctrl.dtype.kind not in "iuf":
         raise InputProblem(f"{path}: ctrl has type {ctrl.dtype}, expected real numbers")
     if ctrl.shape[1:] != {2: (m.nu,), 3: (worlds, m.nu)}.get(ctrl.ndim):

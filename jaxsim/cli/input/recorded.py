@@ -1,4 +1,4 @@
-"""A motion that was recorded, and the model that it is of."""
+"""Read a recorded motion, and locate its model."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from jaxsim.rollout.trajectory import Trajectory, load_trajectory
 
 
 def read_motion(path: str) -> Trajectory:
-    """Reads a motion; InputProblem says what is wrong with the file."""
+    """Return the motion in a file; InputProblem gives the reason if it cannot be read."""
     try:
         return load_trajectory(path)
     except FileNotFoundError:
@@ -24,12 +24,13 @@ def read_motion(path: str) -> Trajectory:
 
 
 def model_of(path: str, motion: Trajectory, given: str | None) -> str | None:
-    """The file of the model of a motion: as given, beside the motion, here, or where it was.
+    """Return the model file of a motion: as given, next to it, in this folder, or its original
+    path.
 
     Args:
       path: the file of the motion.
-      motion: what is in it.
-      given: the model that was named instead.
+      motion: the motion.
+      given: the model that the user named; None: none.
     """
     if given is not None:
         return given

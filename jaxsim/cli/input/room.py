@@ -1,4 +1,4 @@
-"""Refuses what cannot fit in memory or on the disk, before the run begins."""
+"""Reject runs that exceed the memory or the disk space, before they begin."""
 
 import argparse
 import os
@@ -18,24 +18,25 @@ from jaxsim.model.model import Model
 
 
 def check_states(args: argparse.Namespace, m: Model) -> None:
-    """The states of all worlds fit in memory."""
+    """Check that the states of all worlds fit in memory."""
     need, have = args.worlds * bytes_per_world(m), memory()
     if need > have:
         raise InputProblem(
             f"--worlds {args.worlds}: the states alone need {size(need)}, "
-            f"there are {size(have)}; at most {int(have // bytes_per_world(m))} fit"
+            f"there are only {size(have)}; at most {int(have // bytes_per_world(m))} fit"
         )
 
 
 def check_controls_file(path: str) -> None:
-    """A file of controls fits in memory; what a small one unpacks to has a limit."""
+    """Check that a file of controls fits in memory; the decompressed size of a small file is
+    limited."""
     if os.path.isfile(path) and os.path.getsize(path) > memory():
-        have = f"{size(os.path.getsize(path))}, there are {size(memory())} of memory"
+        have = f"{size(os.path.getsize(path))}, there are only {size(memory())} of memory"
         raise InputProblem(f"{path}: it has {have}; give --ctrl fewer steps")
 
 
 def check_controls(args: argparse.Namespace, ctrl: Any) -> None:
-    """The controls fit in memory; each device has all of them."""
+    """Check that the controls fit in memory; each device holds all of them."""
     need = jax.device_count() * sum(x.nbytes for x in jax.tree.leaves(ctrl))
     if need > memory():
         raise InputProblem(
@@ -45,7 +46,7 @@ def check_controls(args: argparse.Namespace, ctrl: Any) -> None:
 
 
 def check_disk(args: argparse.Namespace, one: Data, recorded: Sequence[str]) -> None:
-    """The records of the motion fit on the disk, twice: the file is made of them at the end."""
+    """Check that the records fit on the disk twice: the file is assembled from them at the end."""
     if args.out is None:
         return
     records = args.steps // args.every
@@ -59,7 +60,7 @@ def check_disk(args: argparse.Namespace, one: Data, recorded: Sequence[str]) -> 
 
 
 def check_out(args: argparse.Namespace) -> None:
-    """The file of the motion can be written."""
+    """Check that the file of the motion can be written."""
     if args.out is None:
         return
     if not args.out.endswith(".npz"):

@@ -1,1 +1,1 @@
-"""What shows a model or a motion to a person."""
+"""Commands that display a model or a motion."""

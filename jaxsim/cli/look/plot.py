@@ -1,4 +1,4 @@
-"""`jaxsim plot motion.npz --fields qpos,sensordata`: a recorded motion as curves, in a picture."""
+"""`jaxsim plot motion.npz --fields qpos,sensordata`: plot a recorded motion as curves."""
 
 import argparse
 from pathlib import Path
@@ -11,12 +11,12 @@ from jaxsim.view.curves import draw_motion
 
 
 def plot(args: argparse.Namespace) -> int:
-    """Draws fields of a motion."""
+    """Plot fields of a motion."""
     needed("matplotlib", "view")
     motion = read_motion(args.file)
     fields = [name.strip() for name in args.fields.split(",") if name.strip()]
     if not fields:
-        raise InputProblem("--fields: name some, such as qpos,ctrl")
+        raise InputProblem("--fields: name at least one, such as qpos,ctrl")
     source = model_of(args.file, motion, args.model)
     m = None if source is None else load_model(source)
     out = args.out or str(Path(args.file).with_suffix(".png"))
@@ -28,6 +28,6 @@ def plot(args: argparse.Namespace) -> int:
         except OSError as error:
             raise InputProblem(f"--out: {error}") from None
     if m is None:
-        print(f"the model '{motion.header.get('model')}' is not here: numbers stand for names")
+        print(f"the model '{motion.header.get('model')}' was not found: numbers replace names")
     print(f"{'wrote':11} {out}: {', '.join(fields)}")
     return 0

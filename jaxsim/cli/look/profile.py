@@ -1,4 +1,4 @@
-"""`jaxsim profile MODEL.xml`: how long each stage of a step takes on the device."""
+"""`jaxsim profile MODEL.xml`: measure each stage of a step on the device."""
 
 import argparse
 
@@ -14,7 +14,7 @@ from jaxsim.rollout.program import BatchProgram, replicate
 
 
 def profile_model(args: argparse.Namespace) -> int:
-    """Prints the times of the stages, after some steps with random controls."""
+    """Print the times of the stages, measured after some steps with random controls."""
     m = load_model(args.model, contacts=args.contacts)
     d = make_data(m)
     if args.key is not None:

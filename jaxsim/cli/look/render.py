@@ -1,4 +1,5 @@
-"""`jaxsim render MODEL.xml`, `jaxsim render motion.npz`: pictures and films, without a window."""
+"""`jaxsim render MODEL.xml`, `jaxsim render motion.npz`: render images and videos without a
+window."""
 
 import argparse
 import itertools
@@ -32,12 +33,12 @@ from jaxsim.view.picture.output import resolution
 from jaxsim.view.picture.render import render
 
 STILLS, FILMS = (".png", ".jpg"), (".gif", ".mp4")
-SIZE = (320, 240)  # of a world
-SECONDS = 4.0  # of a film of a model that is not told how long
+SIZE = (320, 240)  # pixels of a world
+SECONDS = 4.0  # default length of a video of a model
 
 
 def render_file(args: argparse.Namespace) -> int:
-    """Writes a picture or a film."""
+    """Write an image or a video."""
     moving = Path(args.file).suffix == ".npz"
     if Path(args.file).is_dir():
         raise InputProblem(f"{args.file}: this is a folder; give the file inside it")
@@ -64,7 +65,7 @@ def render_file(args: argparse.Namespace) -> int:
 
 
 def _seen_at_least(m: Model, still: bool) -> Model:
-    """A model whose poses can be drawn; one that cannot be simulated, if that is all there is."""
+    """Return a model whose poses can be drawn, also if it cannot be simulated and need not be."""
     if not m.unsupported:
         return m
     try:
@@ -72,10 +73,10 @@ def _seen_at_least(m: Model, still: bool) -> Model:
     except UnsupportedError as error:
         if not still:
             raise InputProblem(
-                f"cannot be simulated; a picture of its start or of a motion can be drawn:\n{error}"
+                f"cannot be simulated; only its initial state or a motion can be drawn:\n{error}"
             ) from None
         print(f"cannot be simulated, only looked at:\n{error}", flush=True)
-    # poses do not depend on options, nor on what is refused
+    # Poses depend neither on options nor on unsupported features.
     opt = m.opt.replace(
         enableflags=0,
         integrator=IntegratorType.EULER,
@@ -87,7 +88,7 @@ def _seen_at_least(m: Model, still: bool) -> Model:
 
 
 def _check_out(out: Path) -> None:
-    """The kind of file is known, its writers are there, and it can be written."""
+    """Check that the file type is known, its writer is installed, and the file can be written."""
     if out.suffix not in STILLS + FILMS:
         raise InputProblem(f"--out: '{out}' ends in none of {', '.join(STILLS + FILMS)}")
     needed("PIL.Image", "render")
@@ -119,13 +120,13 @@ def _id(camera: str) -> int | str:
 
 
 def _resolution(m: Model, camera: Camera | None) -> tuple[int, int]:
-    """Size of pictures of a camera: its resolution, if it was given one."""
+    """Return the size of a camera's images: its resolution, if the model specifies one."""
     own = None if camera is None else resolution(m, camera.fixedcamid)
     return own or SIZE
 
 
 def _whole(args: argparse.Namespace) -> tuple[int, int]:
-    """Size of all worlds together."""
+    """Return the size of the mosaic of all worlds."""
     columns, rows = _grid(args.worlds)
     return columns * args.size[0], rows * args.size[1]
 
@@ -138,7 +139,7 @@ def _grid(worlds: int) -> tuple[int, int]:
 def _drawing(
     m: Model, camera: Camera | None, look: Look, args: argparse.Namespace
 ) -> Callable[[Data], np.ndarray]:
-    """From many worlds to a mosaic of them, (height, width, 3) bytes."""
+    """Return a function from a batch of worlds to a mosaic image, (height, width, 3) uint8."""
     width, height = (args.samples * n for n in args.size)
 
     @jax.jit
@@ -163,7 +164,8 @@ def _drawing(
 
 
 def _simulated(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator[Data], int]:
-    """Worlds of a model at its start, and for a film as they go on, with random controls."""
+    """Return the states of a model: the initial ones, and for a video those of a rollout with
+    random controls."""
     if args.key is None:
         d = make_data(m)
     else:
@@ -198,9 +200,10 @@ def _simulated(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator
 def _played(
     m: Model, motion: Motion, args: argparse.Namespace, film: bool
 ) -> tuple[Iterator[Data], int]:
-    """Worlds of a motion: of a film in time, of a picture at `--seconds`, by default the end."""
+    """Return the states of a motion: over time for a video; at `--seconds`, by default the end, for
+    an image."""
     if args.key is not None:
-        raise InputProblem("--key: a motion has its own start")
+        raise InputProblem("--key: not allowed with a motion, which has its own start")
     if args.worlds > motion.worlds:
         raise InputProblem(f"--worlds {args.worlds}: the motion has {motion.worlds}")
     end = float(motion.time[-1])
@@ -233,7 +236,7 @@ def _progress(pictures: Iterator[np.ndarray], number: int, worlds: int) -> Itera
 
 
 def _write(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
-    """Write one file as a whole; none is left half-written."""
+    """Write one file atomically."""
     with drawing(out):
         try:
             with whole_file(out) as part:
@@ -246,7 +249,7 @@ def _write(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
 
 
 def _write_images(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
-    """Write a picture, or a film as GIF."""
+    """Write an image, or a video as GIF."""
     images = [needed("PIL.Image", "render").fromarray(p) for p in pictures]
     if out.suffix != ".gif":
         images[0].save(out)
@@ -270,6 +273,6 @@ def _write_mp4(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
 
 
 def _even(picture: np.ndarray) -> np.ndarray:
-    """A picture of even width and height, as films have: its last column and row twice."""
+    """Return an image padded to even width and height, as video codecs require."""
     height, width = picture.shape[:2]
     return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

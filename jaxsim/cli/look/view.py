@@ -1,4 +1,4 @@
-"""`jaxsim view MODEL.xml`, `jaxsim view motion.npz`: a model or a motion in the browser."""
+"""`jaxsim view MODEL.xml`, `jaxsim view motion.npz`: show a model or a motion in the browser."""
 
 import argparse
 import contextlib
@@ -28,8 +28,8 @@ from jaxsim.view.browser.viewer import Viewer
 
 
 def view(args: argparse.Namespace) -> int:
-    """Shows a model or a motion until it is interrupted, or writes a page."""
-    needed("viser", "view")  # before the work, not after it
+    """Show a model or a motion until interrupted, or write a standalone page."""
+    needed("viser", "view")  # fail before the work, not after it
     moving = Path(args.file).suffix == ".npz"
     if not moving:
         _check_model_only(args)
@@ -41,7 +41,7 @@ def view(args: argparse.Namespace) -> int:
         print(f"warning: {EXPOSED.format(host=args.host)}", file=sys.stderr, flush=True)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExposedWarning)  # it was told above
+            warnings.simplefilter("ignore", ExposedWarning)  # already reported above
             page = _page(args, m, motion)
     except PortInUse as error:
         raise InputProblem(f"--port: {error}") from None
@@ -55,19 +55,19 @@ def view(args: argparse.Namespace) -> int:
             print(f"{args.file} is at {viewer.address} until Ctrl-C", flush=True)
             if args.open:
                 webbrowser.open(viewer.address)
-            with contextlib.suppress(KeyboardInterrupt):  # the way in which one ends looking
+            with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the usual way to quit
                 _wait()
             if isinstance(open_page, Live) and not open_page.simulation.ready:
                 print("waiting for the compiler; Ctrl-C again leaves at once", flush=True)
     except KeyboardInterrupt:
-        os._exit(130)  # a thread that compiles cannot be ended in another way
+        os._exit(130)  # a thread that is compiling cannot be stopped in another way
     return 0
 
 
 def _check_model_only(args: argparse.Namespace) -> None:
-    """Nothing is asked for that only a motion has."""
+    """Reject options that apply to motions only."""
     for asked, told in (
-        (args.model, "--model: goes with a motion; the model to look at is the first argument"),
+        (args.model, "--model: goes with a motion; give the model to view as the first argument"),
         (args.out, "--out: a page plays a motion; record one with `jaxsim rollout --out`"),
         (args.worlds, "--worlds: goes with a motion; a model runs as one world"),
         (args.ghosts or None, "--ghosts: goes with a motion; a model runs as one world"),

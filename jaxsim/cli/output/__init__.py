@@ -1,1 +1,1 @@
-"""Output of the command."""
+"""Output of the command line."""

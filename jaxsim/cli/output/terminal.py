@@ -1,4 +1,4 @@
-"""Escape control characters in what the command prints: names from files may hold any."""
+"""Escape control characters in the output of the command line: names in files may contain any."""
 
 import contextlib
 import sys
@@ -9,17 +9,17 @@ from jaxsim.escape import block
 
 
 class Visible:
-    """A stream of text that escapes control characters, and what its encoding does not have.
+    """Text stream that escapes control characters, and characters its encoding cannot represent.
 
-    Lines, tabs and the carriage returns of a progress bar stay as they are; all else is as that of
-    the stream.
+    Line breaks, tabs and the carriage returns of a progress bar are passed on; all other attributes
+    are those of the underlying stream.
     """
 
     def __init__(self, stream: TextIO):
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes text; returns its length, as streams do."""
+        """Write text; return its length, as streams do."""
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         shown = block(text).encode(encoding, "backslashreplace").decode(encoding)
         self._stream.write(shown)
@@ -31,7 +31,7 @@ class Visible:
 
 @contextlib.contextmanager
 def visible_output() -> Iterator[None]:
-    """Escapes what is printed, and what is warned of, while a command runs."""
+    """Escape printed text and warnings while a command runs."""
     out: Any = Visible(sys.stdout)
     err: Any = Visible(sys.stderr)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -1,1 +1,1 @@
-"""Actuators: shortcuts, inputs, targets and transmissions."""
+"""Compile actuators: shortcuts, inputs, targets and transmissions."""

@@ -1,4 +1,4 @@
-"""The part of an actuator that shortcuts own: dynamics, gain and bias, with their parameters."""
+"""Dynamics, gain and bias of an actuator, with their parameters: the part that shortcuts set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GENERAL, PLUGIN = "general", "plugin"
 
 
 def parameters(*values: float) -> np.ndarray:
-    """A parameter vector that begins with `values`, (10,)."""
+    """Return a parameter vector that begins with `values`, (10,)."""
     out = np.zeros(NPRM)
     out[: len(values)] = values
     return out
@@ -22,10 +22,10 @@ def parameters(*values: float) -> np.ndarray:
 
 @dataclass
 class ActuatorType:
-    """The part of an actuator that shortcuts own.
+    """Dynamics, gain and bias of an actuator, the part that shortcuts set.
 
-    `written` is the element it was last written with. A damping ratio that is yet to be turned into
-    damping stands as a positive `biasprm[2]`; damping itself stands there as a negative number.
+    `written` is the tag that set it last. A positive `biasprm[2]` is a damping ratio that is not
+    yet converted to damping; damping itself is stored as a negative number.
     """
 
     written: str = GENERAL
@@ -40,10 +40,10 @@ class ActuatorType:
     inheritrange: float = 0.0
     velrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
     ffrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    forcerange: np.ndarray | None = None  # which the saturation of a dcmotor sets too
-    inherited: np.ndarray | None = None  # the range that inheritrange asks for
+    forcerange: np.ndarray | None = None  # also set by the saturation of a dcmotor
+    inherited: np.ndarray | None = None  # the range that inheritrange requests
 
     def copy(self) -> ActuatorType:
-        """A copy with vectors of its own."""
+        """Return a copy with its own parameter vectors."""
         vectors = ("dynprm", "gainprm", "biasprm", "velrange", "ffrange")
         return replace(self, **{name: getattr(self, name).copy() for name in vectors})

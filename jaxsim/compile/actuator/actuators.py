@@ -1,8 +1,8 @@
-"""Actuators: `actuator_*`, with the sizes `nu`, `nactuator`, `nout` and `na`.
+"""Compile actuators: `actuator_*`, with the sizes `nu`, `nactuator`, `nout` and `na`.
 
-An actuator has a block of controls (most one, a pid up to three, an orientation three or four),
-force outputs (one, an orientation three) and activations; `ctrlrange` counts controls, `gear` and
-`lengthrange` outputs, the rest actuators.
+An actuator has a block of controls (usually one, a pid up to three, an orientation three or four),
+force outputs (one, an orientation three) and activations; `ctrlrange` is per control, `gear` and
+`lengthrange` per output, all other fields per actuator.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _DEFAULT_GEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 @step(needs="settings plugins bodies joints sites tendons", gives="actuator jnt tendon")
 def actuators(c: Compilation) -> None:
-    """All fields of actuators that do not need the reference pose."""
+    """Add all fields of actuators that do not need the reference pose."""
     elements = c.spec.section("actuator")
     c.register("actuator", elements, [actuator.name for actuator in elements])
     types = actuator_types(c, elements)
-    c.problems.raise_if_any()  # what follows takes the types as they are
+    c.problems.raise_if_any()  # the code below assumes valid types
     transmissions = [transmission(c, e, t) for e, t in zip(elements, types, strict=True)]
     pairs = list(zip(elements, types, strict=True))
     for (e, t), trn in zip(pairs, transmissions, strict=True):
@@ -81,7 +81,7 @@ def actuators(c: Compilation) -> None:
 
 
 def _parameters(c: Compilation, types: list[ActuatorType]) -> None:
-    """What the shortcuts have made of the types."""
+    """Add the type and parameter fields of the actuators."""
     for name in ("dyntype", "gaintype", "biastype"):
         c.fields[f"actuator_{name}"] = np.array([getattr(t, name) for t in types], np.int32)
     for name in ("dynprm", "gainprm", "biasprm"):
@@ -91,7 +91,7 @@ def _parameters(c: Compilation, types: list[ActuatorType]) -> None:
 
 
 def _check(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """The combinations of types that MuJoCo allows."""
+    """Check that the types are a combination that MuJoCo allows."""
     gain, bias, dyn = t.gaintype, t.biastype, t.dyntype
     if dyn == DynType.PID and gain != GainType.PID:
         c.fault(e, "dyntype='pid' needs gaintype='pid'")
@@ -130,7 +130,7 @@ _FILTERS = (DynType.INTEGRATOR, DynType.FILTER, DynType.FILTEREXACT)
 
 
 def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
-    """Number of activations."""
+    """Return the number of activations."""
     states = 0 if t.dyntype == DynType.NONE else 1
     given = e.get("actdim") if e.tag in (GENERAL, PLUGIN) else None
     given = None if given is None or given < 0 else int(given)
@@ -160,13 +160,13 @@ def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
 
 
 def _controller_states(t: ActuatorType, kind: int) -> int:
-    """Number of activations that the parameters of a pid or a DC motor ask for."""
+    """Return the number of activations that the parameters of a pid or a DC motor imply."""
     parameters = {"actuator_dynprm": t.dynprm, "actuator_gainprm": t.gainprm}
     return len(states_of(kind, parameters.__getitem__))
 
 
 def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> None:
-    """`actuator_forcerange`, `actuator_actrange` and whether they are imposed."""
+    """Add `actuator_forcerange`, `actuator_actrange` and their limited flags."""
     count = len(pairs)
     forcerange, actrange = np.zeros((count, 2)), c.fields["actuator_actrange"]
     forcelimited, actlimited = np.zeros(count, bool), np.zeros(count, bool)
@@ -200,7 +200,7 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
 
 
 def _outputs(c: Compilation, elements: list[SpecElement], outnum: np.ndarray) -> None:
-    """What there is one row of for each force output."""
+    """Add the fields with one row per force output."""
     gear = np.tile(_DEFAULT_GEAR, (len(elements), 1))
     lengthrange = np.zeros((len(elements), 2))
     for i, e in enumerate(elements):
@@ -216,7 +216,8 @@ def _outputs(c: Compilation, elements: list[SpecElement], outnum: np.ndarray) ->
 
 
 def _reflected(c: Compilation) -> None:
-    """`jnt_actuatorid`, `tendon_actuatorid`: who adds damping or armature; -2 for several."""
+    """Add `jnt_actuatorid`, `tendon_actuatorid`: the actuator that adds damping or armature; -2 for
+    several."""
     f = c.fields
     active = (f["actuator_armature"] != 0) | (f["actuator_damping"] != 0)
     active |= (f["actuator_dampingpoly"] != 0).any(axis=1)
@@ -226,5 +227,5 @@ def _reflected(c: Compilation) -> None:
     ):
         for actuator in np.flatnonzero(active & np.isin(f["actuator_trntype"], kinds)):
             target = f["actuator_trnid"][actuator, 0]
-            if target >= 0:  # else it names none, which is reported
+            if target >= 0:  # otherwise the target is undefined, which is reported
                 f[field][target] = actuator if f[field][target] == -1 else -2

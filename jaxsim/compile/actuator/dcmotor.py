@@ -1,6 +1,6 @@
-"""`<dcmotor>`: electrical, thermal and friction parameters of a motor, packed as MuJoCo packs them.
+"""Compile `<dcmotor>`: electrical, thermal and friction parameters, packed as in MuJoCo.
 
-`jaxsim/model/motor.py` says where each parameter stands.
+`jaxsim/model/motor.py` lists the address of each parameter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jaxsim.spec import SpecElement
 
 
 def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """Reads the motor's own attributes into the parameter vectors."""
+    """Read the motor's own attributes into the parameter vectors."""
     _electrical(c, e, t)
     _saturation(c, e, t)
     _thermal(c, e, t)
@@ -38,7 +38,7 @@ def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """K and R from their attributes or the nominal point, and the electrical time constant."""
+    """Set K and R from their attributes or the nominal point, and the electrical time constant."""
     motorconst, nominal = _given(e, "motorconst", 2), _given(e, "nominal", 3)
     torque, back = (t.gainprm[motor.K], 0.0) if motorconst is None else motorconst
     if min(torque, back) < 0:
@@ -69,10 +69,11 @@ def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 def _back_emf(
     resistance: float, voltage: float, stall: float, speed: float, damping: np.ndarray | None
 ) -> float:
-    """K of a motor that turns at the no-load speed w under the voltage V, against a damping B.
+    """Return K of a motor that rotates at the no-load speed w under the voltage V, against a
+    damping B.
 
-    There the torque balances the damping, K (V - K w) / R = B w. Without R, the stall torque T
-    gives R = K V / T. A motor too weak for its damping has the K of one without.
+    At that speed the torque balances the damping, K (V - K w) / R = B w. Without R, the stall
+    torque T gives R = K V / T. A motor too weak for its damping gets the K of one without damping.
     """
     drag = 0.0 if damping is None else float(damping[0]) * speed
     if drag > 0 and resistance > 0:
@@ -85,7 +86,7 @@ def _back_emf(
 
 
 def _saturation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """`saturation`: the torque that it allows, or the current times K, is a force range."""
+    """Set the force range from `saturation`: the torque limit, or the current limit times K."""
     saturation = _given(e, "saturation", 3)
     if saturation is None:
         return
@@ -99,7 +100,7 @@ def _saturation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """Thermal resistance and capacitance from two of resistance, capacitance, time constant."""
+    """Set thermal resistance and capacitance from two of resistance, capacitance, time constant."""
     thermal = _given(e, "thermal", 6)
     if thermal is None:
         return
@@ -122,7 +123,7 @@ def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _given(e: SpecElement, attr: str, count: int) -> np.ndarray | None:
-    """The numbers of an attribute, with zeros after them; None if it was not written."""
+    """Return the numbers of an attribute, padded with zeros; None if it was not written."""
     value = e.own(attr)
     if value is None:
         return None

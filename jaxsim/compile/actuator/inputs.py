@@ -1,4 +1,4 @@
-"""The controls of an actuator: which inputs it has, their ranges, and whether these are imposed."""
+"""Compile the controls of an actuator: its inputs, their ranges, and the limited flags."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from jaxsim.enums import CtrlChart, CtrlInput, DynType, GainType
 from jaxsim.model import motor
 from jaxsim.spec import SpecElement
 
-# These cannot do without their control range, and it must not be negative.
+# Shortcuts that require a control range, which must not be negative.
 _ONE_SIDED = ("damper", "adhesion")
 
 
 class Controls(NamedTuple):
-    """The block of controls of one actuator: (n, 2) ranges and whether each is imposed (n,)."""
+    """The block of controls of one actuator: ranges (n, 2) and limited flags (n,)."""
 
     ranges: np.ndarray
     limited: np.ndarray
 
 
 def ctrlspec(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
-    """The inputs of the actuator: what it says, checked, else what its type of gain has."""
+    """Return the inputs of the actuator: those written, after a check, or those of its gain
+    type."""
     pid = CtrlInput.POS | CtrlInput.VEL | CtrlInput.FF
     spec = CtrlInput(t.ctrlspec) if t.gaintype != GainType.SO3 else t.ctrlspec
     match t.gaintype:
@@ -59,7 +60,7 @@ def ctrlspec(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
 def _check_controller(
     c: Compilation, e: SpecElement, t: ActuatorType, setpoints: int, spec: int
 ) -> None:
-    """The controller of a DC motor needs an input to follow."""
+    """Check that the controller of a DC motor has an input to follow."""
     gains = t.gainprm[[motor.KP, motor.KI, motor.KD]]
     if (gains.any() or t.dynprm[motor.SLEW] > 0) and not setpoints:
         c.fault(e, "the controller needs one of the inputs pos, vel and ff")
@@ -68,7 +69,7 @@ def _check_controller(
 
 
 def controls_of(c: Compilation, e: SpecElement, t: ActuatorType, spec: int) -> Controls:
-    """Ranges of the block of controls."""
+    """Return the ranges of the block of controls."""
     first = _range(e, "ctrlrange", "posrange")
     to_act = t.dyntype == DynType.INTEGRATOR
     if t.inherited is not None and not to_act:
@@ -100,15 +101,15 @@ def controls_of(c: Compilation, e: SpecElement, t: ActuatorType, spec: int) -> C
 
 
 def needs_range(e: SpecElement) -> bool:
-    """Whether a shortcut that cannot do without its control range is behind the actuator.
+    """Return whether a shortcut that requires a control range is among the layers of the actuator.
 
-    It turns the control limit on, and no flag is asked for.
+    It enables the control limit without a flag.
     """
     return any(layer.tag in _ONE_SIDED for layer in e.layers())
 
 
 def _range(e: SpecElement, attr: str, *aliases: str) -> np.ndarray:
-    """A range under one of several names, the last one written counts."""
+    """Return a range given under one of several names; the last one written counts."""
     value = np.zeros(2)
     for layer in e.layers():
         for name in (attr, *aliases):

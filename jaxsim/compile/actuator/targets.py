@@ -1,4 +1,4 @@
-"""What an actuator acts on, and the range that a servo inherits from it."""
+"""Compile the transmission of an actuator, and the range that a servo inherits from its target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jaxsim.spec import SpecElement
 
 
 class Transmission(NamedTuple):
-    """What an actuator acts on: the type, and the ids of the object and of a second one, or -1."""
+    """Transmission type, and the ids of the target object and of a second one, or -1."""
 
     kind: TrnType
     first: int
@@ -22,11 +22,11 @@ class Transmission(NamedTuple):
 
 
 def transmission(c: Compilation, e: SpecElement, t: ActuatorType) -> Transmission:
-    """What the actuator acts on; exactly one attribute must say so."""
+    """Return the transmission of the actuator; exactly one attribute must name the target."""
     given = [attr for attr in _TARGETS if e.own(attr)]
     if len(given) != 1:
         has = f"it has {' and '.join(given)}" if given else "it has none"
-        c.fault(e, f"one of {', '.join(_TARGETS)} must say what it acts on, but {has}")
+        c.fault(e, f"one of {', '.join(_TARGETS)} must name its target, but {has}")
         return Transmission(TrnType.UNDEFINED, -1)
     (attr,) = given
     kind, what = _TARGETS[attr]
@@ -62,7 +62,7 @@ _REFLECTING = (TrnType.JOINT, TrnType.JOINTINPARENT, TrnType.TENDON, TrnType.SO3
 
 
 def _slider(c: Compilation, e: SpecElement) -> int:
-    """The slider's site of a slider-crank."""
+    """Return the slider site of a slider-crank."""
     if not e.own("slidersite"):
         c.fault(e, "a slider-crank needs slidersite, the site of the slider")
     if not e.get("cranklength") > 0:
@@ -73,7 +73,7 @@ def _slider(c: Compilation, e: SpecElement) -> int:
 def _check_orientation(
     c: Compilation, e: SpecElement, kind: TrnType, first: int, refsite: int
 ) -> None:
-    """An orientation needs a ball joint, or a site and the site it is seen from."""
+    """Check that an orientation acts on a ball joint, or on a site with a reference site."""
     if kind == TrnType.SITE and refsite < 0:
         c.fault(e, "an orientation of a site needs refsite, the site it is measured from")
     elif kind not in (TrnType.SITE, TrnType.JOINT):
@@ -92,9 +92,9 @@ _RANGES = {
 def inherited_range(
     c: Compilation, e: SpecElement, t: ActuatorType, target: Transmission
 ) -> np.ndarray | None:
-    """The range that `inheritrange` asks for, (2,), or None.
+    """Return the range that `inheritrange` requests, (2,), or None.
 
-    It is the target's own range, widened about its middle, and only for position servos.
+    It is the range of the target, scaled about its center, and only for position servos.
     """
     fixed = t.gaintype == GainType.FIXED and t.gainprm[0] == -t.biasprm[1]
     servo = t.biastype == BiasType.AFFINE and (fixed or t.gaintype == GainType.PID)

@@ -1,10 +1,9 @@
-"""What an actuator computes: the shortcuts of `<actuator>`, expanded to dynamics, gain and bias.
+"""Expand the shortcuts of `<actuator>` to dynamics, gain and bias.
 
-A default class holds one actuator, which each entry of the class edits in turn. `<general>` writes
-the parameters as they are; a shortcut such as `<position>` owns them. It starts from those of the
-nearest enclosing class whose actuator it can read, that is, one that was last written with the same
-shortcut, or with `<general>` and the same type of gain; without any it starts from its own
-defaults.
+A default class holds one actuator, which each entry of the class edits in turn. `<general>` sets
+parameters directly; a shortcut such as `<position>` replaces them. It starts from those of the
+nearest enclosing class whose actuator it can read, that is, one last set by the same shortcut, or
+by `<general>` with the same gain type; without any it starts from its own defaults.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ INPUTS = {
 CHARTS = {"expmap": CtrlChart.EXPMAP, "quat": CtrlChart.QUAT}
 
 
-# The actuator of each default class and of the classes around it, outermost first.
+# Actuators of each default class and its enclosing classes, outermost first.
 Classes = dict[str, list[ActuatorType]]
 
 
 def actuator_types(c: Compilation, elements: Sequence[SpecElement]) -> list[ActuatorType]:
-    """The types of actuators, with what their default classes give them.
+    """Return the types of actuators, with the values of their default classes.
 
-    The classes that nothing uses are read too: what is wrong with them is reported as well.
+    Unused classes are read too, so that their faults are reported.
     """
     known: Classes = {}
     for section in c.spec.sections("default"):
@@ -53,7 +52,7 @@ def actuator_types(c: Compilation, elements: Sequence[SpecElement]) -> list[Actu
 
 
 def _class_types(c: Compilation, name: str, known: Classes) -> list[ActuatorType]:
-    """The types of one class; `known` has those that are read already, and gains this one."""
+    """Return the types of one class, added to the cache `known`."""
     if name in known:
         return known[name]
     types = [ActuatorType()]
@@ -70,7 +69,7 @@ def _class_types(c: Compilation, name: str, known: Classes) -> list[ActuatorType
 def _read(
     c: Compilation, element: SpecElement, own: ActuatorType, around: list[ActuatorType]
 ) -> ActuatorType:
-    """Edits a copy of an actuator as one element says."""
+    """Return a copy of an actuator, edited as one element specifies."""
     shortcut = SHORTCUTS[element.tag]
     if element.tag in (GENERAL, PLUGIN):
         result = own.copy()
@@ -95,7 +94,7 @@ def _readable(t: ActuatorType, tag: str, shortcut: Shortcut) -> bool:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """One element of `<actuator>`: the types it stands for, its defaults, and how it is read."""
+    """One shortcut of `<actuator>`: its types, its defaults, and the function that reads it."""
 
     read: Callable[[Compilation, SpecElement, ActuatorType], None]
     gaintype: int = GainType.FIXED
@@ -105,7 +104,7 @@ class Shortcut:
     biasprm: tuple[float, ...] = ()
 
     def fresh(self) -> ActuatorType:
-        """The actuator that the shortcut starts from where there is none to inherit from."""
+        """Return the actuator that the shortcut starts from if there is none to inherit from."""
         return ActuatorType(
             dynprm=parameters(*self.dynprm),
             gainprm=parameters(*self.gainprm),
@@ -122,7 +121,7 @@ def _general(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     t.dyntype = DYNTYPES[e.own("dyntype")] if e.own("dyntype") else t.dyntype
     t.biastype = BIASTYPES[e.own("biastype")] if e.own("biastype") else t.biastype
     if e.own("gaintype"):
-        # what the inputs are called belongs to the type of gain
+        # the names of inputs depend on the gain type
         t.ctrlspec = t.ctrlspec if GAINTYPES[e.own("gaintype")] == t.gaintype else 0
         t.gaintype = GAINTYPES[e.own("gaintype")]
     for name in ("dynprm", "gainprm", "biasprm", "velrange", "ffrange"):
@@ -139,7 +138,7 @@ def _motor(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _servo(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """`position` and `intvelocity`: force = kp (setpoint - length) - kv velocity."""
+    """Read `position` and `intvelocity`: force = kp (setpoint - length) - kv velocity."""
     timeconst = e.own("timeconst")
     if timeconst is None and t.dyntype == DynType.FILTEREXACT:
         timeconst = t.dynprm[0]
@@ -209,7 +208,7 @@ def _muscle(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     for prm, start, attr in places + [(t.gainprm, k, name) for k, name in enumerate(gains, 2)]:
         given, initial = e.own(attr), fresh.dynprm if prm is t.dynprm else fresh.gainprm
         for k, value in enumerate(np.atleast_1d([] if given is None else given), start):
-            # a negative number stands for the one a muscle has by itself
+            # a negative number selects the default of a muscle
             prm[k] = initial[k] if value < 0 else value
     t.biasprm = t.gainprm.copy()
 
@@ -229,7 +228,7 @@ def _dcmotor(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _value(e: SpecElement, attr: str, otherwise: float) -> float:
-    """A number written on the element itself, else the one given."""
+    """Return a number set on the element itself, else the given one."""
     value = e.own(attr)
     return otherwise if value is None else float(np.atleast_1d(value)[0])
 
@@ -240,7 +239,7 @@ def _not_negative(c: Compilation, e: SpecElement, attr: str) -> None:
 
 
 def _damping(c: Compilation, e: SpecElement, t: ActuatorType) -> float:
-    """The number for `biasprm[2]`: minus kv, or the damping ratio."""
+    """Return the number for `biasprm[2]`: minus kv, or the damping ratio."""
     for attr in ("kv", "dampratio"):
         _not_negative(c, e, attr)
     if e.own("kv") is not None and e.own("dampratio") is not None:
@@ -251,7 +250,7 @@ def _damping(c: Compilation, e: SpecElement, t: ActuatorType) -> float:
 
 
 def _inherit(c: Compilation, e: SpecElement, t: ActuatorType, limit: str) -> None:
-    """Reads `inheritrange`; a range that is written out on the element takes its place."""
+    """Read `inheritrange`; an explicit range on the element overrides it."""
     t.inheritrange = _value(e, "inheritrange", t.inheritrange)
     explicit = e.own(limit) is not None
     if explicit and e.own("inheritrange") is not None and t.inheritrange > 0:
@@ -261,7 +260,7 @@ def _inherit(c: Compilation, e: SpecElement, t: ActuatorType, limit: str) -> Non
 
 
 def _input(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """Reads `input`, a list of inputs in their order or the chart of an orientation."""
+    """Read `input`, a list of inputs in their order or the chart of an orientation."""
     text = e.own("input")
     if text is None:
         return
@@ -273,7 +272,7 @@ def _input(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     elif all(word in INPUTS for word in words):
         spec = [INPUTS[word] for word in words]
         if spec != sorted(set(spec)):
-            c.fault(e, f"input='{text}': write each input once, in the order {' '.join(INPUTS)}")
+            c.fault(e, f"input='{text}': give each input once, in the order {' '.join(INPUTS)}")
         t.ctrlspec = sum(set(spec))
     else:
         known = ", ".join([*INPUTS, "none", *CHARTS])

@@ -1,1 +1,1 @@
-"""Assets other than meshes: files, textures, materials, height fields and skins."""
+"""Compile assets other than meshes: files, textures, materials, height fields and skins."""

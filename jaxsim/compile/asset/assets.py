@@ -1,6 +1,6 @@
-"""Assets: their ids and names, and how bodies, geoms and sites refer to them.
+"""Compile asset ids and names, and the references to assets from bodies, geoms and sites.
 
-What each asset holds is read by the pass of its kind: `meshes`, `hfields`, `textures`, `materials`,
+The contents of assets are read by the passes `meshes`, `hfields`, `textures`, `materials` and
 `skins`.
 """
 
@@ -14,7 +14,7 @@ from jaxsim.compile.step import step
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
-# Geom types whose shape is an asset.
+# Geom types whose shape is defined by an asset.
 ASSET_TYPES = (GeomType.HFIELD, GeomType.MESH, GeomType.SDF)
 
 _COUNTS = {
@@ -28,10 +28,10 @@ _COUNTS = {
 
 @step(gives="hfield material mesh skin texture")
 def assets(c: Compilation) -> None:
-    """Ids and names of the assets, and their counts."""
+    """Add the ids and names of the assets, and their counts."""
     section = c.spec.section("asset")
     for kind, count in _COUNTS.items():
-        # Skins may stand among the soft bodies too; those are last.
+        # Skins may also be in the section of soft bodies; those come last.
         elements = [e for e in [*section, *c.spec.section("deformable")] if e.tag == kind]
         c.register(kind, elements, [e.asset_name for e in elements])
         c.fields[count] = len(elements)
@@ -41,7 +41,7 @@ def assets(c: Compilation) -> None:
 
 
 def material(c: Compilation, element: SpecElement) -> int:
-    """The id of the material that an element names, or its mesh; -1 without one."""
+    """Return the id of the material that an element, or its mesh, names; -1 without one."""
     own = element.get("material")
     mesh = c.ids["mesh"].get(element.get("mesh"))
     if own is None and mesh is not None:
@@ -50,7 +50,7 @@ def material(c: Compilation, element: SpecElement) -> int:
 
 
 def geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """The shape of a geom or site that is an asset, or is fitted to one."""
+    """Return the geometry of a geom or site that is defined by an asset or fitted to one."""
     return _SHAPES.get(kind, fitted)(c, element, kind)
 
 

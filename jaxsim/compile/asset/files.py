@@ -1,8 +1,8 @@
-"""Files that a model names: where they are looked for, and their contents.
+"""Locate and read the files that a model names.
 
-Rules of the XML reference, compiler/meshdir: a file is seen from `meshdir` (or `texturedir`), which
-is seen from the folder of the model; an absolute path stands for itself. An element that was
-attached keeps to the folders of its own model.
+Rules of the XML reference, compiler/meshdir: a file is relative to `meshdir` (or `texturedir`),
+which is relative to the folder of the model; absolute paths are used as they are. Attached elements
+use the folders of their own model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jaxsim.assets.source.resource import ResourceError, Resources, folder_name,
 from jaxsim.compile.context import Compilation
 from jaxsim.spec import SpecElement
 
-# The setting that has the folder for each kind of asset.
+# Compiler setting that names the folder for each kind of asset.
 FOLDERS = {
     "mesh": "meshdir",
     "hfield": "meshdir",
@@ -23,13 +23,13 @@ FOLDERS = {
 
 
 def read_asset(c: Compilation, element: SpecElement, file: str, kind: str) -> bytes | None:
-    """Contents of a file that an element names; None, and a fault, where it cannot be had.
+    """Return the contents of a file that an element names; None, and a fault, if it cannot be read.
 
     Args:
       c: the compilation.
       element: the element that names the file.
       file: the name as written.
-      kind: what the file is: "mesh", "hfield", "skin" or "texture".
+      kind: kind of the file: "mesh", "hfield", "skin" or "texture".
     """
     try:
         return _resources(c, element).read(_name(c, element, file, kind))
@@ -39,7 +39,7 @@ def read_asset(c: Compilation, element: SpecElement, file: str, kind: str) -> by
 
 
 def is_in_memory(c: Compilation, element: SpecElement, file: str, kind: str) -> bool:
-    """Whether a file that an element names is one of the files in memory."""
+    """Return whether a file that an element names is one of the files in memory."""
     resources, name = _resources(c, element), _name(c, element, file, kind)
     if not resources.files:
         return False
@@ -51,20 +51,20 @@ def is_in_memory(c: Compilation, element: SpecElement, file: str, kind: str) -> 
 
 
 def asset_path(c: Compilation, element: SpecElement, file: str, kind: str) -> str:
-    """Where a file that an element names is looked for first, with plain slashes."""
+    """Return the path where a file of an element is searched first, with forward slashes."""
     path = join(_resources(c, element).folder, _name(c, element, file, kind))
     return path.replace("\\", "/")
 
 
 def _name(c: Compilation, element: SpecElement, file: str, kind: str) -> str:
-    """A file seen from the folder of the model."""
+    """Return a file name relative to the folder of the model."""
     settings = c.settings_of(element)
     name = file.replace("\\", "/").rsplit("/", 1)[-1] if settings.strippath else file
     return join(getattr(settings, FOLDERS[kind]), name)
 
 
 def _resources(c: Compilation, element: SpecElement) -> Resources:
-    """The files of the model that an element was written in."""
+    """Return the files of the model in which an element was written."""
     source = c.spec if element.origin is None else element.origin
     key = (source.path, id(source.files))
     if key not in c.resources:

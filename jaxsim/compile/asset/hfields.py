@@ -1,4 +1,4 @@
-"""Height fields: `hfield_*`, and the shape of geoms that are one."""
+"""Compile height fields: `hfield_*`, and the geometry of hfield geoms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jaxsim.spec import SpecElement
 
 @step(needs="settings assets", gives="hfield")
 def hfields(c: Compilation) -> None:
-    """All fields of height fields; their heights, row by row, follow each other."""
+    """Add all fields of height fields; their heights are concatenated, row by row."""
     elements = c.elements["hfield"]
     heights = [_heights(c, element) for element in elements]
     sizes = [h.size for h in heights]
@@ -38,14 +38,14 @@ def hfields(c: Compilation) -> None:
 
 def _check(c: Compilation, element: SpecElement) -> None:
     if not element.asset_name:
-        c.fault(element, "it needs a name, by which geoms can refer to it")
+        c.fault(element, "it needs a name, so that geoms can refer to it")
     if not np.all(element.get("size") > 0):
         given = numbers(element.get("size"))
         c.fault(element, f"size needs four positive numbers, got '{given}'")
 
 
 def _heights(c: Compilation, element: SpecElement) -> np.ndarray:
-    """Heights between 0 and 1, (nrow, ncol): from a file, from the model, or all 0."""
+    """Return the heights between 0 and 1, (nrow, ncol): from a file, from the model, or all 0."""
     file = element.get("file")
     return _written(c, element) if not file else _from_file(c, element, file)
 
@@ -78,12 +78,12 @@ def _written(c: Compilation, element: SpecElement) -> np.ndarray:
             element, f"elevation needs {nrow * ncol} numbers, nrow times ncol; got {len(given)}"
         )
         return np.zeros((nrow, ncol), np.float32)
-    # Written from the top, as one sees the field from above; the first row of the data is the last.
+    # Written from the top, as seen from above; the first row of the data is the last.
     return normalized(np.asarray(given).reshape(nrow, ncol)[::-1])
 
 
 def write_heights(element: SpecElement, heights: np.ndarray) -> None:
-    """Puts heights on the element of a height field, (nrow, ncol) in the order of the model."""
+    """Set the heights of a height field element, (nrow, ncol) in the order of the model."""
     name = element.asset_name
     for attr in ("file", "content_type"):
         element.unset(attr)
@@ -93,7 +93,8 @@ def write_heights(element: SpecElement, heights: np.ndarray) -> None:
 
 
 def hfield_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """A geom of type hfield: its extent is the asset's, its mass that of a box of a mean height."""
+    """Return the geometry of an hfield geom: the extent of the asset, the mass of a box of mean
+    height."""
     if element.tag == "site":
         c.fault(element, "a site cannot be a height field; give it a primitive shape")
         return unknown(kind)

@@ -1,4 +1,4 @@
-"""Materials: `mat_*`, the looks of surfaces. They have no effect on the physics."""
+"""Compile materials: `mat_*`, the appearance of surfaces, without effect on the physics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
-# What a texture says about a surface, in the order of MuJoCo's mjtTextureRole.
+# Roles of textures, in the order of MuJoCo's mjtTextureRole.
 ROLES = (
     "user",
     "rgb",
@@ -27,7 +27,7 @@ _SCALARS = ("emission", "specular", "shininess", "reflectance", "metallic", "rou
 
 @step(needs="assets", gives="mat")
 def materials(c: Compilation) -> None:
-    """All fields of materials; their numbers have single precision, as in MuJoCo."""
+    """Add all fields of materials; their numbers have single precision, as in MuJoCo."""
     elements = c.elements["material"]
     for attr in _SCALARS:
         c.fields[f"mat_{attr}"] = np.array([e.get(attr) for e in elements], np.float32)
@@ -40,7 +40,7 @@ def materials(c: Compilation) -> None:
 
 
 def _textures(c: Compilation, element: SpecElement) -> list[int]:
-    """The texture in each role, -1 for none; `texture` alone gives the color."""
+    """Return the texture in each role, -1 for none; `texture` alone gives the color."""
     found = [-1] * len(ROLES)
     for role, (source, attr) in roles(element).items():
         found[ROLES.index(role)] = c.find_own("texture", source, attr)
@@ -48,7 +48,8 @@ def _textures(c: Compilation, element: SpecElement) -> list[int]:
 
 
 def roles(element: SpecElement) -> dict[str, tuple[SpecElement, str]]:
-    """For each role the element and the attribute that name its texture, those of classes too."""
+    """Return for each role the element and the attribute that name its texture, including those of
+    classes."""
     found = {}
     for layer in element.layers():
         if layer.own("texture"):

@@ -1,4 +1,4 @@
-"""Where the files of assets came from: `paths`, and the address of each asset's path in it."""
+"""The file paths of assets: `paths`, and the address of each asset's path in it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PREFIX = {"hfield": "hfield", "mesh": "mesh", "skin": "skin", "texture": "tex"}
 
 @step(needs="settings assets", gives="hfield mesh paths skin tex")
 def paths(c: Compilation) -> None:
-    """The paths of all files, each ended by a zero; an asset without one has the address -1.
+    """Add the zero-terminated paths of all files; an asset without one has the address -1.
 
-    The media type of a texture, where it is given, follows its path.
+    The media type of a texture, if it is given, follows its path.
     """
     texts = _Texts()
     for kind, prefix in _PREFIX.items():
@@ -27,7 +27,7 @@ def paths(c: Compilation) -> None:
         c.fields[f"{prefix}_pathadr"] = np.array([path for path, _ in of_kind], np.int32)
         if kind == "texture":
             c.fields["tex_contenttypeadr"] = np.array([media for _, media in of_kind], np.int32)
-    # An empty list still has one zero, as in MuJoCo.
+    # An empty list still has one zero byte, as in MuJoCo.
     c.fields.update(paths=texts.data or b"\0", npaths=max(1, len(texts.data)))
 
 
@@ -41,13 +41,13 @@ def _media_type(element: SpecElement, kind: str) -> str:
 
 
 class _Texts:
-    """Texts one after the other."""
+    """Concatenated zero-terminated texts."""
 
     def __init__(self) -> None:
         self.data = b""
 
     def add(self, text: str) -> int:
-        """Appends a text; returns its address, -1 for an empty one."""
+        """Append a text; return its address, -1 for an empty one."""
         address = len(self.data) if text else -1
         self.data += text.encode() + b"\0" if text else b""
         return address

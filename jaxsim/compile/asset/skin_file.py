@@ -1,7 +1,7 @@
-"""The skin in an SKN file, and how its numbers come onto the element that names the file.
+"""Read the skin in an SKN file, and write its values to the element that names the file.
 
-A file that comes along with an attached model names the bodies of that model: its bones get the
-prefix that these have got.
+A file of an attached model names the bodies of that model: its bones get the prefix of the
+attachment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jaxsim.spec import SpecElement
 
 
 def skin_file(c: Compilation, element: SpecElement) -> Skin | None:
-    """The skin in the file that an element names; None, and a fault, where it cannot be had.
+    """Return the skin in the file that an element names; None, and a fault, if it cannot be read.
 
     Raises:
       AssetError: the file is no skin.
@@ -35,9 +35,9 @@ def skin_file(c: Compilation, element: SpecElement) -> Skin | None:
 
 
 def write_out(c: Compilation, element: SpecElement) -> bool:
-    """Puts the numbers of a skin's file on its element, if the file can be read.
+    """Write the values of a skin's file to its element, if the file can be read.
 
-    What is wrong with the file is reported when skins are compiled; `c.written_out` has its name.
+    Faults of the file are reported when skins are compiled; `c.written_out` stores its name.
     """
     try:
         skin = skin_file(c, element)

@@ -1,4 +1,4 @@
-"""Skins: `skin_*`, surfaces that bend with the bodies. They have no effect on the physics."""
+"""Compile skins: `skin_*`, surfaces that deform with the bodies, without effect on the physics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOTHING = Skin(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 3), np.int32), 
 
 @step(needs="settings assets bodies", gives="skin")
 def skins(c: Compilation) -> None:
-    """All fields of skins; the numbers have single precision, as in MuJoCo."""
+    """Add all fields of skins; the numbers have single precision, as in MuJoCo."""
     elements = c.elements["skin"]
     made = [_skin(c, element) for element in elements]
     bones = [bone for skin in made for bone in skin.bones]
@@ -62,26 +62,26 @@ def skins(c: Compilation) -> None:
 
 
 def _addresses(counts: Iterable[int]) -> np.ndarray:
-    """Where each starts when they follow each other."""
+    """Return the addresses of concatenated parts of these lengths."""
     counts = np.array(list(counts), np.int32)
     return (np.cumsum(counts) - counts).astype(np.int32)
 
 
 def _joined(parts: Iterable[np.ndarray], dtype: type, width: int | None = None) -> np.ndarray:
-    """Tables one below the other, or lists one after the other."""
+    """Return concatenated tables, row-wise, or concatenated lists."""
     flat = [np.zeros(0), *(np.ravel(part) for part in parts)]
     joined: np.ndarray = np.concatenate(flat).astype(dtype)
     return joined if width is None else joined.reshape(-1, width)
 
 
 def _unit(quat: np.ndarray) -> np.ndarray:
-    """A quaternion of length 1; zero, which says nothing, stays."""
+    """Return a quaternion normalized to length 1; a zero quaternion is unchanged."""
     length = np.linalg.norm(quat)
     return quat / length if length > 0 else quat
 
 
 def _weights(skin: Skin) -> np.ndarray:
-    """Weights of all bones, so that those of a point add up to 1."""
+    """Return the weights of all bones, normalized so that those of a vertex sum to 1."""
     if not skin.bones:
         return np.zeros(0, np.float32)
     vertid = np.concatenate([bone.vertid for bone in skin.bones])
@@ -97,7 +97,7 @@ def _group(c: Compilation, element: SpecElement) -> int:
 
 
 def _skin(c: Compilation, element: SpecElement) -> Skin:
-    """A skin whose parts fit each other; an empty one, and a fault, where they do not."""
+    """Return a consistent skin; an empty one, and a fault, if its parts contradict each other."""
     file, bones = element.get("file"), [e for e in element.children if e.tag == "bone"]
     if file and (bones or any(element.get(attr) is not None for attr in _DATA)):
         c.fault(element, f"both file='{file}' and data are given; remove one of them")

@@ -1,1 +1,1 @@
-"""Bodies and what is fixed to them: joints, geoms, sites, cameras, lights, masses; the tree."""
+"""Compile bodies and their joints, geoms, sites, cameras, lights and masses; the kinematic tree."""

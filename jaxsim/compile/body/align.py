@@ -1,6 +1,7 @@
-"""Alignment of free bodies: the frame of a free body without children becomes its inertial frame.
+"""Align free bodies: the frame of a free body without children becomes its inertial frame.
 
-Asked for by `<freejoint align>` or `<compiler alignfree>`; M of such a body is diagonal.
+Requested by `<freejoint align>` or `<compiler alignfree>`; the block of M of such a body is
+diagonal.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from jaxsim.enums import JointType
     gives="body cam geom light qpos qpos0 site",
 )
 def align_free(c: Compilation) -> None:
-    """Moves the frames of aligned bodies, and keeps what is fixed to them where it was."""
+    """Move the frames of aligned bodies, and keep the poses of their geoms, sites and other
+    children."""
     f = c.fields
     for joint in np.flatnonzero(f["jnt_type"] == JointType.FREE):
         body = int(f["jnt_bodyid"][joint])

@@ -1,4 +1,4 @@
-"""The kinematic tree: bodies in depth-first order, their parents, poses, and mocap ids."""
+"""Compile the kinematic tree: bodies in depth-first order, their parents, poses, and mocap ids."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from jaxsim.spec import Body
 
 @step(needs="settings plugins", gives="bodies body")
 def bodies(c: Compilation) -> None:
-    """Ids and names of bodies, their parents, poses, gravity compensation and mocap ids."""
+    """Add ids and names of bodies, their parents, poses, gravity compensation and mocap ids."""
     c.bodies = c.spec.bodies
     elements = [body.element for body in c.bodies]
     c.register("body", elements, [body.name for body in c.bodies])
     _refuse_contents(c)
 
-    # The world is where it is; a URDF file can give it a pose all the same, which is kept.
+    # The world has an identity pose; a pose given to it by a URDF file is kept nevertheless.
     poses = [(pose_of if body.id else written_pose)(c, body.element) for body in c.bodies]
     mocap = [body.id > 0 and body.element.get("mocap") == "true" for body in c.bodies]
     gravcomp = [0.0 if body.id == 0 else body.element.get("gravcomp") or 0.0 for body in c.bodies]
@@ -40,7 +40,8 @@ def bodies(c: Compilation) -> None:
         body_pos=np.array([pose.pos for pose in poses]),
         body_quat=np.array([pose.quat for pose in poses]),
         body_gravcomp=np.array(gravcomp, np.float64),
-        ngravcomp=int(np.sum(np.array(gravcomp) > 0)),  # MuJoCo counts no weights that are added
+        # as in MuJoCo, negative compensation is not counted
+        ngravcomp=int(np.sum(np.array(gravcomp) > 0)),
         body_mocapid=np.where(mocap, np.cumsum(mocap) - 1, -1).astype(np.int32),
         body_plugin=np.array([plugin_id(c, e) for e in elements], np.int32),
     )
@@ -48,14 +49,14 @@ def bodies(c: Compilation) -> None:
 
 
 def address_table(owners: Iterable[Sized], start: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and first addresses of the lists of each body, laid end to end; -1 if empty."""
+    """Return the counts and first addresses of the concatenated lists of each body; -1 if empty."""
     count = np.array([len(items) for items in owners], np.int32)
     first = start + np.cumsum(count) - count
     return count, np.where(count > 0, first, -1).astype(np.int32)
 
 
 def owners(bodies: Sequence[Body], group: str) -> np.ndarray:
-    """The body id of each element of a group such as "geoms", in order of the bodies."""
+    """Return the body id of each element of a group such as "geoms", in order of the bodies."""
     ids = [body.id for body in bodies for _ in getattr(body, group)]
     return np.array(ids, np.int32)
 

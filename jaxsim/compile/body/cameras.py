@@ -1,4 +1,4 @@
-"""Cameras: `cam_*`, their place, what they aim at, and their optics."""
+"""Compile cameras: `cam_*`, their poses, targets and optics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODES = {
 }
 _PROJECTIONS = {p.name.lower(): p for p in Projection}
 _OUTPUTS = {"rgb": 1, "depth": 2, "distance": 4, "normal": 8, "segmentation": 16}
-_WIDEST = 180.0  # degrees of a perspective view
+_WIDEST = 180.0  # limit of the field of view of a perspective camera [degrees]
 
 _COLUMNS = (
     Column("cam_mode", "mode", dtype=np.int32, keywords=MODES),
@@ -34,7 +34,7 @@ _COLUMNS = (
 
 @step(needs="bodies", gives="cam camera")
 def cameras(c: Compilation) -> None:
-    """All fields of cameras that do not need the reference pose."""
+    """Add all fields of cameras that do not need the reference pose."""
     elements = [camera for body in c.bodies for camera in body.cameras]
     c.register("camera", elements, [camera.name for camera in elements])
     poses = [pose_of(c, element) for element in elements]
@@ -57,12 +57,12 @@ def cameras(c: Compilation) -> None:
 
 
 def _output(element: SpecElement) -> int:
-    """The kinds of images as bits."""
+    """Return the requested image kinds as bits."""
     return sum(_OUTPUTS[word] for word in set(str(element.get("output")).split()))
 
 
 def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
-    """Focal lengths and offset of the principal point [m], (4,).
+    """Return the focal lengths and offset of the principal point [m], (4,).
 
     Without a sensor, the focal length is the distance of the near plane, in extents of the model.
     """
@@ -87,11 +87,11 @@ def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def _fields_of_view(c: Compilation, elements: list[SpecElement]) -> None:
-    """`cam_fovy` [degrees] of cameras with a sensor, from its height and the focal length."""
+    """Set `cam_fovy` [degrees] of cameras with a sensor, from its height and the focal length."""
     f = c.fields
     sensor = np.all(f["cam_sensorsize"] > 0, axis=1)
     height, focal = f["cam_sensorsize"][:, 1], f["cam_intrinsic"][:, 1]
-    half = np.arctan2(height, 2 * focal).astype(np.float64)  # in float32, like both its arguments
+    half = np.arctan2(height, 2 * focal).astype(np.float64)  # in float32, as both arguments
     f["cam_fovy"] = np.where(sensor, np.rad2deg(2 * half), f["cam_fovy"])
     perspective = f["cam_projection"] == Projection.PERSPECTIVE
     for i in np.flatnonzero((f["cam_fovy"] >= _WIDEST) & perspective & ~sensor):

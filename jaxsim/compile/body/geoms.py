@@ -1,4 +1,4 @@
-"""Geoms: `geom_*`, what bodies inherit of them, and the mass and inertia that they bring."""
+"""Compile geoms: `geom_*`, their contribution to body fields, and their masses and inertias."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COLUMNS = (
     gives="body geom geom_inertia geom_mass",
 )
 def geoms(c: Compilation) -> None:
-    """All fields of geoms, and their masses and inertias for the bodies."""
+    """Add all fields of geoms, and their masses and inertias for the bodies."""
     elements = [geom for body in c.bodies for geom in body.geoms]
     c.register("geom", elements, [geom.name for geom in elements])
     geometries = [_geometry(c, geom) for geom in elements]
@@ -80,7 +80,7 @@ def geoms(c: Compilation) -> None:
 
 
 def _geometry(c: Compilation, element: SpecElement) -> Geometry:
-    """The shape of a geom: drawn from its size, or taken from an asset."""
+    """Return the geometry of a geom, from its size or from an asset."""
     kind = TYPES[element.get("type")]
     if element.get("hfield") is not None and kind != GeomType.HFIELD:
         c.fault(element, "hfield is for geoms of type='hfield'; remove it, or change the type")
@@ -90,9 +90,9 @@ def _geometry(c: Compilation, element: SpecElement) -> Geometry:
 
 
 def _mass(element: SpecElement, geometry: Geometry) -> float:
-    """`mass` where it is given, else density times volume, or times area for a shell [kg].
+    """Return `mass` if it is given, else density times volume, or times area for a shell [kg].
 
-    A shape without inside, such as a plane, has no mass. NaN stands for no mass given.
+    A shape without content, such as a plane, has no mass. NaN counts as no mass given.
     """
     content, mass = geometry.solid.content, element.get("mass")
     mass = None if mass is not None and np.isnan(mass) else mass
@@ -107,7 +107,7 @@ def _fluid(element: SpecElement, geometry: Geometry) -> np.ndarray:
 
 
 def _move_surface_velocity(c: Compilation, geometries: list[Geometry]) -> None:
-    """`geom_surfacevel` is given in the frame of the element, and kept in that of the shape."""
+    """Rotate `geom_surfacevel` from the frame of the element to that of the geometry."""
     velocity = c.fields["geom_surfacevel"]
     for i, geometry in enumerate(geometries):
         if geometry.moved is not None and velocity[i].any():
@@ -118,7 +118,7 @@ def _move_surface_velocity(c: Compilation, geometries: list[Geometry]) -> None:
 
 
 def _colors(elements: list[SpecElement]) -> np.ndarray:
-    """`rgba`, in float32 as MuJoCo stores colors, (n, 4)."""
+    """Return `rgba`, in float32 as MuJoCo stores colors, (n, 4)."""
     return np.array([e.get("rgba") for e in elements], np.float32).reshape(-1, 4)
 
 
@@ -129,7 +129,7 @@ def _check(c: Compilation, element: SpecElement) -> None:
 
 
 def _bodies_inherit(c: Compilation) -> None:
-    """Contact bits and margin of a body: the union and the largest over its geoms."""
+    """Set collision masks and margin of bodies: the union and the maximum over their geoms."""
     f = c.fields
     contype, conaffinity = np.zeros((2, f["nbody"]), np.int32)
     margin = np.zeros(f["nbody"])

@@ -1,4 +1,4 @@
-"""Joints and their degrees of freedom: `jnt_*`, `dof_*`, `qpos0` and `qpos_spring`."""
+"""Compile joints and their degrees of freedom: `jnt_*`, `dof_*`, `qpos0` and `qpos_spring`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TYPES = {
 }
 ANGULAR = (JointType.HINGE, JointType.BALL)
 SCALAR = (JointType.HINGE, JointType.SLIDE)
-MAX_DOFS = 6  # of one body
+MAX_DOFS = 6  # largest number of dofs of one body
 
 _JOINT_COLUMNS = (
     Column("jnt_group", "group", dtype=np.int32),
@@ -49,7 +49,7 @@ _DOF_COLUMNS = (
 
 @step(needs="settings bodies", gives="body dof jnt joint qpos qpos0")
 def joints(c: Compilation) -> None:
-    """All fields of joints and dofs that do not need the inertia."""
+    """Add all fields of joints and dofs that do not need the inertia."""
     elements = [joint for body in c.bodies for joint in body.joints]
     c.register("joint", elements, [joint.name for joint in elements])
     plain = [_as_joint(c, joint) for joint in elements]
@@ -91,7 +91,7 @@ def joints(c: Compilation) -> None:
 
 
 def _as_joint(c: Compilation, element: SpecElement) -> SpecElement:
-    """A `<freejoint>` as the free `<joint>` it stands for, which takes no defaults."""
+    """Return a `<freejoint>` as the equivalent free `<joint>` without defaults."""
     if element.tag != "freejoint":
         return element
     attrs: dict[str, Any] = {
@@ -102,7 +102,7 @@ def _as_joint(c: Compilation, element: SpecElement) -> SpecElement:
 
 
 def _check_bodies(c: Compilation, kinds: list[JointType]) -> None:
-    """Faults of the combination of joints in one body."""
+    """Report invalid combinations of joints in one body."""
     start = 0
     for body in c.bodies:
         own = kinds[start : start + len(body.joints)]
@@ -124,7 +124,7 @@ def _check_bodies(c: Compilation, kinds: list[JointType]) -> None:
 
 
 def _check_ball(c: Compilation, body: Body, own: list[JointType]) -> None:
-    """A ball joint leaves no rotation for a later joint of the body."""
+    """Check that no rotation follows a ball joint in the same body."""
     if JointType.BALL not in own:
         return
     for kind, joint in list(zip(own, body.joints, strict=True))[own.index(JointType.BALL) + 1 :]:
@@ -133,7 +133,7 @@ def _check_ball(c: Compilation, body: Body, own: list[JointType]) -> None:
 
 
 def _axes(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:
-    """`jnt_pos` and `jnt_axis` in the body frame; a free joint sits at the origin."""
+    """Add `jnt_pos` and `jnt_axis` in the body frame; a free joint is at the origin."""
     pos, axis = np.zeros((len(joints), 3)), np.tile([0.0, 0.0, 1.0], (len(joints), 1))
     for i, (joint, kind) in enumerate(zip(joints, kinds, strict=True)):
         if kind == JointType.FREE:
@@ -149,7 +149,7 @@ def _axes(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> 
 
 
 def _limits(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:
-    """`jnt_range` [m or rad, as written if not limited], `jnt_limited`, `jnt_actfrclimited`."""
+    """Add `jnt_range` [m or rad, as written if not limited], `jnt_limited`, `jnt_actfrclimited`."""
     ranges = np.zeros((len(joints), 2))
     limited = np.zeros(len(joints), bool)
     actfrclimited = np.zeros(len(joints), bool)
@@ -158,7 +158,7 @@ def _limits(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -
         if kind != JointType.FREE:
             rising = kind != JointType.BALL
             limited[i] = is_limited(c, joint, "limited", "range", rising=rising)
-        # The range of a joint without limits stays as it is written, in degrees or not.
+        # The range of a joint without limits keeps its unit, degrees or not.
         ranges[i] = (
             c.settings_of(joint).radians(written) if limited[i] and kind in ANGULAR else written
         )
@@ -170,12 +170,12 @@ def _limits(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -
 
 
 def _yield(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:
-    """`jnt_springyield` [m or rad] and the place of the plastic state, `jnt_plasticadr`."""
+    """Add `jnt_springyield` [m or rad] and the address of the plastic state, `jnt_plasticadr`."""
     threshold, sizes = np.zeros(len(joints)), np.zeros(len(joints), int)
     for i, (joint, kind) in enumerate(zip(joints, kinds, strict=True)):
         value = float(joint.get("springyield") or 0.0)
         if value < 0:
-            c.fault(joint, f"springyield='{value:g}' must not be negative; 0 turns yielding off")
+            c.fault(joint, f"springyield='{value:g}' must not be negative; 0 disables yielding")
         if value > 0 and kind == JointType.FREE:
             c.fault(joint, "a free joint has no springyield; remove it")
         if value > 0 and kind != JointType.FREE:
@@ -188,7 +188,8 @@ def _yield(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) ->
 
 
 def _positions(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:
-    """`qpos0` and `qpos_spring`: where the model was drawn, and where its springs rest."""
+    """Add `qpos0` and `qpos_spring`: the reference configuration, and that of the springs at
+    rest."""
     qpos0: list[np.ndarray] = []
     spring: list[np.ndarray] = []
     for joint, kind, body in zip(joints, kinds, c.fields["jnt_bodyid"], strict=True):

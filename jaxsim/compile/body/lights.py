@@ -1,4 +1,4 @@
-"""Lights: `light_*`; where they are and where they shine matters to viewers alone."""
+"""Compile lights: `light_*`; their poses are used by viewers alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COLUMNS = (
 
 @step(needs="bodies", gives="light")
 def lights(c: Compilation) -> None:
-    """All fields of lights that do not need the reference pose."""
+    """Add all fields of lights that do not need the reference pose."""
     elements = [light for body in c.bodies for light in body.lights]
     c.register("light", elements, [light.name for light in elements])
     frames = [frame_pose(c, element) for element in elements]
@@ -63,7 +63,7 @@ def _aim(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def _type(element: SpecElement) -> int:
-    """The kind of light; `directional` is an older way to say it, and the last layer counts."""
+    """Return the type of a light; `directional` is an older spelling, and the last layer counts."""
     for layer in reversed(element.layers()):
         if "type" in layer.attrs:
             return _TYPES[layer.attrs["type"]]

@@ -1,9 +1,10 @@
-"""Mass and inertia of bodies, from `<inertial>` or the geoms: `body_ipos` to `body_inertia`.
+"""Compute mass and inertia of bodies, from `<inertial>` or the geoms: `body_ipos` to
+`body_inertia`.
 
-The inertial frame of a body has its origin in the center of mass and its axes along the principal
-axes of inertia. A body with one geom takes the geom's frame as it is; with more, the tensor of all
-is brought to principal axes, the largest moment first. The last digits decide the axes of equal
-moments, so terms are added in the oracle's order.
+The inertial frame of a body has its origin at the center of mass and its axes along the principal
+axes of inertia. A body with one geom takes the geom's frame unchanged; with several, the total
+tensor is diagonalized, largest moment first. The last digits decide the axes of equal moments, so
+terms are added in MuJoCo's order.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL, GeomType
 from jaxsim.spec import Body, SpecElement
 
-LIGHTEST = 1e-14  # a geom of this mass or less [kg] has none
-ROUNDING = 1e-14  # a moment of inertia that may be zero but for rounding (MuJoCo's mjEPS)
+LIGHTEST = 1e-14  # geoms of this mass or less [kg] count as massless
+ROUNDING = 1e-14  # rounding tolerance of a zero moment of inertia (MuJoCo's mjEPS)
 _I, _J = np.array([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]).T
 
 
 @step(needs="settings bodies geoms", gives="body")
 def masses(c: Compilation) -> None:
-    """`body_mass` [kg], `body_inertia` [kg m^2], `body_ipos` [m], `body_iquat`."""
+    """Add `body_mass` [kg], `body_inertia` [kg m^2], `body_ipos` [m], `body_iquat`."""
     n = len(c.bodies)
     mass, inertia = np.zeros(n), np.zeros((n, 3))
     poses = [here() for _ in c.bodies]
     for body in c.bodies:
         own = inertia_of(c, body) if body.id or body.inertial else None
-        if own is not None:  # the world of a URDF model may have an inertia, which moves nothing
+        if own is not None:  # the world of a URDF model may have an inertia, without effect
             own = bounded(c, body, own) if body.id else own
             mass[body.id], inertia[body.id], poses[body.id] = own
     total = mass.sum()
@@ -51,10 +52,11 @@ def masses(c: Compilation) -> None:
 
 
 def _matter(c: Compilation, body: Body) -> tuple:
-    """Return what the inertia of a body was inferred from, for `set_inertia`; () if it was not.
+    """Return the data from which the inertia of a body was inferred, for `set_inertia`; () if it
+    was not.
 
-    Least mass and moments, and of each geom with mass: its id, mass if it was written, density,
-    whether it is a shell, and for a mesh its volume and the moments of a unit mass.
+    Lower bounds of mass and moments, and of each geom with mass: its id, mass if it was written,
+    density, whether it is a shell, and for a mesh its volume and the moments of a unit mass.
     """
     settings, f = c.settings_of(body.element), c.fields
     rule = settings.inertiafromgeom if body.id else "false"
@@ -78,7 +80,7 @@ Inertia = tuple[float, np.ndarray, Pose]
 
 
 def bounded(c: Compilation, body: Body, own: Inertia) -> Inertia:
-    """Mass and moments raised to the least that `<compiler>` allows, and balanced if it asks so."""
+    """Return mass and moments after the bounds of `<compiler>`, and balanced if requested."""
     mass, moments, pose = own
     settings = c.settings_of(body.element)
     moments = np.maximum(moments, settings.boundinertia)
@@ -86,7 +88,8 @@ def bounded(c: Compilation, body: Body, own: Inertia) -> Inertia:
 
 
 def inertia_of(c: Compilation, body: Body) -> Inertia:
-    """Mass, principal moments and inertial frame of a body, as `inertiafromgeom` rules."""
+    """Return the mass, principal moments and inertial frame of a body, by the rules of
+    `inertiafromgeom`."""
     rule = c.settings_of(body.element).inertiafromgeom if body.id else "false"
     if rule == "true" or (rule == "auto" and body.inertial is None):
         inferred = _from_geoms(c, body)
@@ -94,7 +97,7 @@ def inertia_of(c: Compilation, body: Body) -> Inertia:
             return inferred
     if body.inertial is not None:
         return _from_inertial(c, body.inertial)
-    # Without mass any frame would do; the oracle takes the numbers of the body's own pose.
+    # Any frame would do without mass; MuJoCo takes the pose of the body itself.
     return 0.0, np.zeros(3), written_pose(c, body.element)
 
 
@@ -111,7 +114,7 @@ def _from_inertial(c: Compilation, element: SpecElement) -> Inertia:
         return mass, np.zeros(3), pose
     xx, yy, zz, xy, xz, yz = full
     moments, quat = principal_axes(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    # a bound repairs what is zero but for rounding
+    # the bounds repair moments that are zero up to rounding
     bound = c.settings_of(element).boundinertia
     least = -ROUNDING * max(1.0, moments[0]) if bound > 0 else ROUNDING
     if not moments[2] >= least:
@@ -123,7 +126,8 @@ def _from_inertial(c: Compilation, element: SpecElement) -> Inertia:
 
 
 def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
-    """The inertia of a body's geoms together; None if no geom of the groups asked for has mass."""
+    """Return the total inertia of a body's geoms; None if no geom of the selected groups has
+    mass."""
     f, ids = c.fields, _in_groups(c, body)
     for i in ids[c.geom_mass[ids] < 0]:
         c.fault(c.elements["geom"][i], "mass and density must not be negative")
@@ -144,7 +148,7 @@ def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
 
 
 def _in_groups(c: Compilation, body: Body) -> np.ndarray:
-    """Return the ids of the body's geoms of the groups that count for its inertia."""
+    """Return the ids of the body's geoms in the groups used for its inertia."""
     f = c.fields
     first, last = c.settings_of(body.element).inertiagrouprange
     start, count = f["body_geomadr"][body.id], f["body_geomnum"][body.id]
@@ -153,35 +157,37 @@ def _in_groups(c: Compilation, body: Body) -> np.ndarray:
 
 
 def _weighty(c: Compilation, body: Body) -> np.ndarray:
-    """Return the ids of the geoms of those groups that have mass."""
+    """Return the ids of those geoms that have mass."""
     ids = _in_groups(c, body)
     return ids[c.geom_mass[ids] > LIGHTEST]
 
 
 def _turned(inertia: np.ndarray, quat: np.ndarray) -> np.ndarray:
-    """xx, yy, zz, xy, xz, yz of tensors whose frames are turned: R diag(inertia) R', (n, 6)."""
+    """Return the components xx, yy, zz, xy, xz, yz of rotated tensors R diag(inertia) R', (n,
+    6)."""
     R = to_matrix(quat)
     terms = R[:, _I] * (R[:, _J] * inertia[:, None])
     return terms[..., 0] + terms[..., 1] + terms[..., 2]
 
 
 def _moved(mass: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    """The same of point masses: mass (arm' arm - arm arm'), (n, 6)."""
+    """Return the tensor components of point masses: mass (arm' arm - arm arm'), (n, 6)."""
     x, y, z = arm.T
     own = mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)
     return np.stack([*own, -mass * x * y, -mass * x * z, -mass * y * z], axis=1)
 
 
 def _balanced(c: Compilation, body: Body, inertia: np.ndarray) -> np.ndarray:
-    """Moments of a real body satisfy A + B >= C; others are averaged if asked for, else refused."""
-    with np.errstate(invalid="ignore"):  # of what is infinite, neither side is the larger
+    """Return moments that satisfy A + B >= C; invalid ones are averaged if requested, else
+    reported."""
+    with np.errstate(invalid="ignore"):  # comparisons of infinite moments are false
         if not np.any(inertia.sum() - 2 * inertia < -MINVAL):
             return inertia
     if c.settings_of(body.element).balanceinertia and np.all(np.isfinite(inertia)):
         return np.full(3, inertia.mean())
     c.fault(
         body.inertial or body.element,
-        f"principal moments '{numbers(inertia)}' are of no real body: one exceeds the sum of "
+        f"principal moments '{numbers(inertia)}' are physically impossible: one exceeds the sum of "
         "the others; correct them, or set <compiler balanceinertia='true'/>",
     )
     return inertia

@@ -1,4 +1,4 @@
-"""Sites: `site_*`."""
+"""Compile sites: `site_*`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = (Column("site_group", "group", dtype=np.int32),)
 
 @step(needs="settings assets bodies meshes", gives="site")
 def sites(c: Compilation) -> None:
-    """All fields of sites."""
+    """Add all fields of sites."""
     elements = [site for body in c.bodies for site in body.sites]
     c.register("site", elements, [site.name for site in elements])
     geometries: list[Geometry] = []

@@ -1,8 +1,8 @@
-"""Sleep policies: which kinematic trees may be put to sleep, `tree_sleep_policy`.
+"""Compile sleep policies: the kinematic trees that may sleep, `tree_sleep_policy`.
 
-By default a tree may sleep unless an actuator can move it, a tendon ties it to others by a spring
-or damper, or it belongs to a flex that nothing holds together (MuJoCo's XML reference, body/sleep).
-The root body of a tree can decide otherwise.
+By default a tree may sleep unless an actuator can move it, a tendon with a spring or damper couples
+it to others, or it belongs to a flex without internal forces (MuJoCo's XML reference, body/sleep).
+The root body of a tree can override this.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
 
 @step(needs="bodies geoms joints sites tree tendons actuators flexes equalities", gives="tree")
 def sleep(c: Compilation) -> None:
-    """Sets the policy of each tree."""
+    """Set the policy of each tree."""
     f = c.fields
     awake = np.zeros(f["ntree"], bool)
-    tied = np.full(f["ntree"], -1)  # the tendon that keeps each tree from sleeping
+    tied = np.full(f["ntree"], -1)  # the tendon that prevents each tree from sleeping
     tendons = [_tendon_trees(f, tendon) for tendon in range(f["ntendon"])]
     for tendon, trees in enumerate(tendons):
         pulls = any(np.any(f[name][tendon]) for name in _PULLS)
@@ -38,7 +38,7 @@ def sleep(c: Compilation) -> None:
     for actuator in range(f["nactuator"]):
         awake[_actuator_trees(f, actuator, tendons)] = True
     for flex in c.flexes:
-        # MuJoCo looks for the stiffness of a rod, which an interpolated one does not have.
+        # MuJoCo checks the stiffness of a rod, which an interpolated rod does not have.
         resists = flex.elastic and (flex.dim > 1 or flex.is_rod)
         if not (resists or _held(f, flex.id) or _pushes(f, flex.id)):
             awake[_moving(f, flex.bodies)] = True
@@ -62,18 +62,19 @@ def sleep(c: Compilation) -> None:
 
 
 def _held(f: dict, flex: int) -> bool:
-    """Whether a constraint keeps the shape of a flex."""
+    """Return whether a constraint maintains the shape of a flex."""
     kinds = np.isin(f["eq_type"], (EqType.FLEX, EqType.FLEXSTRAIN))
     return bool(np.any(kinds & (f["eq_obj1id"] == flex)))
 
 
 def _pushes(f: dict, flex: int) -> bool:
-    """Whether contacts of a flex are passive, which tie all of it in the inertia of a step."""
+    """Return whether contacts of a flex are passive, which couple all of it in the inertia of a
+    step."""
     return bool(asks_passive(*(f[f"flex_{what}"][flex] for what in ("passive", "dim", "rigid"))))
 
 
 def _tendon_trees(f: dict, tendon: int) -> np.ndarray:
-    """The trees along the path of a tendon."""
+    """Return the trees along the path of a tendon."""
     start = f["tendon_adr"][tendon]
     path = np.arange(start, start + f["tendon_num"][tendon])
     bodies = []
@@ -87,7 +88,7 @@ def _tendon_trees(f: dict, tendon: int) -> np.ndarray:
 
 
 def _actuator_trees(f: dict, actuator: int, tendons: list[np.ndarray]) -> np.ndarray:
-    """The trees that an actuator acts on."""
+    """Return the trees that an actuator acts on."""
     kind, ids = f["actuator_trntype"][actuator], f["actuator_trnid"][actuator]
     if kind == TrnType.TENDON:
         return tendons[ids[0]]

@@ -1,7 +1,7 @@
-"""What follows from the shape of the tree: roots, welds, kinematic trees, and the pattern of M.
+"""Derive quantities of the tree: roots, welds, kinematic trees, and the sparsity pattern of M.
 
-Bodies are in depth-first order, so a parent always comes before its children, and one forward or
-backward sweep over the ids carries a value down or up the tree.
+Bodies are in depth-first order, so a parent always precedes its children, and one forward or
+backward pass over the ids propagates a value down or up the tree.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from jaxsim.compile.reference.pose import subtree_sum
 from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL, JointType, SameFrame, TrnType, WrapType
 
-_ZERO = 1e-14  # a component of an axis below this is zero
-_SAME = 1e-6  # frames and points whose components are this close are the same
+_ZERO = 1e-14  # smaller components of an axis count as zero
+_SAME = 1e-6  # tolerance of equal frames and points
 
 
 @step(needs="bodies geoms joints masses", gives="body dof tree")
 def tree(c: Compilation) -> None:
-    """Roots, weld and tree ids, subtree masses, and the parents of dofs."""
+    """Add roots, weld and tree ids, subtree masses, and the parents of dofs."""
     f = c.fields
     parent, dofnum, mocap = f["body_parentid"], f["body_dofnum"], f["body_mocapid"] >= 0
     n = f["nbody"]
     root, weld, treeid = np.zeros(n, np.int32), np.zeros(n, np.int32), np.full(n, -1, np.int32)
-    last_dof = np.full(n, -1, np.int32)  # the dof that moves a body most directly
+    last_dof = np.full(n, -1, np.int32)  # the last dof on the path from the root to a body
     ntree = 0
     for body in range(1, n):
         above = parent[body]
@@ -37,7 +37,7 @@ def tree(c: Compilation) -> None:
                 treeid[body] = ntree
                 ntree += 1
             last_dof[body] = f["body_dofadr"][body] + dofnum[body] - 1
-    # A dof follows the one before it in its body, the first of a body the last one above.
+    # The parent of a dof is the previous dof of its body; for the first one, the last dof above.
     owner, first = f["dof_bodyid"], f["body_dofadr"]
     dofs = np.arange(f["nv"])
     dof_parent = np.where(dofs == first[owner], last_dof[parent[owner]], dofs - 1)
@@ -60,7 +60,8 @@ def tree(c: Compilation) -> None:
     gives="body geom site",
 )
 def frames(c: Compilation) -> None:
-    """`*_sameframe`, `body_simple`: which frames coincide, and which bodies have a diagonal M."""
+    """Add `*_sameframe`, `body_simple`: coinciding frames, and bodies with a diagonal block of
+    M."""
     f = c.fields
     f["body_sameframe"] = _body_sameframe(f["body_ipos"], f["body_iquat"])
     for kind in ("geom", "site"):
@@ -69,21 +70,21 @@ def frames(c: Compilation) -> None:
             f[f"{kind}_pos"], f[f"{kind}_quat"], f["body_ipos"][owner], f["body_iquat"][owner]
         )
     f["body_simple"] = _simple(c)
-    f["body_sameframe"][0] = SameFrame.BODY  # even of a world that a URDF model gave an inertia
+    f["body_sameframe"][0] = SameFrame.BODY  # also if a URDF model gave the world an inertia
 
 
 @step(needs="bodies joints tree frames", gives="M dof")
 def pattern(c: Compilation) -> None:
-    """The sparse pattern of the inertia matrix M, and the counts of related patterns.
+    """Add the sparsity pattern of the inertia matrix M, and the counts of related patterns.
 
-    `nM`: pairs (dof, ancestor or itself), stored from `dof_Madr`. `nC`: those of M in rows, where
-    a simple dof has its diagonal alone. `nD`: all pairs of dofs on one branch; `nB`: pairs of a
-    body and a dof on one branch, the world being on all.
+    `nM`: pairs (dof, ancestor or itself), stored from `dof_Madr`. `nC`: those of M in rows, where a
+    simple dof has its diagonal alone. `nD`: all pairs of dofs on one branch; `nB`: pairs of a body
+    and a dof on one branch, where the world is on all branches.
     """
     f = c.fields
     nv, parent = f["nv"], f["dof_parentid"]
     simple = f["body_simple"][f["dof_bodyid"]] > 0
-    depth = np.ones(nv, np.int64)  # ancestors of a dof, itself included
+    depth = np.ones(nv, np.int64)  # number of ancestors of a dof, including itself
     rows: list[np.ndarray] = []
     for dof in range(nv):
         above = rows[parent[dof]] if parent[dof] >= 0 else np.zeros(0, np.int32)
@@ -108,7 +109,7 @@ def pattern(c: Compilation) -> None:
 
 
 def _body_dof_pairs(c: Compilation, depth: np.ndarray) -> int:
-    """Pairs of a body and a dof above it, in it or below it."""
+    """Return the number of pairs of a body and a dof above it, in it or below it."""
     f = c.fields
     n = f["nbody"]
     above = np.zeros(n, np.int64)
@@ -120,7 +121,7 @@ def _body_dof_pairs(c: Compilation, depth: np.ndarray) -> int:
 
 
 def _tree_addresses(c: Compilation) -> None:
-    """First body and dof of each kinematic tree, and how many it has."""
+    """Add the first body and dof of each kinematic tree, and their numbers."""
     f = c.fields
     for name, ids in (("body", f["body_treeid"]), ("dof", f["dof_treeid"])):
         moving = np.flatnonzero(ids >= 0)
@@ -132,7 +133,7 @@ def _tree_addresses(c: Compilation) -> None:
 
 
 def _check_static(c: Compilation) -> None:
-    """Planes have no end, so they cannot move."""
+    """Check that planes do not move, because they are infinite."""
     f = c.fields
     for i, element in enumerate(c.elements["geom"]):
         if element.get("type") == "plane" and f["body_treeid"][f["geom_bodyid"][i]] >= 0:
@@ -140,7 +141,8 @@ def _check_static(c: Compilation) -> None:
 
 
 def _check_masses(c: Compilation) -> None:
-    """A body that moves needs mass and inertia, its own or of a body welded to it."""
+    """Check that moving bodies have mass and inertia, their own or those of bodies welded to
+    them."""
     f = c.fields
     heavy = (f["body_mass"] >= MINVAL) & np.all(f["body_inertia"] >= MINVAL, axis=1)
     carried = heavy.copy()
@@ -157,7 +159,8 @@ def _check_masses(c: Compilation) -> None:
 
 
 def _simple(c: Compilation) -> np.ndarray:
-    """0; 1 for bodies whose block of M is diagonal, 2 if they have slides alone; (nbody,)."""
+    """Return 1 for bodies whose block of M is diagonal, 2 if they have only slides, else 0;
+    (nbody,)."""
     f = c.fields
     parent = f["body_parentid"]
     leaf = np.ones(f["nbody"], bool)
@@ -172,7 +175,7 @@ def _simple(c: Compilation) -> np.ndarray:
     away = np.any(np.abs(f["jnt_pos"]) >= _SAME, axis=1) & (kinds != JointType.FREE)
     simple[owner[skew | away]] = False
     turns = np.bincount(owner[turning], minlength=f["nbody"])
-    simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a turn
+    simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a rotation
     simple[0] = f["body_sameframe"][0] == SameFrame.BODY
     simple[_under_heavy_tendons(f)] = False
     slides_only = (f["body_dofnum"] > 0) & (turns == 0)
@@ -180,9 +183,9 @@ def _simple(c: Compilation) -> np.ndarray:
 
 
 def _under_heavy_tendons(f: dict) -> np.ndarray:
-    """Bodies with a joint, site or geom on the path of a tendon that has inertia.
+    """Return the bodies with a joint, site or geom on the path of a tendon that has inertia.
 
-    The inertia may be its own, or that of an actuator which acts on it.
+    The inertia may be that of the tendon, or of an actuator acting on it.
     """
     armature = np.array(f["tendon_armature"], np.float64)
     acting = f["actuator_trntype"] == TrnType.TENDON
@@ -208,7 +211,8 @@ def _body_sameframe(ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
 def _sameframe(
     pos: np.ndarray, quat: np.ndarray, ipos: np.ndarray, iquat: np.ndarray
 ) -> np.ndarray:
-    """Which frame of the body a geom or site shares; its own comes before the inertial one."""
+    """Return the frame of the body that a geom or site shares; the body frame precedes the inertial
+    one."""
     upright = _upright(quat)
     sign = np.where(np.sum(quat * iquat, axis=1, keepdims=True) < 0, -1, 1)
     principal = _identical(quat * sign, iquat)
@@ -227,5 +231,5 @@ def _identical(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _upright(quat: np.ndarray) -> np.ndarray:
-    """Whether a rotation is none; both of its quaternions count."""
+    """Return whether a rotation is the identity, for either sign of the quaternion."""
     return _identical(quat * np.where(quat[:, :1] < 0, -1, 1), IDENTITY)

@@ -1,1 +1,1 @@
-"""What is written in short is written out: attachments, replicates, classes; bodies are joined."""
+"""Expand abbreviated elements: attachments, replicates, classes; fuse static bodies."""

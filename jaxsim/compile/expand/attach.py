@@ -1,7 +1,7 @@
-"""`<attach>`: reads the models that parts are taken from, and puts the parts in their places.
+"""Expand `<attach>`: read the attached models, and replace the elements by the attached parts.
 
-Keyframes that come along hold numbers for the model they were written in; when the addresses of
-joints are known, `attached_keys` spreads them over the whole model.
+Attached keyframes hold numbers for the model in which they were written; once the addresses of
+joints are known, `attached_keys` scatters them over the whole model.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from jaxsim.spec.element import Layout
 from jaxsim.spec.references import definition
 from jaxsim.spec.users import known_before
 
-MAX_DEPTH = 32  # of models that attach models
+MAX_DEPTH = 32  # nesting limit of attached models
 
 
 @step(needs="settings", gives="spec")
 def attach(c: Compilation) -> None:
-    """Replaces every `<attach>` by the part of a model that it asks for, and every `<flexcomp>`.
+    """Replace every `<attach>` by the part of a model that it names, and expand every `<flexcomp>`.
 
-    Both bring flexes and constraints along, whose ids are in the order of the document.
+    Both add flexes and constraints, whose ids are in document order.
     """
     for place in [element for element in c.spec.walk() if element.tag in ("attach", "flexcomp")]:
         if c.growth.elements > MAX_ELEMENTS:
@@ -55,9 +55,7 @@ def _attach_own(c: Compilation, place: SpecElement) -> None:
     if part is None:
         return
     if part in place.ancestors():
-        c.fault(
-            place, "it would attach what it stands in; attach a body or frame that is elsewhere"
-        )
+        c.fault(place, "it would attach its own parent; attach a body or frame that is elsewhere")
         return
     if definition(part) not in known_before(c.spec, place):
         c.fault(place, f"{part.label} stands after it; move it before the <attach>")
@@ -81,7 +79,7 @@ def _attach_other(c: Compilation, place: SpecElement) -> None:
 
 
 def _part(c: Compilation, spec: Spec, place: SpecElement) -> SpecElement | None:
-    """The body or frame of a model that an `<attach>` names."""
+    """Return the body or frame of a model that an `<attach>` names."""
     for tag in ("body", "frame"):
         name = place.own(tag)
         if name is not None:
@@ -94,7 +92,7 @@ def _part(c: Compilation, spec: Spec, place: SpecElement) -> SpecElement | None:
 
 
 def _model(c: Compilation, place: SpecElement) -> SpecElement | None:
-    """The `<asset><model>` that an `<attach>` names."""
+    """Return the `<asset><model>` that an `<attach>` names."""
     name = place.own("model")
     for element in c.spec.section("asset"):
         if element.tag == "model" and (element.name or _read_name(c, element)) == name:
@@ -111,7 +109,7 @@ def _read_name(c: Compilation, model: SpecElement) -> Value | None:
 
 
 def _written(c: Compilation, model: SpecElement) -> Spec | None:
-    """The model in a file as it is written, read once."""
+    """Return the model in a file as it is written; read once."""
     known = c.growth.models
     path = c.spec.path_of(model.get("file"))
     if path not in known:
@@ -125,12 +123,13 @@ def _written(c: Compilation, model: SpecElement) -> Spec | None:
 
 
 def _read(c: Compilation, model: SpecElement) -> Spec | None:
-    """A fresh Spec of a model that is attached, itself free of `<attach>` and `<replicate>`."""
+    """Return a fresh Spec of an attached model, with its own `<attach>` and `<replicate>`
+    expanded."""
     written = _written(c, model)
     if written is None:
         return None
     if c.depth >= MAX_DEPTH:
-        c.fault(model, f"models attach each other more than {MAX_DEPTH} deep; is there a circle?")
+        c.fault(model, f"models attach each other more than {MAX_DEPTH} deep; check for a cycle")
         return None
     spec = written.copy()
     inner = Compilation(spec=spec, problems=c.problems, growth=c.growth, depth=c.depth + 1)
@@ -141,7 +140,7 @@ def _read(c: Compilation, model: SpecElement) -> Spec | None:
 
 @dataclass(frozen=True)
 class _Vector:
-    """A keyframe vector: what it runs over, how many numbers each has, and where they start."""
+    """A keyframe vector: its elements, the number of values of each, and their addresses."""
 
     attr: str
     elements: tuple[SpecElement, ...]
@@ -152,7 +151,8 @@ class _Vector:
 
 @step(needs="bodies joints align_free actuators", gives="spec")
 def attached_keys(c: Compilation) -> None:
-    """Rewrites the vectors of attached keyframes for the whole model; the rest is as at rest."""
+    """Rewrite the vectors of attached keyframes for the whole model; other values are those at
+    rest."""
     for key in c.spec.section("keyframe"):
         if key.layout is None:
             continue

@@ -1,4 +1,4 @@
-"""Default classes: each declared once, and known where it is used."""
+"""Check default classes: unique declarations, and known names in all uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxsim.words import remedy
 
 @step()
 def classes(c: Compilation) -> None:
-    """Checks the declarations of classes and the uses of their names."""
+    """Check the declarations of classes and the uses of their names."""
     declared: dict[str, SpecElement] = {}
     for section in c.spec.sections("default"):
         for element in section.walk():
@@ -37,7 +37,8 @@ def _declare(c: Compilation, element: SpecElement, declared: dict[str, SpecEleme
 
 
 def _continues(c: Compilation, element: SpecElement, first: SpecElement | None) -> bool:
-    """Whether a class is new, or is the main class of one attached model, in several sections."""
+    """Return whether a class is new, or is the main class of one attached model, in several
+    sections."""
     if first is None:
         return True
     sections = element.parent is first.parent is c.spec.root

@@ -1,8 +1,8 @@
-"""`<compiler conflict>`: global settings of an attached model that differ from the model's own.
+"""Resolve `<compiler conflict>`: global settings of an attached model that differ from the model's.
 
-Source: the table "Attribute Merging" of MuJoCo's chapter on model editing. Only what both models
-have written can conflict. `warning` and `error` keep the model's own value, `merge` takes the
-smaller, the larger or the union of both, and what only the attached model has written.
+Source: the table "Attribute Merging" of MuJoCo's chapter on model editing. Only settings that both
+models have written can conflict. `warning` and `error` keep the model's own value, `merge` takes
+the smaller, the larger or the union of both, and settings that only the attached model has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jaxsim.spec import Spec, SpecElement
 
 _log = logging.getLogger(__name__)
 
-# What two values become; None where they cannot be merged.
+# The merged value of two settings; None if they cannot be merged.
 Merge = Callable[[Any, Any], Any]
 
 _SECTIONS: dict[str, dict[Merge, str]] = {
@@ -39,14 +39,14 @@ _SECTIONS: dict[str, dict[Merge, str]] = {
     "visual/global": {min: "realtime"},
 }
 
-# The setting of a flag that counts when both are merged.
+# The word of a flag that takes precedence when both are merged.
 _FLAGS = {bit.name.lower(): "disable" for bit in DisableBit if bit.name} | {
     bit.name.lower(): "enable" for bit in EnableBit if bit.name
 }
 
 
 def resolve_conflicts(c: Compilation, place: SpecElement, child: Spec) -> None:
-    """Settles the global settings before a model is attached in the place of an element."""
+    """Resolve the global settings before a model is attached at an element."""
     policy = c.spec.setting("compiler", "conflict")
     for path, rules in _SECTIONS.items():
         merges = {attr: merge for merge, attrs in rules.items() for attr in attrs.split()}
@@ -65,7 +65,7 @@ def _settle(
     merges: dict[str, Merge],
     policy: str,
 ) -> None:
-    """Settles the attributes of one section."""
+    """Resolve the attributes of one section."""
     tag, _, inner = path.partition("/")
     own, other = (spec.settings(tag, inner or None) for spec in (c.spec, child))
     for attr in [attr for attr in other if attr in merges]:
@@ -91,12 +91,13 @@ _OTHER = {"merge": "warning", "error": "merge"}
 
 
 def _either(word: str, own: str, other: str) -> str:
-    """A flag of two models: the word that turns it from its default, if one of them says it."""
+    """Return the merged flag of two models: the word that differs from the default, if either has
+    it."""
     return word if word in (own, other) else own
 
 
 def _join_groups(c: Compilation, child: Spec) -> None:
-    """The union of the actuator groups that are disabled."""
+    """Set the union of the disabled actuator groups."""
     attr = "actuatorgroupdisable"
     groups = [spec.settings("option").get(attr, ()) for spec in (c.spec, child)]
     joined = np.unique(np.concatenate([np.atleast_1d(np.array(g, np.int64)) for g in groups]))

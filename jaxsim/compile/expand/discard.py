@@ -1,8 +1,8 @@
-"""`<compiler discardvisual>`: what can only be seen goes, what the bodies weigh stays.
+"""Expand `<compiler discardvisual>`: remove visual elements, preserve the inertia of bodies.
 
-Geoms that cannot touch anything go, with all materials and textures and the meshes nobody uses any
-more; what another element names is kept. The inertia of a body that lost a geom which it was
-inferred from becomes its `<inertial>`.
+Geoms that cannot collide are removed, with all materials and textures and unused meshes; geoms that
+another element names are kept. The inertia of a body that loses a geom from which it was inferred
+becomes its `<inertial>`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHAPES = ("geom", "site")
 
 @step(needs="settings option scale_frames", gives="spec")
 def discard_visual(c: Compilation) -> None:
-    """Takes the visual elements out of the tree, if the model asks for it."""
+    """Remove the visual elements from the tree, if the model requests it."""
     if not c.settings.discardvisual:
         return
     named = _named(c)
@@ -34,7 +34,8 @@ def discard_visual(c: Compilation) -> None:
 
 
 def _named(c: Compilation) -> set[Name]:
-    """What sensors, tuples, tendons and the like name; shapes and looks name each other too."""
+    """Return the names that sensors, tuples, tendons and other elements refer to, except for shapes
+    and appearance."""
     found = set()
     for element in c.spec.walk():
         if element.tag in _SHAPES and element.defined_kind in _SHAPES:
@@ -57,7 +58,7 @@ def _is_visual(geom: SpecElement, named: set[Name]) -> bool:
 
 
 def _keep_inertia(c: Compilation, body: Body) -> bool:
-    """Writes down the inertia of a body; a fault where the model wants it from the geoms only."""
+    """Make the inertia of a body explicit; report a fault if the model allows geoms only."""
     if c.settings_of(body.element).inertiafromgeom == "true":
         c.fault(
             body.element,
@@ -72,7 +73,7 @@ def _keep_inertia(c: Compilation, body: Body) -> bool:
 
 
 def _discard_looks(c: Compilation, named: set[Name]) -> None:
-    """Materials, textures, and the attributes and layers that refer to them."""
+    """Remove materials, textures, and the attributes and layers that refer to them."""
     for section in c.spec.sections("asset"):
         for asset in [e for e in section.children if e.tag in _LOOKS]:
             if (asset.tag, asset.asset_name) not in named:

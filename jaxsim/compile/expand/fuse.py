@@ -1,9 +1,9 @@
-"""`<compiler fusestatic>`: a body without joints becomes a frame in its parent.
+"""Expand `<compiler fusestatic>`: a body without joints becomes a frame in its parent.
 
-Its child bodies stay where they stand, in that frame; geoms, sites, cameras and lights move to the
-end of the parent's, in a frame of the same pose. Its inertia is added to the parent's. A body stays
-where fusing it would change the model: another element names it, a force is measured at one of its
-sites, or forces on it depend on what body it is.
+Its child bodies stay in that frame, in their order; geoms, sites, cameras and lights move to the
+end of the parent's lists, in a frame of the same pose. Its inertia is added to the parent's. A body
+is kept if fusing it would change the model: another element names it, a force is measured at one of
+its sites, or forces on it depend on its identity.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from jaxsim.enums import MINVAL
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import references
 
-# Sensors of the force that passes through the body of their site.
+# Sensors of the force transmitted through the body of their site.
 _FORCE_SENSORS = ("force", "torque")
 
 
 @step(needs="settings option scale_frames", gives="spec")
 def fuse_static(c: Compilation) -> None:
-    """Fuses the static bodies of the tree with their parents, if the model asks for it."""
+    """Fuse the static bodies of the tree with their parents, if the model requests it."""
     if not c.settings.fusestatic:
         return
     bodies = c.spec.bodies
@@ -52,7 +52,7 @@ def fuse_static(c: Compilation) -> None:
 
 
 class _Held:
-    """What the rest of the model says about bodies that then cannot be fused.
+    """References from the rest of the model that prevent bodies from being fused.
 
     Attributes:
       bodies: names of bodies that other elements refer to.
@@ -90,7 +90,8 @@ def _is_fusible(
 def _same_forces(
     c: Compilation, body: Body, above: Body, known: list[KnownInertia], held: _Held
 ) -> bool:
-    """Whether gravity compensation, medium and inertia act on both in one body as on the two."""
+    """Return whether gravity compensation, medium and inertia give the fused body the same
+    forces."""
     if held.fluid and any(geom.get("fluidshape") == "ellipsoid" for geom in body.geoms):
         return False
     heavy = known[body.id].mass > 0
@@ -102,9 +103,10 @@ def _same_forces(
 
 
 def _add_inertia(c: Compilation, known: list[KnownInertia], above: Body, body: Body) -> None:
-    """Adds a body to the one that it is fused with; geoms alone can say the sum, or it is written.
+    """Add the inertia of a body to the one it is fused with, as `<inertial>` unless the geoms imply
+    it.
 
-    Both inertias are about the center of mass of the two, in the frame of the upper body.
+    Both inertias are about the common center of mass, in the frame of the upper body.
     """
     parent, child = known[above.id], known[body.id]
     moved = child.placed.apply(child.frame)
@@ -136,7 +138,7 @@ def _inferable(c: Compilation, above: Body, inferred: bool) -> bool:
 
 
 def _shapes(c: Compilation, body: Body) -> bool:
-    """Whether geoms that an explicit inertia keeps from counting would count in another body."""
+    """Return whether geoms that an explicit inertia excludes would contribute in another body."""
     inertial, body.inertial = body.inertial, None
     counted = weighing_geoms(c, body)
     body.inertial = inertial
@@ -144,14 +146,14 @@ def _shapes(c: Compilation, body: Body) -> bool:
 
 
 def _about(mass: float, moments: np.ndarray, frame: Pose, point: np.ndarray) -> np.ndarray:
-    """The inertia tensor about a point (parallel axes), (3, 3)."""
+    """Return the inertia tensor about a point (parallel-axis theorem), (3, 3)."""
     R = to_matrix(frame.quat)
     arm = frame.pos - point
     return R @ np.diag(moments) @ R.T + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
 
 
 def _dissolve(c: Compilation, body: Body, above: Body, placed: Pose) -> None:
-    """Puts frames in the place of a body."""
+    """Replace a body by frames."""
     element = body.element
     if body.inertial is not None:
         body.inertial.remove()
@@ -179,12 +181,13 @@ def _dissolve(c: Compilation, body: Body, above: Body, placed: Pose) -> None:
             parent.adopt(frame, place)
 
 
-# Attributes of a body that its frame takes over.
+# Attributes of a body that move to its frame.
 _OF_FRAMES = ("pos", "quat", "axisangle", "xyaxes", "zaxis", "euler", "childclass")
 
 
 def _split(source: SpecElement, target: SpecElement) -> None:
-    """Moves all but bodies, and the frames on the way to them, from one element to another."""
+    """Move everything except bodies, and the frames that contain them, from one element to
+    another."""
     for child in list(source.children):
         if child.tag == "body":
             continue

@@ -1,4 +1,4 @@
-"""What a body weighs by itself, before it is fused with others or loses geoms."""
+"""The inertia of a single body, before it is fused with others or loses geoms."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class KnownInertia:
       moments: about the principal axes [kg m^2], (3,).
       frame: the principal axes at the center of mass, in the body.
       placed: the body in its parent.
-      explicit: an `<inertial>` says so, not the geoms.
-      adjusted: the bounds of `<compiler>` have changed what was written or inferred.
+      explicit: given by an `<inertial>`, not by the geoms.
+      adjusted: changed by the bounds of `<compiler>`.
     """
 
     mass: float
@@ -31,7 +31,7 @@ class KnownInertia:
     adjusted: bool
 
     def write(self, body: Body) -> None:
-        """Makes this the `<inertial>` of a body."""
+        """Write this inertia as the `<inertial>` of a body."""
         if body.inertial is not None:
             body.inertial.remove()
         element, row = body.element, body.element.row.children["inertial"]

@@ -1,6 +1,6 @@
-"""Names that two elements of a kind have, where the pass that gives out ids cannot see both.
+"""Report duplicate names that the assignment of ids cannot detect.
 
-Frames get no ids; of what is discarded or fused, only the rest does.
+Frames get no ids; discarded and fused elements are gone by then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jaxsim.spec.references import Name
 
 @step(needs="settings")
 def repeated_names(c: Compilation) -> None:
-    """Refuses them, as MuJoCo does."""
+    """Report duplicate names, as MuJoCo does."""
     everything = c.settings.discardvisual or c.settings.fusestatic
     first: dict[Name, SpecElement] = {}
     for element in c.spec.walk():

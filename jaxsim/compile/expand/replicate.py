@@ -1,4 +1,4 @@
-"""Where the copies of a `<replicate>` go."""
+"""Expand `<replicate>` elements, and compute the poses of the copies."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from jaxsim.spec.replicate import expand_replicates
 
 @step(needs="settings", gives="spec")
 def replicate(c: Compilation) -> None:
-    """Expands the replicates of the model."""
+    """Expand the replicates of the model."""
     if _copies(c) > MAX_ELEMENTS:
         place = next(e for e in c.spec.walk() if e.tag == "replicate")
-        c.fault(place, f"replicates ask for more than {MAX_ELEMENTS} elements; lower their counts")
+        c.fault(place, f"replicates create more than {MAX_ELEMENTS} elements; lower their counts")
         return
     expand_replicates(c.spec, lambda element: _placement(c, element))
 
 
 def _placement(c: Compilation, element: SpecElement) -> list[Pose]:
-    """Poses of the copies; the first stays where it is written.
+    """Return the poses of the copies; the first one is unchanged.
 
-    Copy i is turned by i times the angles, and moved against copy i - 1 in its frame.
+    Copy i is rotated by i times the angles, and offset from copy i - 1 in its frame.
     """
     offset, angles = (_three(element.get(attr)) for attr in ("offset", "euler"))
     settings = c.settings_of(element)
@@ -44,9 +44,9 @@ def _three(value: np.ndarray | None) -> np.ndarray:
 
 
 def _copies(c: Compilation) -> int:
-    """How many elements the replicates make in all.
+    """Return the number of elements that all replicates create.
 
-    The inner ones are expanded first, even where the outer one then makes no copy of them.
+    Inner ones are expanded first, even if the outer one makes no copy of them.
     """
     total, stack = 0, [(c.spec.root, 1)]
     while stack:

@@ -1,7 +1,7 @@
-"""The inertia of all bodies before the tree is simplified: `<compiler discardvisual, fusestatic>`.
+"""Compute the inertia of all bodies before the tree is simplified by discardvisual and fusestatic.
 
-Both options change the tree and must keep the inertia that its bodies would have had. A copy of the
-model, reduced to what bodies weigh, goes through the passes up to the geoms.
+Both options change the tree and must preserve the inertia of its bodies. A copy of the model,
+reduced to the elements that determine inertia, goes through the passes up to the geoms.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.weighing import WEIGHING
 from jaxsim.spec import Body, Spec, SpecElement
 
-# Sections that say what bodies weigh.
+# Sections that determine the inertia of bodies.
 _KEPT = ("compiler", "option", "size", "default", "asset", "worldbody", "extension")
 _SHAPELESS = ("plane", "hfield")
 
 
 def known_inertia(c: Compilation) -> list[KnownInertia]:
-    """The inertia of every body, by id; empty, and problems, if the model is wrong."""
+    """Return the inertia of every body, by id; empty, and problems, if the model is invalid."""
     if c.known_inertia is None:
         c.known_inertia = _measure(c)
     return c.known_inertia
 
 
 def weighing_geoms(c: Compilation, body: Body) -> list[SpecElement]:
-    """The geoms that the inertia of a body is inferred from."""
+    """Return the geoms that the inertia of a body is inferred from."""
     settings = c.settings_of(body.element)
     inferred = settings.inertiafromgeom
     if body.id == 0 or inferred == "false" or (inferred == "auto" and body.inertial is not None):
@@ -71,7 +71,8 @@ def _known(inner: Compilation, body: Body) -> KnownInertia:
 
 
 def _reduce(c: Compilation, spec: Spec) -> None:
-    """Leaves bodies, joints, inertials, and the geoms that bodies get their inertia from."""
+    """Remove everything except bodies, joints, inertials, and the geoms that contribute to
+    inertia."""
     spec.root.children = [e for e in spec.root.children if e.tag in _KEPT]
     for body in spec.bodies:
         weighing = set(weighing_geoms(c, body))

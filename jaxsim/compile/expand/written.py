@@ -1,6 +1,6 @@
-"""Elements as they were written or made: required attributes, and rules between attributes.
+"""Check elements before compilation: required attributes, and rules between attributes.
 
-A file has been checked when it was read; an element that was made or changed in Python has not.
+A file is checked when it is read; elements made or changed in Python are checked here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jaxsim.mjcf.rules import broken_rules
 
 @step()
 def written(c: Compilation) -> None:
-    """Checks every element of the model against its row of the schema."""
+    """Check every element of the model against its row of the schema."""
     for element in c.spec.walk():
         for name in element.row.required:
             if name not in element.attrs:

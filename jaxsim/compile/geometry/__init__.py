@@ -1,1 +1,1 @@
-"""Poses and shapes: quaternions, orientations, principal axes, volumes, virtual masses."""
+"""Geometry of the compiler: quaternions, orientations, principal axes, volumes, virtual masses."""

@@ -1,4 +1,4 @@
-"""Coefficients of the ellipsoid fluid model: `geom_fluid`, of which half follow from the shape.
+"""Coefficients of the ellipsoid fluid model: `geom_fluid`, half of which follow from the shape.
 
 Virtual mass and inertia of an ellipsoid in potential flow (Tuckerman 1925; MuJoCo's Fluid forces
 chapter, "Added mass"), per unit density of the fluid.
@@ -13,7 +13,8 @@ from jaxsim.model.derived import NODES, WEIGHTS
 
 
 def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np.ndarray:
-    """Row of `geom_fluid`, (12,): on/off, five coefficients, virtual mass (3,) and inertia (3,).
+    """Return the row of `geom_fluid`, (12,): on/off, five coefficients, virtual mass (3,) and
+    inertia (3,).
 
     Args:
       shape: `fluidshape`; `none` leaves the row zero.
@@ -33,9 +34,10 @@ def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np
 
 
 def _kappa(a: float, b: float, c: float) -> float:
-    """The integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity.
+    """Return the integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to
+    infinity.
 
-    u = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the rule above gives the oracle's digits.
+    u = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the quadrature rule gives MuJoCo's digits.
     """
     t, weights = np.array(NODES), np.array(WEIGHTS)
     scale = max(MINVAL, (a**3 * b * c) ** 0.4)
@@ -50,6 +52,7 @@ def _virtual_inertia(volume: float, r: np.ndarray, kappa: np.ndarray, axis: int)
     difference, total = r[j] ** 2 - r[k] ** 2, r[j] ** 2 + r[k] ** 2
     slip = kappa[k] - kappa[j]
     denominator = 2 * difference - total * slip
-    if abs(denominator) < MINVAL:  # round about this axis: it turns without moving the fluid
+    # rotational symmetry about this axis: the rotation does not move the fluid
+    if abs(denominator) < MINVAL:
         return 0.0
     return float(volume / 5 * difference**2 * slip / denominator)

@@ -1,6 +1,6 @@
-"""Orientations: the unit quaternion (w, x, y, z) of every way in which MJCF spells one.
+"""Convert every orientation format of MJCF to a unit quaternion (w, x, y, z).
 
-Follows "Frame orientations" of MuJoCo's modeling chapter. An element takes the spelling of the
+Follows "Frame orientations" of MuJoCo's modeling chapter. An element uses the format of its
 strongest layer that has one: its own, else that of the innermost default class.
 """
 
@@ -15,13 +15,14 @@ from jaxsim.compile.geometry.quaternion import IDENTITY, NEARLY, multiply, norma
 from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
 
-SHORT = 1e-14  # a vector whose square is less has no direction (MuJoCo's mjEPS)
+SHORT = 1e-14  # vectors with a smaller squared norm have no direction (MuJoCo's mjEPS)
 _AXES = dict(zip("xyz", np.eye(3), strict=True))
-_PARALLEL = 1e-10  # below this sine a z axis counts as vertical, as in MuJoCo's compiler
+_PARALLEL = 1e-10  # smaller sines of a z axis count as vertical, as in MuJoCo's compiler
 
 
 def orientation(c: Compilation, element: SpecElement) -> np.ndarray:
-    """The quaternion that an element's orientation attributes spell, (4,); identity without any."""
+    """Return the quaternion of an element's orientation attributes, (4,); the identity without
+    any."""
     for layer in reversed(element.layers()):
         given = [attr for attr in SPELLINGS if attr in layer.attrs]
         if len(given) > 1:
@@ -33,12 +34,13 @@ def orientation(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def from_axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
-    """The rotation by `angle` [rad] around the unit vector `axis`, (3,)."""
+    """Return the rotation by `angle` [rad] around the unit vector `axis`, (3,)."""
     return np.array([np.cos(angle / 2), *(np.sin(angle / 2) * np.asarray(axis))])
 
 
 def from_z_axis(z: np.ndarray) -> np.ndarray:
-    """The smallest rotation from (0, 0, 1) to the direction of z; half a turn goes around x."""
+    """Return the smallest rotation from (0, 0, 1) to the direction of z; a half rotation is about
+    x."""
     axis = np.array([-z[1], z[0], 0.0])
     sine = np.linalg.norm(axis)
     axis = axis / sine if sine > _PARALLEL else np.array([1.0, 0.0, 0.0])
@@ -46,7 +48,8 @@ def from_z_axis(z: np.ndarray) -> np.ndarray:
 
 
 def from_euler(angles: np.ndarray, sequence: str) -> np.ndarray:
-    """Three rotations [rad] in a row; axes in lower case turn with the frame, in upper case not."""
+    """Return three consecutive rotations [rad]; lower-case axes are those of the moving frame,
+    upper-case ones are fixed."""
     quat = IDENTITY
     for angle, letter in zip(angles, sequence, strict=True):
         turn = from_axis_angle(_AXES[letter.lower()], angle)
@@ -55,16 +58,17 @@ def from_euler(angles: np.ndarray, sequence: str) -> np.ndarray:
 
 
 def from_matrix(R: np.ndarray) -> np.ndarray:
-    """The quaternion of a rotation matrix (3, 3).
+    """Return the quaternion of a rotation matrix (3, 3).
 
-    w is positive if the trace is, else the component of the axis with the largest entry on the
-    diagonal, the last of equal ones: the signs show in `qpos0` and are MuJoCo's.
+    The sign makes w positive if the trace is positive, otherwise the component of the axis with the
+    largest diagonal entry, the last of equal ones: the signs are visible in `qpos0` and are
+    MuJoCo's.
     """
     xx, yy, zz = np.diag(R)
     squares = np.array([1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz])
     a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     d, e, f = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
-    # Row i holds 4 q_i times (w, x, y, z); that of a large component is the most accurate.
+    # Row i holds 4 q_i times (w, x, y, z); the row of a large component is the most accurate.
     rows = ((0, a, b, c), (a, 0, d, e), (b, d, 0, f), (c, e, f, 0))
     leading = 0 if xx + yy + zz > 0 else 3 - int(np.argmax((zz, yy, xx)))
     quat = np.array(rows[leading], float)
@@ -116,7 +120,7 @@ SPELLINGS: dict[str, Spelling] = {
 
 
 def unit(c: Compilation, element: SpecElement, what: str, v: np.ndarray) -> np.ndarray | None:
-    """v at length 1; a vector without direction is a fault of the element, and gives None."""
+    """Return v normalized to length 1; None, and a fault of the element, if v has no direction."""
     length = float(np.linalg.norm(v))
     if not v @ v >= SHORT:
         c.fault(element, f"{what} has no direction ('{numbers(v)}'); give a longer vector")
@@ -125,5 +129,5 @@ def unit(c: Compilation, element: SpecElement, what: str, v: np.ndarray) -> np.n
 
 
 def numbers(v: np.ndarray) -> str:
-    """An array as MJCF writes it, for messages."""
+    """Return an array in MJCF notation, for messages."""
     return " ".join(f"{x:g}" for x in np.atleast_1d(v))

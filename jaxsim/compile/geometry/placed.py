@@ -1,7 +1,7 @@
-"""Where an element is: its pose in its body, or a body's in its parent, seen through the frames.
+"""The pose of an element in its body, or of a body in its parent, with all frames resolved.
 
-`<frame>`s around an element are applied from the inside out. `fromto` is a second way to place a
-geom or site: its ends, its direction and its length in one.
+`<frame>` elements around an element are applied from the inside out. `fromto` defines pose and
+length of a geom or site by two end points.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from jaxsim.spec import SpecElement
 
 
 def pose_of(c: Compilation, element: SpecElement) -> Pose:
-    """The pose of an element in its body, or of a body in its parent."""
+    """Return the pose of an element in its body, or of a body in its parent."""
     own = written_pose(c, element)
     return own if element.holder.tag != "frame" else frame_pose(c, element).apply(own)
 
 
 def written_pose(c: Compilation, element: SpecElement) -> Pose:
-    """The pose that the attributes of an element give, without the frames around it."""
+    """Return the pose that the attributes of an element give, without the frames around it."""
     pos = element.get("pos")
     return Pose(np.zeros(3) if pos is None else np.array(pos, float), orientation(c, element))
 
 
 def frame_pose(c: Compilation, element: SpecElement) -> Pose:
-    """The pose, in the body, of the frame that an element is written in."""
+    """Return the pose, in the body, of the frame that an element is written in."""
     if element.parent is None or element.parent.tag != "frame":
         return here()
     unknown = list(takewhile(lambda frame: frame not in c.frames, element.frames()))
@@ -40,9 +40,9 @@ def frame_pose(c: Compilation, element: SpecElement) -> Pose:
 
 
 def fromto(c: Compilation, element: SpecElement) -> tuple[Pose, float]:
-    """The pose whose z axis joins the two points of `fromto`, and half their distance.
+    """Return the pose whose z axis joins the two points of `fromto`, and half their distance.
 
-    The z axis points from the second point to the first, as the oracle has it.
+    The z axis points from the second point to the first, as in MuJoCo.
     """
     ends = np.array(element.get("fromto"), float)
     if np.any(element.get("pos")):

@@ -1,4 +1,4 @@
-"""A pose: where a frame stands in another."""
+"""The pose of a frame in another one."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Pose(NamedTuple):
     quat: np.ndarray
 
     def apply(self, inner: Pose) -> Pose:
-        """A pose that is given in this frame, in the frame around it."""
+        """Return a pose given in this frame as a pose in the outer frame."""
         return Pose(self.point(inner.pos), multiply(self.quat, inner.quat))
 
     def point(self, p: np.ndarray) -> np.ndarray:
-        """A point of this frame in the frame around it, (3,)."""
+        """Return a point of this frame in the outer frame, (3,)."""
         return self.pos + rotate(self.quat, p)
 
     def inverse(self) -> Pose:
-        """The outer frame as seen from this one."""
+        """Return the pose of the outer frame in this one."""
         back = conjugate(self.quat)
         return Pose(-rotate(back, self.pos), back)
 
 
 def here() -> Pose:
-    """The pose that changes nothing."""
+    """Return the identity pose."""
     return Pose(np.zeros(3), IDENTITY.copy())

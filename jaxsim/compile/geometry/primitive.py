@@ -1,7 +1,7 @@
-"""Primitive shapes: volume, inertia, bounding box and bounding radius from the size parameters.
+"""Mass properties and bounds of primitive shapes from their size parameters.
 
-A shape is solid, or a shell whose mass sits on its surface. Inertia is about the center, in the
-frame of the shape, for a total mass of 1: moments of the uniform solid or surface (any mechanics
+A shape is solid, or a shell with its mass on the surface. Inertia is about the center, in the frame
+of the shape, for a total mass of 1: moments of the uniform solid or surface (any mechanics
 handbook). Lengths in m; `size` is MuJoCo's: radius, half lengths, or semi-axes.
 """
 
@@ -16,17 +16,15 @@ from jaxsim.enums import MAXVAL, GeomType
 from jaxsim.model.derived import OWN_SEMIAXES, SEMIAXES
 
 _SPHEROID_POWER = 1.6075  # exponent of Knud Thomsen's formula for the area of an ellipsoid
-_SHELL_THICKNESS = (
-    1e-6  # of the thin ellipsoid shell [m], the value that gives the oracle's inertia
-)
+_SHELL_THICKNESS = 1e-6  # thickness of the thin ellipsoidal shell [m] that gives MuJoCo's inertia
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """What follows from a shape and its size.
+    """Mass properties and bounds of a shape.
 
     Attributes:
-      content: volume [m^3] of a solid, area [m^2] of a shell; density times this is the mass.
+      content: volume [m^3] of a solid, area [m^2] of a shell; the mass is density times this.
       inertia: principal moments per mass [m^2], (3,).
       aabb: center and half sizes of the bounding box in the shape's frame [m], (6,).
       rbound: radius of the bounding sphere about the center [m]; 0 for an unbounded shape.
@@ -39,14 +37,15 @@ class Solid:
 
 
 def primitive(kind: GeomType, size: np.ndarray, shell: bool = False) -> Solid:
-    """A primitive shape of the given size, (3,)."""
+    """Return the properties of a primitive shape of the given size, (3,)."""
     content, inertia = (_SHELLS if shell else _SOLIDS)[kind](*size)
     box, rbound = _BOUNDS[kind](*size)
     return Solid(float(content), np.array(inertia, float), np.array(box, float), float(rbound))
 
 
 def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
-    """Semi-axes of the ellipsoid that stands for a primitive in the fluid model, (3,)."""
+    """Return the semi-axes of the ellipsoid that represents a primitive in the fluid model,
+    (3,)."""
     sums = SEMIAXES.get(kind, OWN_SEMIAXES)
     return np.array([sum(size[place] for place in places) for places in sums])
 
@@ -69,7 +68,8 @@ def _sphere_shell(r: float, *_: float) -> Moments:
 
 
 def _capsule(r: float, half: float, *_: float) -> Moments:
-    """A cylinder and two half balls, whose centers of mass are 3/8 r above the cylinder's ends."""
+    """Return the sum of a cylinder and two half balls, whose centers of mass are 3/8 r beyond its
+    ends."""
     barrel, caps = 2 * np.pi * r**2 * half, 4 / 3 * np.pi * r**3
     axial = barrel * r**2 / 2 + caps * 0.4 * r**2
     across = barrel * (r**2 / 4 + half**2 / 3) + caps * (0.4 * r**2 + half**2 + 0.75 * half * r)
@@ -77,7 +77,8 @@ def _capsule(r: float, half: float, *_: float) -> Moments:
 
 
 def _capsule_shell(r: float, half: float, *_: float) -> Moments:
-    """An open tube and two half spheres, whose centers of mass are r/2 above the tube's ends."""
+    """Return the sum of an open tube and two hemispheres, whose centers of mass are r/2 beyond its
+    ends."""
     tube, caps = 4 * np.pi * r * half, 4 * np.pi * r**2
     axial = tube * r**2 + caps * 2 / 3 * r**2
     across = tube * (r**2 / 2 + half**2 / 3) + caps * (2 / 3 * r**2 + half**2 + half * r)
@@ -90,7 +91,7 @@ def _cylinder(r: float, half: float, *_: float) -> Moments:
 
 
 def _cylinder_shell(r: float, half: float, *_: float) -> Moments:
-    """A tube closed by two disks."""
+    """Return a tube closed by two disks."""
     tube, disks = 4 * np.pi * r * half, 2 * np.pi * r**2
     axial = tube * r**2 + disks * r**2 / 2
     across = tube * (r**2 / 2 + half**2 / 3) + disks * (r**2 / 4 + half**2)
@@ -103,7 +104,8 @@ def _ellipsoid(x: float, y: float, z: float) -> Moments:
 
 
 def _ellipsoid_shell(x: float, y: float, z: float) -> Moments:
-    """The area by Thomsen's formula, the moments as those of a thin layer of even thickness."""
+    """Return the area by Thomsen's formula, and the moments of a thin layer of uniform
+    thickness."""
     p = _SPHEROID_POWER
     mean = ((x * y) ** p + (x * z) ** p + (y * z) ** p) / 3
     inner, inner_moments = _ellipsoid(x, y, z)
@@ -117,11 +119,11 @@ def _box(x: float, y: float, z: float) -> Moments:
 
 
 def _box_shell(x: float, y: float, z: float) -> Moments:
-    """Six rectangles: a pair across each axis."""
+    """Return the sum of six rectangles, a pair across each axis."""
     sides = np.array([8 * y * z, 8 * x * z, 8 * x * y])
     squares = np.array([x**2, y**2, z**2])
-    # Mean square of a coordinate over a pair of sides: at the wall where the pair is across that
-    # axis, a third of the wall's value elsewhere.
+    # Mean square of a coordinate over a pair of sides: the squared half size if the pair is across
+    # that axis, otherwise a third of it.
     second = [sides @ np.where(np.arange(3) == i, squares[i], squares[i] / 3) for i in range(3)]
     total = sides.sum()
     xx, yy, zz = second

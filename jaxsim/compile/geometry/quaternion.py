@@ -1,4 +1,4 @@
-"""Quaternions in numpy for the compiler: (w, x, y, z), over any leading axes.
+"""Quaternions (w, x, y, z) in numpy for the compiler, over any leading axes.
 
 The physics has its own in `math/rotation.py`, in jax; the compiler does not import jax.
 """
@@ -14,12 +14,12 @@ from jaxsim.enums import MINVAL
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
-# A length this near to 1 is taken for 1, as in MuJoCo: unit vectors come through bit for bit.
+# Lengths this close to 1 count as 1, as in MuJoCo: unit vectors are preserved bit for bit.
 NEARLY = 1e-14
 
 
 def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """The product p q: first the rotation q, then p; (..., 4)."""
+    """Return the product p q: first the rotation q, then p; (..., 4)."""
     pw, px, py, pz = _parts(p)
     qw, qx, qy, qz = _parts(q)
     x, y, z = _cross(px, py, pz, qx, qy, qz)
@@ -32,12 +32,12 @@ def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def conjugate(q: np.ndarray) -> np.ndarray:
-    """The inverse of a unit quaternion."""
+    """Return the inverse of a unit quaternion."""
     return q * np.array([1.0, -1.0, -1.0, -1.0])
 
 
 def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Rotates vectors (..., 3) by unit quaternions (..., 4)."""
+    """Rotate vectors (..., 3) by unit quaternions (..., 4)."""
     w, qx, qy, qz = _parts(q)
     vx, vy, vz = _parts(v)
     x, y, z = _cross(qx, qy, qz, vx, vy, vz)
@@ -47,7 +47,8 @@ def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def to_matrix(q: np.ndarray) -> np.ndarray:
-    """Rotation matrices (..., 3, 3) of unit quaternions; columns are the rotated axes."""
+    """Return the rotation matrices (..., 3, 3) of unit quaternions; columns are the rotated
+    axes."""
     w, x, y, z = _parts(np.asarray(q, dtype=np.float64))
     entries = (
         *(w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
@@ -58,19 +59,20 @@ def to_matrix(q: np.ndarray) -> np.ndarray:
 
 
 def normalize(q: np.ndarray) -> np.ndarray:
-    """Scaled to norm 1; a quaternion near zero becomes the identity, as in MuJoCo."""
+    """Return q normalized to length 1; a quaternion near zero becomes the identity, as in
+    MuJoCo."""
     norm = np.sqrt(np.sum(q * q, axis=-1, keepdims=True))
     scale = np.where((norm < MINVAL) | (np.abs(norm - 1.0) <= NEARLY), 1.0, norm)
     return np.where(norm < MINVAL, IDENTITY, q / scale)
 
 
 def about(axis: np.ndarray, angle: float) -> np.ndarray:
-    """The rotation by `angle` [rad] about a unit axis (3,)."""
+    """Return the rotation by `angle` [rad] about a unit axis (3,)."""
     return np.concatenate([[np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis])
 
 
 def to_velocity(q: np.ndarray) -> np.ndarray:
-    """Rotation vectors (..., 3), axis times angle in (-pi, pi], of unit quaternions."""
+    """Return the rotation vectors (..., 3), axis times angle in (-pi, pi], of unit quaternions."""
     norm = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(norm, q[..., :1])
     angle = np.where(angle > np.pi, angle - 2.0 * np.pi, angle)
@@ -78,17 +80,18 @@ def to_velocity(q: np.ndarray) -> np.ndarray:
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cross products (..., 3); several times faster than np.cross on few vectors."""
+    """Return the cross products (..., 3); several times faster than np.cross on few vectors."""
     return _whole(*_cross(*_parts(a), *_parts(b)))
 
 
 def _parts(a: np.ndarray) -> Iterable[Any]:
-    """The components of vectors: arrays, or numbers, which are faster for a single vector."""
+    """Return the components of vectors: arrays, or numbers, which are faster for a single
+    vector."""
     return a.tolist() if a.ndim == 1 else [a[..., k] for k in range(a.shape[-1])]
 
 
 def _whole(*parts) -> np.ndarray:
-    """The vectors that have these components, all of them numbers or all arrays."""
+    """Return the vectors that have these components, all of them numbers or all arrays."""
     if isinstance(parts[0], float):
         return np.array(parts)
     whole = np.empty((*np.broadcast(*parts).shape, len(parts)), np.result_type(*parts))

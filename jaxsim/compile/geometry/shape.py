@@ -1,4 +1,4 @@
-"""The shape and place of one geom or site: read from its type, size, pose and fromto."""
+"""The geometry and pose of one geom or site, from its type, size, pose and fromto."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TYPES = {
     "sdf": GeomType.SDF,
 }
 
-# How many of the three sizes a shape needs, and what they are.
+# Number of sizes that a shape needs, and their meaning.
 _SIZES = {
     GeomType.SPHERE: (1, "the radius"),
     GeomType.CAPSULE: (2, "the radius and half the length of the straight part"),
@@ -35,7 +35,7 @@ _SIZES = {
     GeomType.BOX: (3, "half the three sides"),
 }
 
-# Shapes that can stretch from one point to another, and the size that becomes half their distance.
+# Shapes that can be given by two end points, and the index of the size that is half their distance.
 _STRETCHED = {
     GeomType.CAPSULE: 1,
     GeomType.CYLINDER: 1,
@@ -46,7 +46,7 @@ _STRETCHED = {
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """A geom's shape in its body.
+    """The geometry of a geom in its body.
 
     Attributes:
       kind: the type in the model; a primitive fitted to a mesh has the primitive's.
@@ -54,7 +54,7 @@ class Geometry:
       pose: frame of the shape in the body.
       solid: mass distribution and bounds.
       dataid: id of the mesh or height field, -1 for a primitive.
-      moved: that frame as seen from the one that the element gives, None where they are the same.
+      moved: pose of that frame in the frame of the element, None if they are equal.
     """
 
     kind: GeomType
@@ -66,19 +66,20 @@ class Geometry:
 
 
 def unknown(kind: GeomType) -> Geometry:
-    """Stands for the shape of an element with a fault, so that others can still be found."""
+    """Return a placeholder for an invalid element, so that faults of others can still be
+    reported."""
     return Geometry(kind, np.zeros(3), here(), Solid(0.0, np.zeros(3), np.zeros(6), 0.0))
 
 
 def drawn(c: Compilation, element: SpecElement, kind: GeomType, shell: bool = False) -> Geometry:
-    """A primitive of the size and pose that its element gives."""
+    """Return the geometry of a primitive with the size and pose of its element."""
     size, pose = size_and_pose(c, element, kind)
     check_size(c, element, kind, size)
     return Geometry(kind, size, pose, primitive(kind, size, shell))
 
 
 def check_size(c: Compilation, element: SpecElement, kind: GeomType, size: np.ndarray) -> None:
-    """The sizes that a primitive needs must be positive."""
+    """Check that the sizes that a primitive needs are positive."""
     if kind in _SIZES:
         count, meaning = _SIZES[kind]
         if not np.all(size[:count] > 0):
@@ -91,7 +92,7 @@ def check_size(c: Compilation, element: SpecElement, kind: GeomType, size: np.nd
 
 
 def size_and_pose(c: Compilation, element: SpecElement, kind: GeomType) -> tuple[np.ndarray, Pose]:
-    """The three sizes and the pose, from `fromto` where it is given."""
+    """Return the three sizes and the pose, from `fromto` if it is given."""
     size = np.zeros(3)
     given = np.atleast_1d(element.get("size"))
     size[: len(given)] = given

@@ -1,1 +1,1 @@
-"""The reference pose in numpy: kinematics, inertia, tendons, and the constants that follow."""
+"""The reference pose in numpy: kinematics, inertia, tendons, and the derived constants."""

@@ -1,11 +1,11 @@
-"""Values that a model leaves to the compiler, and the constants of its reference pose.
+"""Automatic values that the compiler computes, and the constants of the reference pose.
 
     springlength = -1     the length of the tendon in `qpos_spring`
     dampratio             damping of a servo, from its gain and the inertia it drives at `qpos0`
     lengthrange           of a muscle, from limits (length_range.py)
 
-The first two use no constant that depends on them, so all are found in one go; later changes of the
-model do not resolve them anew, as in MuJoCo.
+The first two use no constant that depends on them, so one pass suffices; as in MuJoCo, they are not
+recomputed when the model changes later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from jaxsim.model.derived import AUTOMATIC
     gives="actuator body cam constants dof eq flg length_ranges light stat tendon",
 )
 def derive(c: Compilation) -> None:
-    """Spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
+    """Add spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
     spring_lengths(c)
     constants = c.constants = Constants(c.fields)
     damping_ratios(c, constants)
@@ -44,7 +44,7 @@ def derive(c: Compilation) -> None:
 
 
 def spring_lengths(c: Compilation) -> None:
-    """Replaces spring lengths (-1, -1) by the tendons' lengths where their joints' springs rest."""
+    """Replace spring lengths (-1, -1) by the tendons' lengths where their joints' springs rest."""
     spring = c.fields["tendon_lengthspring"]
     automatic = (spring == AUTOMATIC).all(axis=1)
     if automatic.any():
@@ -54,7 +54,7 @@ def spring_lengths(c: Compilation) -> None:
 
 
 def damping_ratios(c: Compilation, constants: Constants) -> None:
-    """Replaces damping ratios, the positive `biasprm[2]` of servos, by minus the damping.
+    """Replace damping ratios, the positive `biasprm[2]` of servos, by minus the damping.
 
     kv = ratio 2 sqrt(kp m),   1/m the mean of J M^-1 J^T over the force outputs
     """

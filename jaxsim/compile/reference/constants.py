@@ -1,15 +1,14 @@
-"""What a model derives from its own reference pose: masses of subtrees, lengths, inverse weights.
+"""Constants derived from the reference pose: masses of subtrees, lengths, inverse weights.
 
-These are the fields that MuJoCo's `mj_setConst` recomputes, and they follow from the other fields
-alone:
+Corresponds to `mj_setConst` in MuJoCo. The constants follow from the other fields alone:
 
     body_subtreemass, tendon_length0, actuator_length0, dof_M0, dof_length,
     dof_invweight0, body_invweight0, tendon_invweight0, actuator_acc0, eq_data
-    and where cameras and lights are (views.py)
+    and the poses of cameras and lights (views.py)
 
-With M the inertia matrix at `qpos0`, armature of tendons included, and J the Jacobian of a
-quantity, an inverse weight is the mean of the diagonal of J M^-1 J^T: how far the quantity gives
-way to a unit force. `actuator_acc0` is |M^-1 moment|, the joint acceleration from a unit force.
+With M the inertia matrix at `qpos0`, including the armature of tendons, and J the Jacobian of a
+quantity, an inverse weight is the mean of the diagonal of J M^-1 J^T: the response of the quantity
+to a unit force. `actuator_acc0` is |M^-1 moment|, the joint acceleration from a unit force.
 """
 
 from __future__ import annotations
@@ -33,33 +32,33 @@ _ON_JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)
 
 @dataclass(eq=False)
 class Constants:
-    """A model at `qpos0`, from which each derived field is read off."""
+    """A model at `qpos0`, from which each derived field is computed."""
 
     fields: Fields
 
     @cached_property
     def reference(self) -> Reference:
-        """The model at `qpos0`."""
+        """Return the model at `qpos0`."""
         return reference_pose(self.fields)
 
     @cached_property
     def tendons(self) -> list[Stretch]:
-        """Length and Jacobian of each tendon."""
+        """Return the length and Jacobian of each tendon."""
         return tendon_stretches(self.reference)
 
     @cached_property
     def actuators(self) -> list[Stretch]:
-        """Length and moment of each force output."""
+        """Return the length and moment of each force output."""
         return actuator_stretches(self.reference, self.tendons)
 
     @cached_property
     def joint_inertia(self) -> MassMatrix:
-        """M without the armature of tendons."""
+        """Return M without the armature of tendons."""
         return MassMatrix(self.reference, _dof_armature(self.fields))
 
     @cached_property
     def inertia(self) -> MassMatrix:
-        """M."""
+        """Return M."""
         armature = _tendon_armature(self.fields)
         if not armature.any():
             return self.joint_inertia
@@ -70,7 +69,7 @@ class Constants:
         return matrix
 
     def all(self) -> dict[str, np.ndarray]:
-        """The derived fields by name."""
+        """Return the derived fields by name."""
         return {
             "body_subtreemass": subtree_sum(self.fields["body_parentid"], self.fields["body_mass"]),
             "tendon_length0": np.array([tendon.length for tendon in self.tendons], np.float64),
@@ -86,11 +85,13 @@ class Constants:
         }
 
     def _sliding(self, bodies: np.ndarray) -> np.ndarray:
-        """Which of some bodies only slide; their weights are 1 / mass, without armature."""
+        """Return which bodies have only slides; their inverse weights are 1 / mass, without
+        armature."""
         return self.fields["body_simple"][bodies] == SLIDERS_ONLY
 
     def dof_invweight0(self) -> np.ndarray:
-        """Diagonal of M^-1, averaged over each three dofs of ball and free joints, (nv,)."""
+        """Return the diagonal of M^-1, averaged over each three dofs of ball and free joints,
+        (nv,)."""
         f = self.fields
         weight = self.inertia.inverse_diagonal()
         free, ball = f["jnt_type"] == JointType.FREE, f["jnt_type"] == JointType.BALL
@@ -103,7 +104,8 @@ class Constants:
         return weight
 
     def body_invweight0(self) -> np.ndarray:
-        """Inverse weight of each body's center of mass: translation, rotation, (nbody, 2)."""
+        """Return the inverse weight of each body's center of mass: translation, rotation, (nbody,
+        2)."""
         f, weight = self.fields, np.zeros((self.fields["nbody"], 2))
         slides = self._sliding(np.arange(f["nbody"]))
         for body in range(1, f["nbody"]):
@@ -118,27 +120,29 @@ class Constants:
         return weight
 
     def tendon_invweight0(self) -> np.ndarray:
-        """J M^-1 J^T of each tendon, (ntendon,)."""
+        """Return J M^-1 J^T of each tendon, (ntendon,)."""
         return np.array([self._mobility(tendon) for tendon in self.tendons], np.float64)
 
     def _mobility(self, stretch: Stretch) -> float:
         return self.inertia.sandwich(stretch.dofs, stretch.values[None])[0, 0]
 
     def actuator_mobility(self) -> np.ndarray:
-        """J M^-1 J^T of each force output, the inverse of the inertia it drives, (nout,)."""
+        """Return J M^-1 J^T of each force output, the inverse of the inertia it drives, (nout,)."""
         return np.array([self._mobility(output) for output in self.actuators], np.float64)
 
     def actuator_acc0(self) -> np.ndarray:
-        """Norm of the joint acceleration from a unit force at each force output, (nout,)."""
+        """Return the norm of the joint acceleration from a unit force at each force output,
+        (nout,)."""
         outputs = self.actuators
         rows = [self.inertia.solve(output.dofs, output.values[None])[0] for output in outputs]
         return np.array([np.linalg.norm(row) for row in rows], np.float64)
 
     def eq_data(self) -> np.ndarray:
-        """`eq_data` with what connects and welds of bodies take from the reference pose, (neq, 12).
+        """Return `eq_data`, completed by the anchors and poses of connects and welds at `qpos0`,
+        (neq, 12).
 
-        A connect has the anchor of body 1 given and that of body 2 measured; a weld the other way
-        around, with the orientation of body 2 in body 1, unless its pose was given.
+        For a connect the anchor in body 1 is given and that in body 2 computed; for a weld the
+        reverse, with the orientation of body 2 in body 1, unless its pose was given.
         """
         f, pose = self.fields, self.reference
         data = np.array(f["eq_data"], np.float64)
@@ -157,9 +161,10 @@ class Constants:
 
     @cached_property
     def body_length(self) -> np.ndarray:
-        """Size of each body [m]: from its com to the farthest bound of a geom, or joint, on it.
+        """Return the size of each body [m]: the largest distance from its com to a geom bound or
+        joint.
 
-        The joints are its own and those of its children. Edges of flexes count with their length.
+        Joints are its own and those of its children. Edges of flexes count with their length.
         """
         f, xipos = self.fields, self.reference.xipos
         length = np.full(f["nbody"], SHORTEST)
@@ -178,7 +183,8 @@ class Constants:
         return length
 
     def dof_length(self) -> np.ndarray:
-        """Length scale of each dof: 1 for translations, the body's size for rotations, (nv,)."""
+        """Return the length scale of each dof: 1 for translations, the body's size for rotations,
+        (nv,)."""
         f = self.fields
         joint = f["dof_jntid"]
         kind, place = f["jnt_type"][joint], np.arange(f["nv"]) - f["jnt_dofadr"][joint]
@@ -187,7 +193,7 @@ class Constants:
 
 
 def _dof_armature(f: Fields) -> np.ndarray:
-    """Armature of each dof with what actuators reflect onto it, (nv,)."""
+    """Return the armature of each dof, including that reflected by actuators, (nv,)."""
     armature = np.array(f["dof_armature"], np.float64)
     for actuator, own in enumerate(f["actuator_armature"]):
         if own and f["actuator_trntype"][actuator] in _ON_JOINT:
@@ -199,7 +205,7 @@ def _dof_armature(f: Fields) -> np.ndarray:
 
 
 def _tendon_armature(f: Fields) -> np.ndarray:
-    """Armature of each tendon with what actuators reflect onto it, (ntendon,)."""
+    """Return the armature of each tendon, including that reflected by actuators, (ntendon,)."""
     armature = np.array(f["tendon_armature"], np.float64)
     for actuator, own in enumerate(f["actuator_armature"]):
         if own and f["actuator_trntype"][actuator] == TrnType.TENDON:

@@ -1,7 +1,7 @@
-"""Ranges of actuator lengths: from limits, or as a request to find them by simulation.
+"""Ranges of actuator lengths: from limits, or as a request for a simulation.
 
-`<compiler><lengthrange>` says which actuators get `actuator_lengthrange` and how. The compiler has
-no physics: what has to be simulated it leaves as a request, which loading fulfils
+`<compiler><lengthrange>` specifies which actuators get `actuator_lengthrange` and how. The compiler
+has no physics: ranges that need a simulation are left as requests, which loading fulfills
 (`physics/constants/length_range.py`). MuJoCo's documentation, Modeling: Length range.
 """
 
@@ -26,7 +26,8 @@ _LIMITS = {
 
 
 def length_ranges(c: Compilation) -> None:
-    """`actuator_lengthrange` from limits; `c.length_ranges` is what is left to be simulated."""
+    """Set `actuator_lengthrange` from limits, and `c.length_ranges` to the requests for a
+    simulation."""
     f = c.fields
 
     def setting(attr: str):

@@ -1,13 +1,13 @@
 """The joint-space inertia matrix at `qpos0`, block by block, and its inverse.
 
-M couples only dofs of one kinematic tree, so it is held as one dense block per tree, and blocks of
-equal size are worked on together: a chain of a thousand dofs is one large block, a thousand free
-bodies are a batch of 6 x 6 blocks.
+M is block-diagonal over the kinematic trees, so it is stored as one dense block per tree, and
+blocks of equal size are processed together: a chain of a thousand dofs is one large block, a
+thousand free bodies are a batch of 6 x 6 blocks.
 
     M[i, j] = cdof[i] . I(body of i) cdof[j],    j an ancestor of i or i itself,
 
-with I the inertia of everything that dof i moves (composite rigid body algorithm; Featherstone, ch.
-6.2).
+with I the composite inertia of the subtree that dof i moves (composite rigid body algorithm;
+Featherstone, ch. 6.2).
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.reference.pose import Reference, subtree_sum
 from jaxsim.enums import MINVAL
 
-# A dof depends on others but for rounding if less than this share of its inertia (its square root)
-# is left when those are eliminated.
+# A dof depends on others up to rounding if eliminating those leaves less than this fraction (of
+# square roots) of its inertia.
 _DEPENDENT = 1e-7
 
 
 class MassMatrix:
-    """M at the reference pose, with its inverse; `blocks` are the trees' dofs."""
+    """M at the reference pose, with its inverse; `blocks` are the dofs of the trees."""
 
     def __init__(self, reference: Reference, armature: np.ndarray):
-        """Builds M.
+        """Compute M.
 
         Args:
           reference: the model at `qpos0`.
-          armature: rotor inertia of each dof, actuators included, (nv,) [kg or kg m^2].
+          armature: rotor inertia of each dof, including actuators, (nv,) [kg or kg m^2].
         """
         self.reference = reference
         self.nv = int(reference.fields["nv"])
         self.blocks = _tree_dofs(reference)
-        self._home = np.zeros((self.nv, 2), dtype=np.int64)  # dof -> (block, place in it)
+        self._home = np.zeros((self.nv, 2), dtype=np.int64)  # dof -> (block, index in it)
         for number, dofs in enumerate(self.blocks):
             self._home[dofs] = np.stack([np.full(len(dofs), number), np.arange(len(dofs))], axis=1)
         self.related = [self._related(dofs) for dofs in self.blocks]
         self.M = self._composite(armature)
-        self.roots: dict[int, np.ndarray] = {}  # of singular blocks: R with M^-1 = R^T R
+        self.roots: dict[int, np.ndarray] = {}  # for singular blocks: R with M^-1 = R^T R
 
     def _related(self, dofs: np.ndarray) -> np.ndarray:
-        """Which pairs of dofs of a block are on one branch of the tree, (n, n)."""
+        """Return which pairs of dofs of a block are on one branch of the tree, bool (n, n)."""
         parents = self.reference.fields["dof_parentid"]
         above = np.zeros((len(dofs), len(dofs)), dtype=bool)
         for i, dof in enumerate(dofs):
@@ -57,25 +57,27 @@ class MassMatrix:
         return above | above.T
 
     def _composite(self, armature: np.ndarray) -> list[np.ndarray]:
-        """The blocks of M."""
+        """Return the blocks of M."""
         fields, cdof = self.reference.fields, self.reference.cdof
         inertia = subtree_sum(fields["body_parentid"], _spatial_inertia(self.reference))
         force = np.einsum("nij,nj->ni", inertia[fields["dof_bodyid"]], cdof)
         blocks = []
         for dofs, related in zip(self.blocks, self.related, strict=True):
-            # the inertia that counts is that of the dof farther from the root: the larger index
+            # the composite inertia is that of the dof farther from the root: the larger index
             lower = np.tril(force[dofs] @ cdof[dofs].T * related)
             blocks.append(lower + np.tril(lower, -1).T + np.diag(armature[dofs]))
         return blocks
 
     def diagonal(self) -> np.ndarray:
-        """Diagonal of M, (nv,)."""
+        """Return the diagonal of M, (nv,)."""
         return self._spread([np.diagonal(block) for block in self.M])
 
     def add_outer(self, dofs: np.ndarray, values: np.ndarray, scale: float) -> None:
-        """Adds scale * J J^T for a Jacobian J with `values` at `dofs`, inside the pattern of M.
+        """Add scale * J J^T for a Jacobian J with `values` at `dofs`, within the sparsity pattern
+        of M.
 
-        As in MuJoCo, what a tendon's armature would couple across branches or trees is left out.
+        As in MuJoCo, entries that a tendon's armature would add across branches or trees are
+        dropped.
         """
         home = self._home[dofs]
         for number in np.unique(home[:, 0]):
@@ -87,7 +89,7 @@ class MassMatrix:
 
     @cached_property
     def inverse(self) -> list[np.ndarray]:
-        """The blocks of the inverse of M."""
+        """Return the blocks of the inverse of M."""
         inverse: list[np.ndarray] = [np.zeros((0, 0))] * len(self.M)
         self.roots.clear()
         for alike in _by_size(self.M):
@@ -98,15 +100,15 @@ class MassMatrix:
         return inverse
 
     def inverse_diagonal(self) -> np.ndarray:
-        """Diagonal of the inverse of M, (nv,)."""
+        """Return the diagonal of the inverse of M, (nv,)."""
         return self._spread([np.diagonal(block) for block in self.inverse])
 
     def solve(self, dofs: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The product of the inverse of M with sparse rows.
+        """Return the product of the inverse of M with sparse rows.
 
         Args:
-          dofs: the dofs at which the rows are not zero, (n,).
-          values: the rows there, (k, n).
+          dofs: dofs of the nonzeros of the rows, (n,).
+          values: the nonzeros, (k, n).
 
         Returns:
           The products, (k, nv).
@@ -119,7 +121,7 @@ class MassMatrix:
         return out
 
     def sandwich(self, dofs: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """J M^-1 J^T for sparse rows `values` (k, n) at `dofs` (n,); (k, k)."""
+        """Return J M^-1 J^T for sparse rows `values` (k, n) at `dofs` (n,); (k, k)."""
         out = np.zeros((len(values), len(values)))
         for home, here in self._split(dofs):
             place, row = self._home[dofs[here], 1], values[:, here]
@@ -132,7 +134,7 @@ class MassMatrix:
         return out
 
     def _split(self, dofs: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """The blocks that some dofs belong to, with the positions of those dofs."""
+        """Yield the blocks of some dofs, with the positions of those dofs."""
         home = self._home[dofs, 0]
         for number in sorted(set(home.tolist())):
             yield number, np.flatnonzero(home == number)
@@ -145,7 +147,7 @@ class MassMatrix:
 
 
 def _tree_dofs(reference: Reference) -> list[np.ndarray]:
-    """The dofs of each kinematic tree, ascending."""
+    """Return the dofs of each kinematic tree, ascending."""
     parents = reference.fields["dof_parentid"]
     root = np.arange(len(parents))
     for dof, parent in enumerate(parents):
@@ -157,7 +159,7 @@ def _tree_dofs(reference: Reference) -> list[np.ndarray]:
 
 
 def _by_size(blocks: list[np.ndarray]) -> list[list[int]]:
-    """Numbers of the blocks, grouped by size."""
+    """Return the indices of the blocks, grouped by size."""
     groups: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
         groups.setdefault(len(block), []).append(number)
@@ -165,9 +167,10 @@ def _by_size(blocks: list[np.ndarray]) -> list[list[int]]:
 
 
 def _invert(blocks: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """Inverses of symmetric positive definite blocks (k, n, n), and roots of the singular ones."""
+    """Return the inverses of symmetric positive definite blocks (k, n, n), and roots of the
+    singular ones."""
     diagonal = np.diagonal(blocks, axis1=1, axis2=2)
-    # a dof without inertia gets the least that MuJoCo allows
+    # a dof without inertia gets MuJoCo's smallest inertia
     floor = np.maximum(diagonal, MINVAL)
     blocks = np.where(np.eye(blocks.shape[1], dtype=bool), floor[:, :, None], blocks)
     unit = 1.0 / np.sqrt(floor)
@@ -185,11 +188,10 @@ def _invert(blocks: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
 
 
 def _singular_root(block: np.ndarray) -> np.ndarray:
-    """R with M^-1 = R^T R for a block (n, n) whose dofs are not independent, as MuJoCo has it.
+    """Return R with M^-1 = R^T R for a block (n, n) with dependent dofs, as in MuJoCo.
 
-    Dofs are eliminated from the last to the first, M = L^T D L, and what is left of the inertia of
-    one counts as the least that is allowed. R = D^-1/2 L^-T keeps directions that move nothing from
-    cancelling against each other.
+    Dofs are eliminated from the last to the first, M = L^T D L, and pivots are clamped to the
+    smallest inertia. R = D^-1/2 L^-T avoids cancellation between directions without inertia.
     """
     L, D = np.tril(block), np.zeros(len(block))
     for dof in reversed(range(len(block))):
@@ -203,7 +205,8 @@ def _singular_root(block: np.ndarray) -> np.ndarray:
 
 
 def _spatial_inertia(reference: Reference) -> np.ndarray:
-    """Spatial inertia of each body about the center of mass of its tree, (nbody, 6, 6)."""
+    """Return the spatial inertia of each body about the center of mass of its tree, (nbody, 6,
+    6)."""
     f = reference.fields
     R = quaternion.to_matrix(reference.turn(np.arange(f["nbody"]), f["body_iquat"]))
     mass = f["body_mass"]
@@ -219,7 +222,7 @@ def _spatial_inertia(reference: Reference) -> np.ndarray:
 
 
 def _skew(v: np.ndarray) -> np.ndarray:
-    """Matrices of the cross product with v, (n, 3) -> (n, 3, 3)."""
+    """Return the matrices of the cross product with v, (n, 3) -> (n, 3, 3)."""
     out = np.zeros((len(v), 3, 3))
     out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -v[:, 2], v[:, 1], -v[:, 0]
     return out - np.swapaxes(out, 1, 2)

@@ -1,10 +1,10 @@
 """The model in its reference pose `qpos0`: positions, joint axes and Jacobians.
 
-Everything that MuJoCo derives once per model (fields ending in 0, inverse weights, statistics) is a
-function of this pose; the rest lengths of springs are one of `qpos_spring`. A joint at `qpos0` is
-not displaced, so most poses follow from `body_pos` and `body_quat` alone, level by level; only
-joints that are displaced are visited one by one. The input is a table of MuJoCo-named arrays, the
-compiler's `fields`.
+All quantities that MuJoCo derives once per model (fields ending in 0, inverse weights, statistics)
+are functions of this pose; the rest lengths of springs are functions of `qpos_spring`. A joint at
+`qpos0` is not displaced, so most poses follow from `body_pos` and `body_quat` alone, level by
+level; only displaced joints are processed one by one. The input is a table of MuJoCo-named arrays,
+the compiler's `fields`.
 
 Formulas: Featherstone, *Rigid Body Dynamics Algorithms*, ch. 6 (composite inertia); MuJoCo's
 documentation, Computation chapter, for the spatial vectors (rotation first, about a tree's center
@@ -41,40 +41,41 @@ class Reference:
 
     @cached_property
     def xmat(self) -> np.ndarray:
-        """Orientation of the bodies, (nbody, 3, 3)."""
+        """Return the orientation of the bodies, (nbody, 3, 3)."""
         return quaternion.to_matrix(self.xquat)
 
     @cached_property
     def geom_xpos(self) -> np.ndarray:
-        """Centers of the geoms, (ngeom, 3)."""
+        """Return the centers of the geoms, (ngeom, 3)."""
         return self.place(self.fields["geom_bodyid"], self.fields["geom_pos"])
 
     @cached_property
     def geom_xquat(self) -> np.ndarray:
-        """Orientations of the geoms, (ngeom, 4)."""
+        """Return the orientations of the geoms, (ngeom, 4)."""
         return self.turn(self.fields["geom_bodyid"], self.fields["geom_quat"])
 
     @cached_property
     def site_xpos(self) -> np.ndarray:
-        """Positions of the sites, (nsite, 3)."""
+        """Return the positions of the sites, (nsite, 3)."""
         return self.place(self.fields["site_bodyid"], self.fields["site_pos"])
 
     @cached_property
     def site_xquat(self) -> np.ndarray:
-        """Orientations of the sites, (nsite, 4)."""
+        """Return the orientations of the sites, (nsite, 4)."""
         return self.turn(self.fields["site_bodyid"], self.fields["site_quat"])
 
     def place(self, body: np.ndarray, pos: np.ndarray) -> np.ndarray:
-        """World positions of points given in body frames."""
+        """Return world positions of points given in body frames."""
         return self.xpos[body] + quaternion.rotate(self.xquat[body], pos)
 
     def turn(self, body: np.ndarray, quat: np.ndarray) -> np.ndarray:
-        """World orientations of frames given in body frames."""
+        """Return world orientations of frames given in body frames."""
         return quaternion.multiply(self.xquat[body], quat)
 
     @cached_property
     def cdof(self) -> np.ndarray:
-        """Motion axes of the dofs about their tree's center of mass, rotation first, (nv, 6)."""
+        """Return the motion axes of the dofs about their tree's center of mass, rotation first,
+        (nv, 6)."""
         f = self.fields
         cdof = np.zeros((f["nv"], 6))
         kind, first, body = f["jnt_type"], f["jnt_dofadr"], f["jnt_bodyid"]
@@ -85,7 +86,7 @@ class Reference:
         cdof[first[hinge], :3] = self.xaxis[hinge]
         cdof[first[hinge], 3:] = quaternion.cross(self.xaxis[hinge], to_com[hinge])
 
-        # a free joint slides along the axes of the world, then turns about those of the body
+        # a free joint translates along the world axes, then rotates about those of the body
         free, ball = kind == JointType.FREE, kind == JointType.BALL
         three = np.arange(3)
         cdof[first[free, None] + three, 3:] = np.eye(3)
@@ -97,11 +98,11 @@ class Reference:
 
     @cached_property
     def lineage(self) -> list[np.ndarray]:
-        """For each body, the dofs that move it, root first."""
+        """Return for each body the dofs that move it, root first."""
         return lineage(self.fields)
 
     def jacobian(self, body: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Jacobian of a world point fixed to a body.
+        """Return the Jacobian of a world point fixed to a body.
 
         Returns:
           Its dofs, (n,), and the derivative (n, 6): rotation, then translation of the point.
@@ -114,7 +115,7 @@ class Reference:
 
 
 def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
-    """Forward kinematics at `qpos0`, or at another position (nq,), level by level."""
+    """Return the forward kinematics at `qpos0`, or at another position (nq,), level by level."""
     f, nbody = fields, fields["nbody"]
     qpos = f["qpos0"] if qpos is None else qpos
     pos, quat = _body_offsets(f, qpos)
@@ -132,7 +133,7 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
                 done[joints] = True
                 _displace(f, body, joints, displaced[body], xpos, xquat, anchor, axis)
 
-    # joints that stay where they are: all at once
+    # joints without displacement, all at once
     body = f["jnt_bodyid"]
     still = ~done
     anchor[still] = (xpos[body] + quaternion.rotate(xquat[body], f["jnt_pos"]))[still]
@@ -147,7 +148,8 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
 
 
 def _body_offsets(f: Fields, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of each body in its parent before joints move it; a free joint's numbers are it."""
+    """Return the pose of each body in its parent before joint motion; for a free joint its
+    coordinates."""
     pos, quat = f["body_pos"].copy(), f["body_quat"].copy()
     free = f["jnt_type"] == JointType.FREE
     body, adr = f["jnt_bodyid"][free], f["jnt_qposadr"][free, None]
@@ -157,7 +159,8 @@ def _body_offsets(f: Fields, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
-    """For each body with a displaced joint: quaternion or offset (1,) of each of its joints."""
+    """Return for each body with a displaced joint the quaternion or offset (1,) of each of its
+    joints."""
     kind, adr, body = f["jnt_type"], f["jnt_qposadr"], f["jnt_bodyid"]
     ball, scalar = kind == JointType.BALL, np.isin(kind, (JointType.SLIDE, JointType.HINGE))
     turned = (qpos[adr[ball, None] + np.arange(4)] != quaternion.IDENTITY).any(axis=1)
@@ -175,7 +178,7 @@ def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
 
 
 def _displace(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
-    """Moves one body by its joints in order, and notes each joint's anchor and axis on the way."""
+    """Move one body by its joints in order, and record each joint's anchor and axis."""
     for joint, value in zip(joints, values, strict=True):
         anchor[joint] = xpos[body] + quaternion.rotate(xquat[body], f["jnt_pos"][joint])
         axis[joint] = quaternion.rotate(xquat[body], f["jnt_axis"][joint])
@@ -191,7 +194,7 @@ def _displace(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
 
 
 def levels(parents: np.ndarray) -> list[np.ndarray]:
-    """Bodies grouped by their depth in the tree, the world alone first."""
+    """Return the bodies grouped by their depth in the tree, the world alone first."""
     depth = np.zeros(len(parents), dtype=np.int32)
     for body in range(1, len(parents)):
         depth[body] = depth[parents[body]] + 1
@@ -200,7 +203,7 @@ def levels(parents: np.ndarray) -> list[np.ndarray]:
 
 
 def subtree_sum(parents: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sums over each body and all its descendants, (nbody, ...)."""
+    """Return the sums over each body and all its descendants, (nbody, ...)."""
     total = np.array(values, dtype=np.float64)
     for body in range(len(parents) - 1, 0, -1):
         total[parents[body]] += total[body]
@@ -208,7 +211,7 @@ def subtree_sum(parents: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def lineage(fields: Fields) -> list[np.ndarray]:
-    """For each body, the dofs that move it, root first."""
+    """Return for each body the dofs that move it, root first."""
     parents, owned, first = fields["body_parentid"], fields["body_dofnum"], fields["body_dofadr"]
     found = [np.zeros(0, dtype=np.int32)]
     for body in range(1, len(parents)):

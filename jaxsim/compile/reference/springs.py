@@ -12,10 +12,10 @@ from jaxsim.enums import MINVAL
 
 @step(needs="joints derive", gives="dof jnt")
 def springdamper(c: Compilation) -> None:
-    """Sets `jnt_stiffness` and `dof_damping` of joints with `springdamper`.
+    """Set `jnt_stiffness` and `dof_damping` of joints with `springdamper`.
 
-    A mass m on a spring k with damper b has the time constant T = 2 m / b and the damping ratio
-    r = b / (2 sqrt(k m)); m is the inverse of the joint's mean `dof_invweight0`.
+    A mass m on a spring k with damper b has the time constant T = 2 m / b and the damping ratio r =
+    b / (2 sqrt(k m)); m is the inverse of the joint's mean `dof_invweight0`.
     """
     f = c.fields
     for i, joint in enumerate(c.elements["joint"]):

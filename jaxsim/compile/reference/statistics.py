@@ -1,6 +1,6 @@
-"""`stat`: the scale of a model, its size, place and inertia in the reference pose.
+"""`stat`: length, position and inertia scales of a model in the reference pose.
 
-What `<statistic>` gives stands; the rest is measured. `meaninertia` is the mean of M's diagonal,
+Values of `<statistic>` are kept; the rest is computed. `meaninertia` is the mean of M's diagonal,
 `meanmass` and `meansize` are means over bodies, and `extent` and `center` [m] are those of the box
 around bodies, their centers of mass, joints, sites and geoms.
 """
@@ -22,7 +22,7 @@ from jaxsim.model.derived import (
 
 
 def statistics(constants: Constants) -> dict[str, float | np.ndarray]:
-    """All statistics of a model, from its fields."""
+    """Return all statistics of a model, from its fields."""
     f = constants.fields
     center, extent = _box(constants)
     several = f["nbody"] > 1
@@ -37,7 +37,7 @@ def statistics(constants: Constants) -> dict[str, float | np.ndarray]:
 
 
 def _box(constants: Constants) -> tuple[np.ndarray, float]:
-    """Center (3,) and largest side of the box around a model."""
+    """Return the center (3,) and largest side of the box around a model."""
     f, reference = constants.fields, constants.reference
     places = [reference.xpos[1:], reference.xipos[1:], reference.xanchor, reference.site_xpos]
     radii = [np.zeros(len(p)) for p in places]
@@ -51,7 +51,7 @@ def _box(constants: Constants) -> tuple[np.ndarray, float]:
 
 
 def _geom_radius(f) -> np.ndarray:
-    """Radius that each geom counts with, (ngeom,) [m]."""
+    """Return the radius with which each geom enters the box, (ngeom,) [m]."""
     size = f["geom_size"][:, :2]
     plane = np.where(
         (size > 0).any(axis=1), FINITE_PLANE * size.max(axis=1, initial=0), INFINITE_PLANE

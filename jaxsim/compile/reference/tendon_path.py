@@ -1,4 +1,4 @@
-"""Lengths and Jacobians of tendons in a given pose, for the constants that are derived from them.
+"""Lengths and Jacobians of tendons in a given pose, for the derived constants.
 
 A fixed tendon is a weighted sum of joint positions. A spatial tendon is the shortest path through
 its sites and around its geoms; a pulley starts a new branch, whose length is divided by the
@@ -28,7 +28,7 @@ class Stretch(NamedTuple):
 
 
 def tendon_stretches(reference: Reference) -> list[Stretch]:
-    """Length [m, or rad for a fixed tendon of hinges] and Jacobian of every tendon."""
+    """Return the length [m, or rad for a fixed tendon of hinges] and Jacobian of every tendon."""
     f = reference.fields
     found = []
     for adr, num in zip(f["tendon_adr"], f["tendon_num"], strict=True):
@@ -82,7 +82,8 @@ def _spatial(reference: Reference, path: range) -> Stretch:
 def _leg(
     reference: Reference, a: _Point, b: _Point, obstacle: int | None
 ) -> tuple[list[_Point], float]:
-    """Ends of the straight pieces between two sites, pairwise, and the length on the geom."""
+    """Return the ends of the straight pieces between two sites, pairwise, and the length on the
+    geom."""
     if obstacle is None:
         return [a, b], 0.0
     f = reference.fields
@@ -108,12 +109,12 @@ def _leg(
 
 
 def _pull(reference: Reference, a: _Point, b: _Point, divisor: float, row: np.ndarray) -> None:
-    """Adds the derivative of the distance between two points to a row (nv,)."""
+    """Add the derivative of the distance between two points to a row (nv,)."""
     if a.body == b.body:
         return
     direction = b.pos - a.pos
     length = np.linalg.norm(direction)
-    # two points in one place pull along x, as in MuJoCo
+    # coincident points pull along x, as in MuJoCo
     direction = direction / length if length >= MINVAL else np.array([1.0, 0.0, 0.0])
     for point, sign in ((a, -1.0), (b, 1.0)):
         dofs, axes = reference.jacobian(point.body, point.pos)

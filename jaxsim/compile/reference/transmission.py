@@ -1,4 +1,4 @@
-"""Lengths and moment arms of actuators in a given pose, for the constants made from them.
+"""Lengths and moment arms of actuators in a given pose, for the derived constants.
 
 One `Stretch` per force output: an orientation (so3) actuator has three, every other actuator one.
 See MuJoCo's Computation chapter, "Actuation model", and the XML reference of `general/gear`.
@@ -19,7 +19,7 @@ NOTHING = Stretch(0.0, np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 def actuator_stretches(reference: Reference, tendons: list[Stretch]) -> list[Stretch]:
-    """Length and moment of every force output."""
+    """Return the length and moment of every force output."""
     f = reference.fields
     found = []
     for actuator, kind in enumerate(f["actuator_trntype"]):
@@ -46,11 +46,11 @@ def _joint(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Str
 
 
 def _slider_crank(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stretch]:
-    """Position of a slider that a rod joins to the crank's pin.
+    """Return the position of a slider that is connected to the crank's pin by a rod.
 
-    With a the slider's axis and v the way from slider to pin, the rod of length r gives the
-    position x along a:   |v - x a| = r,   x = a.v - sqrt((a.v)^2 + r^2 - |v|^2),   and 0 under the
-    root if negative.
+    With a the slider's axis and v the vector from slider to pin, the rod of length r gives the
+    position x along a:   |v - x a| = r,   x = a.v - sqrt((a.v)^2 + r^2 - |v|^2), with a negative
+    radicand replaced by 0.
     """
     f = reference.fields
     crank, slider = f["actuator_trnid"][actuator]
@@ -92,7 +92,7 @@ def _site(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stre
     shared = dofs
     dofs, axes = _site_jacobian(reference, refsite)
     row[dofs] -= axes[:, 3:] @ wrench[0] + axes[:, :3] @ wrench[1]
-    # dofs that move both sites do not move one against the other
+    # dofs that move both sites cause no relative motion
     row[np.intersect1d(shared, dofs)] = 0.0
     offset = reference.site_xpos[site] - reference.site_xpos[refsite]
     turn = _turn(reference, site, refsite)
@@ -101,12 +101,14 @@ def _site(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stre
 
 
 def _body(*_) -> list[Stretch]:
-    """Adhesion acts through contacts, and the reference pose is taken to have none."""
+    """Return zero length and moment: adhesion acts through contacts, of which the reference pose
+    has none."""
     return [NOTHING]
 
 
 def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
-    """Rotation vector of a ball joint or of a site seen from its refsite, in the child's frame.
+    """Return the rotation vector of a ball joint, or of a site relative to its refsite, in the
+    child's frame.
 
     An orientation has no gear.
     """
@@ -131,7 +133,7 @@ def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
 
 
 def _turn(reference: Reference, site: int, refsite: int) -> np.ndarray:
-    """Rotation vector of a site's frame as seen from another's, (3,) [rad]."""
+    """Return the rotation vector of a site's frame relative to another's, (3,) [rad]."""
     quats = reference.site_xquat
     relative = quaternion.multiply(quaternion.conjugate(quats[refsite]), quats[site])
     return quaternion.to_velocity(quaternion.normalize(relative))

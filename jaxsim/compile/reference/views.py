@@ -1,10 +1,10 @@
-"""Where cameras and lights are at `qpos0`, for those that follow a body.
+"""Poses of cameras and lights at `qpos0`, for those that track a body.
 
     *_pos0     position relative to the body, in the world frame
     *_poscom0  position relative to the center of mass of the body's subtree, or its target's
     cam_mat0, light_dir0   orientation
 
-They stand as they are fixed to their bodies, whatever their mode says.
+They are taken as fixed to their bodies, for every tracking mode.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jaxsim.compile.reference.pose import Reference
 
 
 def views(reference: Reference) -> dict[str, np.ndarray]:
-    """The derived fields of cameras and lights by name."""
+    """Return the derived fields of cameras and lights by name."""
     f = reference.fields
     found: dict[str, np.ndarray] = {}
     for kind in ("cam", "light"):

@@ -1,11 +1,11 @@
-"""Shortest paths around a sphere or an endless cylinder, for tendons that wrap.
+"""Shortest paths around a sphere or an infinite cylinder, for wrapping tendons.
 
-Both are problems of a circle in a plane: the plane through the center and the two ends for a
-sphere, the plane across the axis for a cylinder, where the path rises evenly along the axis. With
-no side site the path takes the shorter way around, and wraps only if the straight segment would
-cross the circle. A side site s fixes the way: the path winds around the center by the same angle as
-end -> s -> end does (MuJoCo 4.0). A side site inside the circle asks for a path that touches the
-circle from within.
+Both reduce to a circle in a plane: the plane through the center and the two ends for a sphere, the
+plane normal to the axis for a cylinder, where the path rises uniformly along the axis. Without a
+side site the path takes the shorter way around, and wraps only if the straight segment would cross
+the circle. A side site s selects the way: the path winds around the center by the same angle as end
+-> s -> end does (MuJoCo 4.0). A side site inside the circle requests a path that touches the circle
+from within.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxsim.enums import MINVAL, WrapType
 
 
 class Arc(NamedTuple):
-    """Where a path meets a geom: two points in the geom's frame, and the length between."""
+    """Tangent points of a path on a geom, in the geom's frame, and the length between them."""
 
     enter: np.ndarray
     leave: np.ndarray
@@ -26,16 +26,16 @@ class Arc(NamedTuple):
 
 
 def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) -> Arc | None:
-    """The part of a path that lies on a geom.
+    """Return the part of a path that lies on a geom.
 
     Args:
       kind: WrapType.SPHERE or WrapType.CYLINDER (along z).
-      radius: of the geom [m].
+      radius: radius of the geom [m].
       ends: the points before and after, in the geom's frame, (2, 3).
       side: the side site in the geom's frame, (3,), or None.
 
     Returns:
-      The arc, or None when the path goes straight from end to end.
+      The arc, or None if the path is straight.
     """
     if radius < MINVAL:
         return None
@@ -53,7 +53,7 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
     length = radius * angle
     out = points @ plane
     if kind == WrapType.CYLINDER:
-        # the height grows in proportion to the length of the path in the plane
+        # the height is proportional to the length of the path in the plane
         legs = np.linalg.norm(points - flat, axis=1)
         rise = (ends[1, 2] - ends[0, 2]) / (legs[0] + length + legs[1])
         out[:, 2] = ends[0, 2] + rise * legs[0], ends[1, 2] - rise * legs[1]
@@ -62,12 +62,12 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
 
 
 def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
-    """An orthonormal basis (2, 3) of the plane through the center and both ends."""
+    """Return an orthonormal basis (2, 3) of the plane through the center and both ends."""
     x = ends[0] / max(np.linalg.norm(ends[0]), MINVAL)
     normal = np.cross(ends[0], ends[1])
     norm = np.linalg.norm(normal)
     if norm < MINVAL:
-        # ends and center in line: any plane through them, by the axis most across
+        # ends and center collinear: use the coordinate axis most normal to the line
         other = np.zeros(3)
         other[np.argmin(np.abs(x))] = 1.0
         normal = np.cross(x, other)
@@ -78,7 +78,8 @@ def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
 def _around(
     ends: np.ndarray, radius: float, side: np.ndarray | None
 ) -> tuple[np.ndarray, float] | None:
-    """Tangent points (2, 2) and the angle between them, for the path outside of a circle."""
+    """Return the tangent points (2, 2) and the angle between them, for the path outside of a
+    circle."""
     distance = np.linalg.norm(ends, axis=1)
     if (distance < radius).any():
         return None
@@ -97,10 +98,12 @@ def _around(
 
 
 def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] | None:
-    """The point of a circle, twice, at which the shortest path through the circle is reflected.
+    """Return the point of a circle, twice, at which the shortest path through the circle is
+    reflected.
 
-    The path meets the circle under equal angles. As the point moves from the direction of one end
-    to that of the other, one angle grows and the other shrinks: halving finds where they agree.
+    The path meets the circle at equal angles. As the point moves from the direction of one end to
+    that of the other, one angle grows and the other shrinks: bisection locates the point of
+    equality.
     """
     distance = np.linalg.norm(ends, axis=1)
     if (distance <= radius).any() or _segment_distance(ends) <= radius:
@@ -109,7 +112,8 @@ def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] |
     sign, total = np.sign(total), abs(total)
 
     def tilt(angle: float, length: float) -> float:
-        """Angle between the normal at a point of the circle and the direction to an end."""
+        """Return the angle between the normal at a point of the circle and the direction to an
+        end."""
         return np.arctan2(length * np.sin(angle), length * np.cos(angle) - radius)
 
     low, high = 0.0, total
@@ -125,7 +129,7 @@ def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] |
 
 
 def _segment_distance(ends: np.ndarray) -> float:
-    """Distance from the origin to the segment between two points."""
+    """Return the distance from the origin to the segment between two points."""
     along = ends[1] - ends[0]
     square = along @ along
     if square < MINVAL:
@@ -135,5 +139,5 @@ def _segment_distance(ends: np.ndarray) -> float:
 
 
 def _angle(a: np.ndarray, b: np.ndarray) -> float:
-    """The angle from a to b, counterclockwise, in [-pi, pi]."""
+    """Return the angle from a to b, counterclockwise, in [-pi, pi]."""
     return float(np.arctan2(a[0] * b[1] - a[1] * b[0], a @ b))

@@ -1,1 +1,1 @@
-"""Frames that scale what is in them: lengths, masses, and all that follows."""
+"""Frames that scale their contents: lengths, masses, and all dependent quantities."""

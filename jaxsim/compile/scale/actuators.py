@@ -1,6 +1,7 @@
-"""Actuators of joints, tendons and sites inside a `<frame>` with a scale.
+"""Scale actuators of joints, tendons and sites inside a `<frame>` with a scale.
 
-They are scaled as fields, because a shortcut such as `<motor>` has gains that it does not write.
+They are scaled as compiled fields, because a shortcut such as `<motor>` has gains that are no
+attributes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _BIASES = {
 }
 _DYNAMICS = {DynType.PID: "Q s, Q/s"}
 
-# Shortcuts whose control is no pure number: its unit, and that of the gain.
+# Shortcuts whose control has a unit: that unit, and the unit of the gain.
 _CONTROLS = {
     "position": ("Q", "F/Q"),
     "velocity": ("Q/s", "F s/Q"),
@@ -51,12 +52,13 @@ _FIELDS = {
 
 @step(needs="scale_frames tendons actuators", gives="actuator key_scales tendon")
 def scale_actuators(c: Compilation) -> None:
-    """Multiplies the fields of actuators as the units of what they drive were multiplied."""
+    """Multiply the fields of actuators by the factors of the units of their targets."""
     c.key_scales, scales, f = None, c.scales, c.fields
     if scales is None:
         return
     for i, tendon in enumerate(c.elements["tendon"]):
-        if tendon.tag == "fixed":  # its width is drawn, though nothing in the file says it
+        # the default width of a fixed tendon is drawn, although the file does not set it
+        if tendon.tag == "fixed":
             f["tendon_width"][i] *= scales.tendon(tendon)[0].length
     c.key_scales = KeyScales(np.ones(f["nu"]), np.ones(len(c.elements["actuator"])))
     for i, element in enumerate(c.elements["actuator"]):
@@ -67,7 +69,7 @@ def scale_actuators(c: Compilation) -> None:
 
 @step(needs="scale_actuators keyframes", gives="key")
 def scale_controls(c: Compilation) -> None:
-    """Multiplies the controls and activations that keyframes give."""
+    """Multiply the controls and activations of keyframes."""
     scales, f = c.key_scales, c.fields
     if scales is None:
         return
@@ -83,7 +85,7 @@ def scale_controls(c: Compilation) -> None:
 def _scale(
     c: Compilation, i: int, element: SpecElement, scale: Scale, angular: bool, of_keys: KeyScales
 ) -> None:
-    """Scales one actuator, and says what its numbers in keyframes are to be multiplied by."""
+    """Scale one actuator, and record the factors of its numbers in keyframes."""
     f = c.fields
     gain, bias = GainType(f["actuator_gaintype"][i]), BiasType(f["actuator_biastype"][i])
     gains = f["actuator_gainprm"][i], _CONTROLS.get(element.tag, ("", _GAINS.get(gain, "")))[1]
@@ -111,7 +113,7 @@ def _scale(
 def _scale_controls(
     c: Compilation, i: int, element: SpecElement, scale: Scale, angular: bool, of_keys: KeyScales
 ) -> None:
-    """The ranges of controls and activations; those taken from a joint are scaled with it."""
+    """Scale the ranges of controls and activations; inherited ones are scaled with their joint."""
     f = c.fields
     unit = _CONTROLS.get(element.tag, ("1",))[0]
     start, count = f["actuator_ctrladr"][i], f["actuator_ctrlnum"][i]
@@ -130,9 +132,9 @@ def _scale_controls(
 def _pure(
     gainprm: np.ndarray, biasprm: np.ndarray, gain: GainType, bias: BiasType
 ) -> list[tuple[np.ndarray, int, float]]:
-    """Parameters that are pure numbers by their sign: row, column, number.
+    """Return the parameters that are dimensionless by their sign: row, column, number.
 
-    A positive third bias is a damping ratio; a negative peak force of a muscle is none.
+    A positive third bias is a damping ratio; a negative peak force of a muscle selects a default.
     """
     found = []
     if bias == BiasType.AFFINE and biasprm[2] > 0:
@@ -145,6 +147,6 @@ def _pure(
 
 
 def _multiply(row: np.ndarray, units: str, scale: Scale, angular: bool) -> None:
-    """Multiplies the first numbers of a row, or all if there is one unit for them."""
+    """Multiply the first numbers of a row, or all of them if there is a single unit."""
     count = len(units.split(",")) if "," in units else (1 if len(row) > 2 else len(row))
     row[:count] *= scale.factors(units, count, angular=angular)

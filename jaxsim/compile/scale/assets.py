@@ -1,4 +1,4 @@
-"""Meshes and height fields that geoms and sites use at several scales."""
+"""Instances of meshes and height fields that geoms and sites use at several scales."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from jaxsim.compile.scale.scales import ONE, Scales
 from jaxsim.compile.scale.stretch import along_axes, axes_of
 from jaxsim.spec import SpecElement
 
-# The attribute of each kind of asset that has its size.
+# The attribute of each kind of asset that gives its size.
 _SIZE = {"mesh": "scale", "hfield": "size"}
 
 
 @dataclass(eq=False)
 class _Instance:
-    """An asset at one scale: what its points are mapped by, in its own axes, (3, 3)."""
+    """An asset at one scale: the linear map of its points, in its own axes, (3, 3)."""
 
     asset: SpecElement
     linear: np.ndarray
 
 
 def scale_assets(c: Compilation, scales: Scales) -> None:
-    """Makes an instance of each asset for each scale at which geoms and sites use it.
+    """Create an instance of each asset for each scale at which geoms and sites use it.
 
     The first keeps the name `a`; the others are called `a@1`, `a@2` and so on. A mesh that is
-    stretched along other axes than its own has no `scale` for that; `c.stretched` has the map
-    of its element.
+    stretched along axes other than its own has no equivalent `scale`; `c.stretched` has the map of
+    its element.
     """
     stretched: dict[SpecElement, np.ndarray] = {}
     bodies = c.spec.bodies
@@ -56,7 +56,7 @@ def scale_assets(c: Compilation, scales: Scales) -> None:
 
 
 def _map(c: Compilation, user: SpecElement, scale: Scale) -> np.ndarray:
-    """The map of positions in the axes of a geom or site, (3, 3)."""
+    """Return the map of positions in the axes of a geom or site, (3, 3)."""
     if not scale.map:
         return scale.linear
     R = axes_of(c, user)
@@ -65,10 +65,11 @@ def _map(c: Compilation, user: SpecElement, scale: Scale) -> np.ndarray:
 
 
 def _make(instances: list[_Instance]) -> dict[SpecElement, np.ndarray]:
-    """Gives assets their factors, in order of use; the second of an asset and more are copies.
+    """Set the scale of assets, in order of use; the second and later instances of an asset are
+    copies.
 
     Returns:
-      The maps of those whose factors no attribute can say.
+      The maps of those whose factors no attribute can express.
     """
     stretched: dict[SpecElement, np.ndarray] = {}
     written = {x.asset: np.asarray(x.asset.get(_SIZE[x.asset.tag]), float) for x in instances}
@@ -82,14 +83,15 @@ def _make(instances: list[_Instance]) -> dict[SpecElement, np.ndarray]:
         if asset.tag == "mesh" and np.any(linear != np.diag(np.diag(linear))):
             stretched[target] = linear
         elif made[asset] or np.any(factors != 1):
-            # the last size of a height field is its base, below
+            # the last size of a height field is the depth of its base
             sizes = factors if asset.tag == "mesh" else factors[[0, 1, 2, 2]]
             target.attrs[_SIZE[asset.tag]] = written[asset] * sizes
         made[asset] += 1
     return stretched
 
 
-# What gives a mesh its points, and where they are; none of it is left when they are written out.
+# Attributes that give a mesh its points and their placement; they are removed when the points are
+# written.
 _SOURCE = (
     *("file", "content_type", "builtin", "params", "normal", "face", "texcoord"),
     *("scale", "refpos", "refquat"),
@@ -97,10 +99,10 @@ _SOURCE = (
 
 
 def write_stretched(c: Compilation) -> None:
-    """Gives meshes that are stretched along any axes their points as a list.
+    """Write the points of meshes that are stretched along arbitrary axes as a list.
 
-    Those are in single precision, as all points of a mesh that are written. Normals are found again
-    from the faces, and texture coordinates are kept if each point has its own.
+    They are in single precision, as all written points of a mesh. Normals are recomputed from the
+    faces, and texture coordinates are kept if each point has its own.
     """
     number = {element: i for i, element in enumerate(c.elements["mesh"])}
     for element in c.stretched:

@@ -1,4 +1,4 @@
-"""Flexes and skins of bodies inside a `<frame>` with a scale."""
+"""Scale flexes and skins of bodies inside a `<frame>` with a scale."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from jaxsim.compile.scale.factors import multiply
 from jaxsim.compile.scale.scales import ONE, Scales
 from jaxsim.spec import SpecElement
 
-_SAME = 1e-14  # relative difference of the scales of bones that are one
+_SAME = 1e-14  # relative difference below which scales of bones are equal
 
 # Children of a flex whose numbers are scaled even if none is written.
 _PARTS = ("contact", "edge", "elasticity")
 
 
 def flex_scale(c: Compilation, flex: SpecElement, scales: Scales) -> Scale:
-    """The scale of a flex as a whole: of the innermost body or frame that all its bodies share."""
+    """Return the scale of a flex as a whole: that of the innermost body or frame shared by all its
+    bodies."""
     names = str(flex.get("node") or flex.get("body") or "").split()
     found = [scales.named.get(("body", name)) for name in names]
     chains = []
@@ -36,7 +37,7 @@ def flex_scale(c: Compilation, flex: SpecElement, scales: Scales) -> Scale:
 
 
 def _chain(body: SpecElement) -> list[SpecElement]:
-    """The bodies and frames that a body is in, the outermost first, and the body itself."""
+    """Return the bodies and frames that contain a body, outermost first, and the body itself."""
     chain, skips = [body], body.unframed
     for element in body.ancestors():
         if element.tag == "frame" and skips:
@@ -47,7 +48,7 @@ def _chain(body: SpecElement) -> list[SpecElement]:
 
 
 def scale_flex(c: Compilation, flex: SpecElement, scales: Scales) -> None:
-    """Its own numbers by the scale of the whole; points by that of the body that each is in."""
+    """Scale the flex's own numbers by its scale as a whole, and each point by that of its body."""
     scale = flex_scale(c, flex, scales)
     for places, bodies in (("vertex", "body"), ("nodecoord", "node")):
         given = flex.own(places)
@@ -69,7 +70,8 @@ def scale_flex(c: Compilation, flex: SpecElement, scales: Scales) -> None:
 
 
 def scale_skin(c: Compilation, skin: SpecElement, scales: Scales) -> None:
-    """A skin of bodies that have one scale; one of a file is written out with its new numbers."""
+    """Scale a skin whose bodies share one scale; the values of a file are written to the
+    element."""
     if not any(scale != ONE for scale in scales.own.values()):
         return
     if skin.get("file") is not None and not write_out(c, skin):
@@ -89,7 +91,7 @@ def scale_skin(c: Compilation, skin: SpecElement, scales: Scales) -> None:
 
 
 def _bind_map(bone: SpecElement, scales: Scales) -> np.ndarray:
-    """What a bone's body is mapped by, in the axes of the skin when it was bound, (3, 3)."""
+    """Return the linear map of a bone's body, in the axes of the skin when it was bound, (3, 3)."""
     scale = scales.of("body", bone.get("body"))
     if not scale.map:
         return scale.linear

@@ -1,11 +1,11 @@
-"""Factors of quantities when their units change: the unit of the schema -> a number.
+"""Scale factors of quantities by dimensional analysis: the unit of the schema -> a factor.
 
-A unit of length that is `s` times and one of mass that is `m` times as large multiply a quantity of
-dimension L^a M^b T^c by s^a m^b; times and angles stay. `Q` is the coordinate of a joint, tendon or
-actuator and `F` its force: m and N where it is linear, rad and N m where it is angular.
+If the unit of length is multiplied by `s` and that of mass by `m`, a quantity of dimension L^a M^b
+T^c is multiplied by s^a m^b; times and angles do not change. `Q` is the coordinate of a joint,
+tendon or actuator and `F` its force: m and N where it is linear, rad and N m where it is angular.
 
-Where lengths are multiplied differently along three axes, positions go through a linear map, and
-what has no direction takes the geometric mean of the three factors.
+If the three axes have different length factors, positions are transformed by a linear map, and
+quantities without direction use the geometric mean of the three factors.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _ANGULAR: dict[str, Exponents] = {"Q": (0, 0), "F": (2, 1)}
 
 @dataclass(frozen=True)
 class Scale:
-    """What the frames around an element multiply.
+    """The scale factors that the frames around an element define.
 
     Attributes:
-      length, mass: lengths and masses.
-      force_length, force_mass: the units that forces, stiffnesses and gains are measured in.
-      map: where positions go if not all lengths are multiplied alike: a (3, 3) matrix, row by row,
-        in the axes that the position is given in; empty where `length` says all.
+      length, mass: factors of lengths and masses.
+      force_length, force_mass: factors of the units of forces, stiffnesses and gains.
+      map: linear map of positions if the axes have different factors: a (3, 3) matrix, row by row,
+        in the axes in which the position is given; empty if `length` suffices.
     """
 
     length: float = 1.0
@@ -42,12 +42,12 @@ class Scale:
     map: tuple[float, ...] = ()
 
     def times(self, lengths: np.ndarray, mass: float, *, forces: bool) -> Scale:
-        """This scale and another inside it.
+        """Return the product of this scale and a nested one.
 
         Args:
           lengths: factors along the three axes, (3,).
           mass: factor of masses.
-          forces: whether forces follow that scale, which then has one length.
+          forces: whether forces are scaled, which requires a single length factor.
         """
         alike = not self.map and np.all(lengths == lengths[0])
         length = float(lengths[0]) if alike else float(np.cbrt(np.prod(lengths)))
@@ -60,38 +60,39 @@ class Scale:
         )
 
     def within(self, R: np.ndarray) -> Scale:
-        """The same in other axes, the columns of R (3, 3)."""
+        """Return this scale in other axes, the columns of R (3, 3)."""
         if not self.map:
             return self
         return replace(self, map=tuple((R.T @ self.linear @ R).ravel().tolist()))
 
     @property
     def overall(self) -> Scale:
-        """The same without directions."""
+        """Return this scale without directions."""
         if not self.map:
             return self
         return replace(self, length=float(np.cbrt(np.linalg.det(self.linear))), map=())
 
     @property
     def linear(self) -> np.ndarray:
-        """Where positions go, (3, 3)."""
+        """Return the linear map of positions, (3, 3)."""
         return np.reshape(self.map, (3, 3)) if self.map else self.length * np.eye(3)
 
     def factor(self, unit: str, *, angular: bool = False) -> float:
-        """The factor of a quantity in a unit such as `F s/Q`."""
+        """Return the factor of a quantity in a unit such as `F s/Q`."""
         (a, b), force = _exponents(unit, angular)
         if force:
             return self.force_length**a * self.force_mass**b
         return self.length**a * self.mass**b
 
     def factors(self, units: str, n: int, *, angular: bool = False) -> np.ndarray:
-        """The factors of n numbers in units such as `1, m, m`, or in one unit, (n,)."""
+        """Return the factors of n numbers in units such as `1, m, m`, or in one unit, (n,)."""
         each = [self.factor(unit, angular=angular) for unit in units.split(",")]
         return np.array((each * n)[:n] if len(each) == 1 else each[:n])
 
 
 def mean(one: Scale, other: Scale) -> Scale:
-    """The geometric mean, for what stands between two elements; it has no direction."""
+    """Return the geometric mean of two scales, for elements between two bodies; it has no
+    direction."""
     return Scale(
         float(np.sqrt(one.length * other.length)),
         float(np.sqrt(one.mass * other.mass)),
@@ -102,7 +103,7 @@ def mean(one: Scale, other: Scale) -> Scale:
 
 @bounded(1024)
 def _exponents(unit: str, angular: bool) -> tuple[Exponents, bool]:
-    """Exponents of length and mass, and whether it is a force or made of one."""
+    """Return the exponents of length and mass, and whether the unit contains a force."""
     symbols = _BASE | (_ANGULAR if angular else _LINEAR)
     above, _, below = unit.strip().partition("/")
     length = mass = 0

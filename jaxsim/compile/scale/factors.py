@@ -1,4 +1,4 @@
-"""The scales that `<frame scale>` asks for, found in the tree, and how they reach attributes."""
+"""Collect the scales that `<frame scale>` elements define, and apply them to attributes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jaxsim.spec import SpecElement
 
 
 def find_scales(c: Compilation) -> Scales:
-    """The scales that the frames of the tree ask for; those that make no sense are faults."""
+    """Return the scales that the frames of the tree define; invalid ones are reported."""
     inside: dict[SpecElement, Scale] = {}
     own: dict[SpecElement, Scale] = {}
     named: dict[tuple[str, str], SpecElement] = {}
@@ -43,14 +43,16 @@ def find_scales(c: Compilation) -> Scales:
 
 
 def unframed_places(c: Compilation) -> dict[SpecElement, np.ndarray]:
-    """Places, in the body around, of the bodies that no frame reaches, (3,) each."""
+    """Return the positions, in the enclosing body, of the bodies to which no frame applies, (3,)
+    each."""
     return {e: pose_of(c, e).pos for e in c.spec.walk() if e.unframed}
 
 
 def place_unframed(
     c: Compilation, scales: Scales, places: Mapping[SpecElement, np.ndarray]
 ) -> None:
-    """Puts the bodies that no frame reaches in their places, after all else is scaled."""
+    """Set the positions of the bodies to which no frame applies, after everything else is
+    scaled."""
     for body, pos in places.items():
         place = scales.own[_body_around(body)].linear @ pos
         inner = frame_pose(c, body).inverse().apply(Pose(place, IDENTITY))
@@ -59,23 +61,23 @@ def place_unframed(
 
 
 def _body_around(element: SpecElement) -> SpecElement:
-    """The body that an element is in, past the frames."""
+    """Return the body that contains an element, skipping frames."""
     return next(ancestor for ancestor in element.ancestors() if ancestor.tag != "frame")
 
 
 def _along_axis(element: SpecElement, scale: Scale) -> Scale:
-    """The scale of a joint that slides along an axis, whose coordinate is a length on it."""
+    """Return the scale of a slide joint, whose coordinate is a length along its axis."""
     if not scale.map or element.tag != "joint" or element.get("type") != "slide":
         return scale
     axis = np.asarray(element.get("axis"), float)
     length = float(np.linalg.norm(axis))
-    if length == 0:  # refused when it is compiled
+    if length == 0:  # reported when it is compiled
         return scale
     return replace(scale, length=float(np.linalg.norm(scale.linear @ axis)) / length)
 
 
 def _inside_frame(c: Compilation, frame: SpecElement, around: Scale) -> Scale:
-    """The scale inside a frame; that around it is in the frame's axes."""
+    """Return the scale inside a frame; `around` is the outer scale in the frame's axes."""
     given = np.atleast_1d(frame.get("scale")).astype(float)
     mass = float(frame.get("massscale"))
     similar = frame.get("scaling") == "similar"
@@ -96,7 +98,7 @@ def _inside_frame(c: Compilation, frame: SpecElement, around: Scale) -> Scale:
 
 
 def transmission_scale(c: Compilation, actuator: SpecElement, scales: Scales) -> tuple[Scale, bool]:
-    """The scale of what an actuator drives, and whether its coordinate is an angle."""
+    """Return the scale of the target of an actuator, and whether its coordinate is an angle."""
     for attr in ("joint", "jointinparent"):
         if actuator.get(attr):
             return scales.joint(actuator.get(attr))
@@ -117,14 +119,14 @@ def multiply(
     units: dict[str, str] | None = None,
     but: Collection[str] = (),
 ) -> None:
-    """Multiplies the attributes of an element as their units say.
+    """Multiply the attributes of an element by the factors of their units.
 
     Args:
-      element: what is scaled.
+      element: the element to scale.
       scale: its factors.
       angular: whether its coordinate is an angle.
-      units: units that the schema does not say.
-      but: attributes that stay.
+      units: units that the schema does not specify.
+      but: attributes that are not changed.
     """
     for attr in element.row.attrs.values():
         unit = (units or {}).get(attr.name, attr.unit)
@@ -139,7 +141,8 @@ def multiply(
 
 
 def _value(element: SpecElement, attr: str) -> Value | None:
-    """The value in effect; of `springlength` as it is written, where one number is both ends."""
+    """Return the effective value; for `springlength` as it is written, where one number is both
+    ends."""
     if attr != "springlength":
         return element.get(attr)
     found = [layer.own(attr) for layer in element.layers() if layer.own(attr) is not None]

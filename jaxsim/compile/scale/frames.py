@@ -1,9 +1,9 @@
-"""`<frame scale massscale scaling>`: everything inside a frame made larger or heavier.
+"""Expand `<frame scale massscale scaling>`: scale the lengths and masses of all elements inside.
 
-The numbers of the elements inside are multiplied as their units say (`dimension.py`), and with them
-those of what acts on them from outside the tree (`ties.py`) and of keyframes. Actuators
-follow when they are compiled (`actuators.py`). Under `scaling='geometry'` forces,
-stiffnesses and gains stay as they are.
+The numbers of the elements inside are multiplied by the factors of their units (`dimension.py`),
+together with those of the elements outside the tree that act on them (`ties.py`) and of keyframes.
+Actuators follow when they are compiled (`actuators.py`). With `scaling='geometry'` forces,
+stiffnesses and gains are unchanged.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from jaxsim.spec import SpecElement
 _ATTRS = ("scale", "massscale", "scaling")
 _ANGULAR = ("hinge", "ball")
 
-# Sizes that a shape has; others mean nothing and stay.
+# Sizes that a shape uses; unused ones are unchanged.
 _SIZES = {"sphere": "m, 1, 1", "capsule": "m, m, 1", "cylinder": "m, m, 1"}
 
 
 @step(needs="settings", gives="scales spec stretched")
 def scale_frames(c: Compilation) -> None:
-    """Carries out the scales of the frames, and keeps those of the elements."""
+    """Apply the scales of the frames, and keep those of the elements for later passes."""
     c.scales, c.stretched = None, {}
     frames = [e for e in c.spec.walk() if e.tag == "frame"]
     if not any({"scale", "massscale"} & e.attrs.keys() for e in frames):
         return
     unframed = unframed_places(c)
-    c.frames.clear()  # their places will change
+    c.frames.clear()  # cached poses change
     scales = find_scales(c)
     if len(c.problems):
         return
@@ -54,7 +54,7 @@ def scale_frames(c: Compilation) -> None:
 
 
 def _scale_element(c: Compilation, element: SpecElement, scale: Scale) -> None:
-    """An element of the tree."""
+    """Scale an element of the tree."""
     if element.tag == "plugin":
         c.fault(element, "it cannot be scaled; take it out of the frame that has a scale")
     units = {}
@@ -63,7 +63,7 @@ def _scale_element(c: Compilation, element: SpecElement, scale: Scale) -> None:
     if element.tag in ("geom", "site"):
         units["size"] = _SIZES.get(str(element.get("type")), "m")
     if element.tag == "joint" and element.get("type") == "free":
-        return  # its coordinates are both lengths and angles, and its parameters stay
+        return  # its coordinates are both lengths and angles, and its parameters are unchanged
     angular = element.tag == "joint" and element.get("type") in _ANGULAR
     if scale.map:
         stretch(c, element, scale)

@@ -1,4 +1,4 @@
-"""Keyframes of bodies inside a `<frame>` with a scale."""
+"""Scale keyframes of bodies inside a `<frame>` with a scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jaxsim.spec import SpecElement
 
 
 def scale_keys(c: Compilation, scales: Scales) -> None:
-    """Maps the positions and velocities in keyframes, before anything else is scaled."""
+    """Map the positions and velocities in keyframes, before anything else is scaled."""
     joints = [joint for body in c.spec.bodies for joint in body.joints]
     mocaps = [body.element for body in c.spec.bodies if body.element.get("mocap") == "true"]
     for key in c.spec.section("keyframe"):
@@ -44,7 +44,8 @@ def scale_keys(c: Compilation, scales: Scales) -> None:
 
 
 def _parts(numbers: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
-    """Copies of the numbers of each, and of what is too many, which is refused later."""
+    """Return copies of the numbers of each object, and of superfluous ones, which are reported
+    later."""
     return np.split(np.array(np.atleast_1d(numbers), float), np.cumsum(sizes))
 
 
@@ -72,12 +73,12 @@ def _scale_velocity(
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Where positions in the world go that are inside a frame of the world.
+    """Affine map of world positions inside a frame of the world.
 
     Attributes:
-      start: origin of the innermost frame before the scale, (3,).
-      end: the same after it, (3,).
-      linear: what becomes of differences of positions, (3, 3).
+      start: origin of the innermost frame before scaling, (3,).
+      end: origin of that frame after scaling, (3,).
+      linear: linear map of differences of positions, (3, 3).
     """
 
     start: np.ndarray
@@ -86,13 +87,13 @@ class _Place:
 
     @classmethod
     def of(cls, c: Compilation, body: SpecElement, scales: Scales) -> _Place:
-        """That of a body of the world, which stands in frames."""
+        """Return the map of a body of the world that is inside frames."""
         pose, end = here(), np.zeros(3)
         chain = [*reversed(body.frames()), body]
         linear = np.eye(3)
         for element, inner in pairwise(chain):
             own = written_pose(c, element)
-            # the frame itself is scaled by those around it alone
+            # a frame is scaled only by the outer ones
             end = end + linear @ (pose.point(own.pos) - pose.pos)
             pose = Pose(pose.point(own.pos), pose.apply(own).quat)
             R = to_matrix(pose.quat)
@@ -100,5 +101,5 @@ class _Place:
         return cls(pose.pos, end, linear)
 
     def map(self, position: np.ndarray) -> np.ndarray:
-        """Where a position in the world goes, (3,)."""
+        """Return the mapped position, in the world, (3,)."""
         return self.end + self.linear @ (position - self.start)

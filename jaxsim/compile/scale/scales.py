@@ -1,4 +1,4 @@
-"""The scale of each element inside a `<frame scale>`, and of what refers to such elements."""
+"""The scale of each element inside a `<frame scale>`, and of the elements that refer to it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Scales:
 
     Attributes:
       inside: elements with a scale other than one, in document order; maps of positions are in the
-        axes of the parent. That of a slide joint has the factor along its axis as its length.
-      own: the scale of what is in a body or frame, in the body's or frame's own axes.
+        axes of the parent. The length of a slide joint's scale is the factor along its axis.
+      own: the scale of the contents of a body or frame, in its own axes.
       named: all elements of the tree by kind and name.
     """
 
@@ -31,9 +31,10 @@ class Scales:
     named: Mapping[tuple[str, str], SpecElement]
 
     def of(self, kind: str, name: str | None) -> Scale:
-        """The scale of a named element; one for what is not scaled or not there.
+        """Return the scale of a named element; one for elements that are not scaled or do not
+        exist.
 
-        That of a body is the scale of what is in it.
+        For a body it is the scale of its contents.
         """
         kind = "body" if kind == "xbody" else kind
         element = self.named.get((kind, name or ""))
@@ -41,13 +42,14 @@ class Scales:
         return ONE if element is None else scales.get(element, ONE)
 
     def joint(self, name: str | None) -> tuple[Scale, bool]:
-        """The scale of a joint, and whether its coordinate is an angle."""
+        """Return the scale of a joint, and whether its coordinate is an angle."""
         element = self.named.get(("joint", name or ""))
         angular = element is None or element.tag == "freejoint" or element.get("type") in _ANGULAR
         return self.of("joint", name), angular
 
     def tendon(self, element: SpecElement) -> tuple[Scale, bool]:
-        """The scale of a tendon if all on its path have the same, and whether it is an angle."""
+        """Return the scale of a tendon if all objects on its path share it, and whether its length
+        is an angle."""
         if element.tag == "fixed":
             found = [self.joint(e.get("joint")) for e in element.children]
         else:
@@ -59,7 +61,7 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class KeyScales:
-    """What the numbers of keyframes are multiplied by: each control, and those of each actuator."""
+    """Factors of the numbers of keyframes: of each control, and of each actuator's activations."""
 
     control: np.ndarray
     activation: np.ndarray

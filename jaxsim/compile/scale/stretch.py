@@ -1,7 +1,8 @@
-"""Elements inside a `<frame>` that stretches its axes differently.
+"""Scale elements inside a `<frame>` with different factors for its axes.
 
-Positions go through the linear map of the scale and orientations stay, so that a shape is stretched
-in its own axes. Most shapes can only be what they are if those are axes of the map.
+Positions are transformed by the linear map of the scale and orientations are unchanged, so that a
+shape is stretched along its own axes. Most shapes keep their type only if those axes are
+eigenvectors of the map.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from jaxsim.compile.geometry.quaternion import to_matrix
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.spec import SpecElement
 
-# Sine of the angle by which the map may turn an axis, and relative difference of factors that count
-# as equal: MuJoCo's.
+# Sine of the angle by which the map may rotate an axis, and relative difference of factors that
+# count as equal: MuJoCo's.
 _ALIGNED = 0.0349
 
-# What is set here, and by no rule of units.
+# Attributes that are set here, not by their units.
 STRETCHED = ("pos", "fromto", "size", "diaginertia", "fullinertia")
 
 
 def stretch(c: Compilation, element: SpecElement, scale: Scale) -> None:
-    """Maps the place and the shape of an element of the tree."""
+    """Map the position and the shape of an element of the tree."""
     if element.tag in ("geom", "site"):
-        # before the ends of `fromto` move: the shape is stretched in the axes that it had
+        # before the ends of `fromto` move: the shape is stretched along its original axes
         _shape(c, element, scale)
     elif element.tag == "joint" and element.get("type") in ("hinge", "slide"):
         if not _keeps(scale.linear, np.asarray(element.get("axis"), float)):
@@ -44,7 +45,7 @@ def stretch(c: Compilation, element: SpecElement, scale: Scale) -> None:
 
 
 def axes_of(c: Compilation, element: SpecElement) -> np.ndarray:
-    """The axes of a geom or site in those of its parent, the columns of a matrix (3, 3)."""
+    """Return the axes of a geom or site in those of its parent, the columns of a matrix (3, 3)."""
     ends = element.get("fromto")
     if ends is not None and np.any(ends[:3] != ends[3:]):
         return to_matrix(from_z_axis(ends[:3] - ends[3:]))
@@ -52,18 +53,18 @@ def axes_of(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def along_axes(linear: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """Factors of lengths along the columns of R, (3,)."""
+    """Return the factors of lengths along the columns of R, (3,)."""
     factors: np.ndarray = np.linalg.norm(linear @ R, axis=0)
     return factors
 
 
 def is_aligned(linear: np.ndarray, R: np.ndarray) -> bool:
-    """Whether the map keeps the directions of all columns of R."""
+    """Return whether the map keeps the directions of all columns of R."""
     return all(_keeps(linear, axis) for axis in R.T)
 
 
-_REMEDY = "turn it by its frame, or use a mesh"
-_REMEDY_AXIS = "turn it, or let the frame have the same factor for all axes"
+_REMEDY = "rotate it by its frame, or use a mesh"
+_REMEDY_AXIS = "rotate it, or let the frame have the same factor for all axes"
 
 
 def _keeps(linear: np.ndarray, axis: np.ndarray) -> bool:
@@ -101,7 +102,7 @@ def _straight(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
 
 
 def _plane(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
-    """Its half-sizes, and the spacing of the lines drawn on it."""
+    """Return its half-sizes, and the spacing of its grid lines."""
     found = _straight(factors, mean, aligned)
     return found if isinstance(found, str) else (*found[:2], mean)
 
@@ -118,15 +119,15 @@ _SHAPES: dict[str, Callable[[np.ndarray, float, bool], Sizes]] = {
 
 
 def _shape(c: Compilation, element: SpecElement, scale: Scale) -> None:
-    """The sizes of a geom or site; a site is stretched as well as its shape allows.
+    """Set the sizes of a geom or site; a site is stretched as far as its shape allows.
 
-    A mesh, and a primitive that is fitted to one, take theirs from a mesh that is stretched.
+    A mesh, and a primitive that is fitted to one, take theirs from a stretched mesh.
     """
     kind = str(element.get("type"))
     if element.get("mesh") is not None or kind not in _SHAPES:
         return
     if element.get("fromto") is not None:
-        kind = "capsule"  # whatever it is, it has one size across the line
+        kind = "capsule"  # any shape with fromto has a single size across the segment
     R = axes_of(c, element)
     factors, aligned = along_axes(scale.linear, R), is_aligned(scale.linear, R)
     if element.tag == "site":
@@ -140,7 +141,7 @@ def _shape(c: Compilation, element: SpecElement, scale: Scale) -> None:
 
 
 def _site_factors(kind: str, factors: np.ndarray) -> np.ndarray:
-    """Factors that every site may have: means, where a shape has one size for several axes."""
+    """Return factors valid for every site: means, where a shape has one size for several axes."""
     alike = {"sphere": 3, "capsule": 2, "cylinder": 2}.get(kind, 0)
     factors = factors.copy()
     factors[:alike] = np.prod(factors[:alike]) ** (1 / max(alike, 1))
@@ -153,7 +154,7 @@ _MATRIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # order of `fulliner
 
 
 def _inertia(c: Compilation, element: SpecElement, scale: Scale) -> None:
-    """Maps the second moments of mass about the center, from which the inertia follows."""
+    """Map the second moments of mass about the center, from which the inertia is computed."""
     full, diagonal = element.own("fullinertia"), element.own("diaginertia")
     if full is not None:
         inertia = np.zeros((3, 3))

@@ -1,4 +1,5 @@
-"""What is tied to elements inside a `<frame scale>`: tendons, pairs, equalities and sensors."""
+"""Scale elements coupled to bodies inside a `<frame scale>`: tendons, pairs, equalities,
+sensors."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def _pair(c: Compilation, element: SpecElement, scales: Scales) -> None:
 
 
 def _ends(element: SpecElement, scales: Scales) -> tuple[Scale, Scale]:
-    """The scales of the two bodies or sites of a constraint."""
+    """Return the scales of the two bodies or sites of a constraint."""
     kind = "site" if element.get("site1") else "body"
     first, second = (scales.of(kind, element.get(f"{kind}{i}")) for i in (1, 2))
     return first, second
@@ -58,7 +59,7 @@ def _weld(c: Compilation, element: SpecElement, scales: Scales) -> None:
 
 
 def _coupling(c: Compilation, element: SpecElement, scales: Scales) -> None:
-    """One joint or tendon as a polynomial of another: coefficient k is in Q1 / Q2^k."""
+    """Scale a joint or tendon as a polynomial of another: coefficient k is in Q1 / Q2^k."""
     kind = element.tag
     found = []
     for attr in (f"{kind}1", f"{kind}2"):
@@ -80,12 +81,12 @@ def _coupling(c: Compilation, element: SpecElement, scales: Scales) -> None:
 _SOLIMP = "1, 1, m, 1, 1"
 
 
-# Units of sensors that the schema does not give one.
+# Units of sensors that the schema does not specify.
 _READINGS = {"rangefinder": {"cutoff": "m", "noise": "m"}, "normal": {"cutoff": "m"}}
 
 
 def _sensor(c: Compilation, element: SpecElement, scales: Scales) -> None:
-    """Cutoff and noise, in the unit of the reading."""
+    """Scale cutoff and noise, in the unit of the reading."""
     scale, angular = ONE, False
     if element.get("joint"):
         scale, angular = scales.joint(element.get("joint"))
@@ -109,13 +110,13 @@ def _sensor(c: Compilation, element: SpecElement, scales: Scales) -> None:
     if element.tag in ("tactile", "plugin") and scale != ONE:
         c.fault(
             element,
-            f"a {element.tag} sensor cannot be scaled; take what it measures out of the frame",
+            f"a {element.tag} sensor cannot be scaled; move the measured element out of the frame",
         )
     multiply(element, scale, angular=angular, units=units)
 
 
 def _of_flex(c: Compilation, element: SpecElement, scales: Scales) -> None:
-    """A constraint of a whole flex."""
+    """Scale a constraint of a whole flex."""
     flex = c.spec.find("flex", element.get("flex") or "")
     if flex is not None:
         multiply(element, flex_scale(c, flex, scales), units={"solimp": _SOLIMP})

@@ -1,1 +1,1 @@
-"""What joins bodies: tendons, equalities, contact pairs; and the sensors."""
+"""Compile the elements that couple bodies: tendons, equalities, contact pairs; and the sensors."""

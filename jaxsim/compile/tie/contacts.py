@@ -1,7 +1,7 @@
-"""`<contact>`: pairs of geoms with parameters of their own, and bodies that do not collide.
+"""Compile `<contact>`: geom pairs with their own parameters, and body pairs that do not collide.
 
-Both are sorted by signature, `body1 << 16 | body2` with the smaller body first. A pair takes
-nothing from its geoms: what nobody gives has the schema's default.
+Both are sorted by signature, `body1 << 16 | body2` with the smaller body first. A pair inherits
+nothing from its geoms: unset attributes have the schema's defaults.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CONDIMS = (1, 3, 4, 6)
 
 @step(needs="bodies geoms", gives="exclude pair")
 def contacts(c: Compilation) -> None:
-    """`pair_*` and `exclude_signature`."""
+    """Add `pair_*` and `exclude_signature`."""
     elements = c.spec.section("contact")
     _pairs(c, [e for e in elements if e.tag == "pair"])
     _excludes(c, [e for e in elements if e.tag == "exclude"])
@@ -74,6 +74,6 @@ def _excludes(c: Compilation, elements: list[SpecElement]) -> None:
 
 
 def _signature(body1: int, body2: int) -> tuple[int, bool]:
-    """The signature of two bodies, and whether they had to be swapped for it."""
+    """Return the signature of two bodies, and whether they had to be swapped for it."""
     first, second = sorted((int(body1), int(body2)))
     return (first << 16) + second, body1 > body2

@@ -38,7 +38,7 @@ _COLUMNS = (
 
 _DEFAULT_DATA = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
-# Most rows that a constraint of each type has room for.
+# Largest number of rows of a constraint of each type.
 _ROWS = {
     EqType.CONNECT: 3,
     EqType.WELD: 7,
@@ -50,7 +50,7 @@ _ROWS = {
 
 
 class Constraint(NamedTuple):
-    """What a constraint ties together: the type, the kind of object, their ids, and `eq_data`."""
+    """A constraint: its type, the kind of its objects, their ids, and `eq_data`."""
 
     kind: EqType
     objtype: ObjType
@@ -61,13 +61,13 @@ class Constraint(NamedTuple):
 
 @step(needs="bodies joints sites tendons flexes", gives="eq equality")
 def equalities(c: Compilation) -> None:
-    """All fields of equality constraints that do not need the reference pose."""
+    """Add all fields of equality constraints that do not need the reference pose."""
     elements = c.spec.section("equality")
     c.register("equality", elements, [e.name for e in elements])
     found = [_CONSTRAINTS[e.tag](c, e) for e in elements]
     for e, constraint in zip(elements, found, strict=True):
         if constraint.first == constraint.second >= 0 and constraint.objtype != ObjType.SITE:
-            c.fault(e, "it ties a thing to itself; name two different ones")
+            c.fault(e, "it couples an object to itself; name two different ones")
     c.fields.update(
         neq=len(found),
         nemax=sum(_ROWS.get(constraint.kind, 0) for constraint in found),
@@ -81,7 +81,7 @@ def equalities(c: Compilation) -> None:
 
 
 def _bodies(c: Compilation, e: SpecElement) -> tuple[ObjType, int, int]:
-    """The bodies or the sites of a connect or weld; without body2 the world."""
+    """Return the bodies or the sites of a connect or weld; without body2 the world."""
     if e.own("site1"):
         return ObjType.SITE, c.find_own("site", e, "site1"), c.find_own("site", e, "site2")
     second = c.find_own("body", e, "body2") if e.own("body2") else 0
@@ -137,10 +137,10 @@ def _flex(c: Compilation, e: SpecElement) -> Constraint:
 
 
 def _soft(c: Compilation, e: SpecElement) -> int:
-    """The flex that a constraint names, which must not be rigid."""
+    """Return the flex that a constraint names, which must not be rigid."""
     flex = c.find_own("flex", e, "flex")
     if flex >= 0 and c.fields["flex_rigid"][flex]:
-        c.fault(e, f"flex='{e.get('flex')}' is rigid, so nothing is to be held; remove this")
+        c.fault(e, f"flex='{e.get('flex')}' is rigid, so the constraint has no effect; remove it")
     return flex
 
 
@@ -157,7 +157,7 @@ def _flexstrain(c: Compilation, e: SpecElement) -> Constraint:
 
 
 def _has_cell(count: np.ndarray, cell: np.ndarray) -> bool:
-    """Whether a flex has a cell, or a shell a face, written as (face, -1, -1)."""
+    """Return whether a flex has a cell, or a shell a face, written as (face, -1, -1)."""
     if cell[1] == cell[2] == -1:
         nx, ny, nz = count
         return bool(0 <= cell[0] < 2 * (ny * nz + nx * nz + nx * ny))

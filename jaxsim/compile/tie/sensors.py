@@ -1,4 +1,4 @@
-"""Sensors: `sensor_*`, from one table of what each element measures."""
+"""Compile sensors: `sensor_*`, from one table of their readings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NO_OBJECT = Target(ObjType.UNKNOWN, -1)
 
 
 class Reading(NamedTuple):
-    """What a sensor reports, and of what."""
+    """The quantity that a sensor reports, and its objects."""
 
     type: SensorType
     datatype: DataType
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
     gives="sensor",
 )
 def sensors(c: Compilation) -> None:
-    """All fields of sensors."""
+    """Add all fields of sensors."""
     elements = c.spec.section("sensor")
     c.register("sensor", elements, [sensor.name for sensor in elements])
     readings = []
@@ -92,7 +92,8 @@ def sensors(c: Compilation) -> None:
 
 
 def _dims(c: Compilation, elements: Sequence[SpecElement], readings: list[Reading]) -> np.ndarray:
-    """Numbers that each sensor reports; none, and a fault, when they are too many together."""
+    """Return the number of values of each sensor; zeros, and a fault, if they are too many
+    together."""
     total = 0
     for e, reading in zip(elements, readings, strict=True):
         total += reading.dim
@@ -102,7 +103,7 @@ def _dims(c: Compilation, elements: Sequence[SpecElement], readings: list[Readin
 
 
 def _check(c: Compilation, e: SpecElement, reading: Reading) -> None:
-    """Bounds of the attributes that all sensors share."""
+    """Check the ranges of the attributes that all sensors share."""
     cutoff = e.get("cutoff") or 0
     if cutoff < 0 or (e.get("noise") or 0) < 0:
         c.fault(e, "cutoff and noise must not be negative")
@@ -116,7 +117,7 @@ def _check(c: Compilation, e: SpecElement, reading: Reading) -> None:
 
 
 class Kind(NamedTuple):
-    """A row of the table: how to read an element, and what its readings are."""
+    """A row of the table: the function that reads an element, and the properties of its reading."""
 
     type: SensorType
     read: Callable[[Compilation, SpecElement, Kind], Reading]
@@ -126,13 +127,13 @@ class Kind(NamedTuple):
     target: str = ""
 
     def reading(self, obj: Target, ref: Target = NO_OBJECT, **changes) -> Reading:
-        """The readings of this kind, of an object and relative to another."""
+        """Return a reading of this kind for an object, relative to a reference object."""
         values = {"datatype": self.datatype, "stage": self.stage, "dim": self.dim, **changes}
         return Reading(type=self.type, obj=obj, ref=ref, **values)
 
 
 def _one(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """A sensor of the one object that an attribute names."""
+    """Return a sensor of the one object that an attribute names."""
     return kind.reading(
         Target(ObjType[kind.target.upper()], c.find_own(kind.target, e, kind.target))
     )
@@ -154,7 +155,7 @@ def _joint_of(c: Compilation, e: SpecElement, kind: Kind, types: tuple, what: st
 
 
 def _limit(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """A sensor of the limit of a joint or tendon, which must have one."""
+    """Return the reading of the limit of a joint or tendon, which must have one."""
     target = c.find_own(kind.target, e, kind.target)
     limited = c.fields[{"joint": "jnt_limited", "tendon": "tendon_limited"}[kind.target]]
     if target >= 0 and not limited[target]:
@@ -163,14 +164,14 @@ def _limit(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _actuator(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """One value for each force output."""
+    """Return the reading of an actuator, one value per force output."""
     actuator = c.find_own("actuator", e, "actuator")
     dim = int(c.fields["actuator_outnum"][actuator]) if actuator >= 0 else 1
     return kind.reading(Target(ObjType.ACTUATOR, actuator), dim=dim)
 
 
 def _named(c: Compilation, e: SpecElement, typeattr: str, nameattr: str) -> Target:
-    """The object whose kind and name two attributes give."""
+    """Return the object whose kind and name two attributes give."""
     keyword, name = e.get(typeattr), e.get(nameattr)
     if not keyword or not name:
         return NO_OBJECT
@@ -199,7 +200,8 @@ _SIDES = {
 
 
 def _side(c: Compilation, e: SpecElement, number: str) -> Target:
-    """One side of a sensor between two things: a geom, body, subtree or the inside of a site."""
+    """Return one side of a sensor between two objects: a geom, body, subtree or the inside of a
+    site."""
     for what, objtype in _SIDES.items():
         attr = "site" if what == "site" else what + number
         if e.own(attr) and (what != "site" or number == "1"):
@@ -220,7 +222,7 @@ def _projection(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _camera(c: Compilation, e: SpecElement) -> Target:
-    """The camera that a sensor counts the pixels of."""
+    """Return the camera whose pixels a sensor counts."""
     camera = c.find_own("camera", e, "camera")
     if camera >= 0 and np.any(c.fields["cam_resolution"][camera] <= 0):
         c.fault(e, f"camera='{e.get('camera')}' needs a resolution, in pixels")
@@ -228,12 +230,12 @@ def _camera(c: Compilation, e: SpecElement) -> Target:
 
 
 def _data_bits(c: Compilation, e: SpecElement, fields: type[IntEnum], default: str) -> int:
-    """`data`, a list of fields in their order, as bits."""
+    """Return `data`, a list of fields in their order, as bits."""
     words = (e.get("data") or default).split()
     known = [field.name.lower() for field in fields]
     bits = [known.index(word) for word in words if word in known]
     if len(bits) != len(words) or bits != sorted(set(bits)):
-        c.fault(e, f"data='{e.get('data')}': write each field once, in the order {' '.join(known)}")
+        c.fault(e, f"data='{e.get('data')}': give each field once, in the order {' '.join(known)}")
     return sum(1 << bit for bit in set(bits))
 
 
@@ -242,7 +244,7 @@ def _width(bits: int, fields: type[RayDataField] | type[ConDataField]) -> int:
 
 
 def _rangefinder(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """One ray from a site, or one from each pixel of a camera."""
+    """Return the reading of one ray from a site, or of one ray per pixel of a camera."""
     bits = _data_bits(c, e, RayDataField, "dist")
     if e.own("camera"):
         obj = _camera(c, e)
@@ -257,7 +259,8 @@ _BY_FORCE = (Reduce.MAXFORCE, Reduce.NETFORCE)
 
 
 def _contact(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """Contacts between two sides; the stage is that of the latest quantity it asks for."""
+    """Return the reading of contacts between two sides; its stage is that of the latest requested
+    quantity."""
     bits = _data_bits(c, e, ConDataField, "found")
     num, reduce = int(e.get("num") or 1), Reduce[(e.get("reduce") or "none").upper()]
     if e.get("num") is not None and e.get("num") <= 0:
@@ -285,7 +288,8 @@ def _global(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _tactile(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """Three values for each vertex of a mesh; the sensor feels by the contacts of its body."""
+    """Return the reading of three values per mesh vertex; the sensor uses the contacts of its
+    body."""
     f, mesh = c.fields, c.find_own("mesh", e, "mesh")
     vertices = int(f["mesh_vertnum"][mesh]) if mesh >= 0 else 0
     geom = c.find_own("geom", e, "geom")
@@ -313,7 +317,7 @@ def _user(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _plugin(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """What a plugin reports, and when: its row says so."""
+    """Return the reading and stage that a plugin declares."""
     obj, ref = _named(c, e, "objtype", "objname"), _named(c, e, "reftype", "refname")
     instance = c.instances.of(e)
     if instance is None:

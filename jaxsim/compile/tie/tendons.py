@@ -1,4 +1,4 @@
-"""Tendons: `tendon_*`, and `wrap_*`, the objects on their paths."""
+"""Compile tendons: `tendon_*`, and `wrap_*`, the objects on their paths."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Wrap(NamedTuple):
 
 @step(needs="settings assets bodies geoms joints sites tree", gives="ten tendon wrap")
 def tendons(c: Compilation) -> None:
-    """All fields of tendons that do not need the reference pose."""
+    """Add all fields of tendons that do not need the reference pose."""
     elements = c.spec.section("tendon")
     c.register("tendon", elements, [tendon.name for tendon in elements])
     paths = [[_WRAPS[e.tag, w.tag](c, e, w) for w in e.children] for e in elements]
@@ -125,7 +125,8 @@ _GEOMS = (WrapType.SPHERE, WrapType.CYLINDER)
 
 
 def _check_path(c: Compilation, tendon: SpecElement, path: list[Wrap]) -> None:
-    """A path that starts and ends each branch with a site, and has sites around each geom."""
+    """Check that each branch of a path starts and ends with a site, and has sites around each
+    geom."""
     if not path:
         c.fault(tendon, "its path is empty; add joints to a fixed tendon, sites to a spatial one")
         return
@@ -148,13 +149,13 @@ def _check_path(c: Compilation, tendon: SpecElement, path: list[Wrap]) -> None:
     for before_kind, here, after_kind in zip(ends, path, ends[2:], strict=False):
         kinds = [before_kind, after_kind]
         if here.kind in _GEOMS and kinds != [WrapType.SITE, WrapType.SITE]:
-            c.fault(here.element, "a geom on a path must stand between two sites")
+            c.fault(here.element, "a geom on a path must be between two sites")
         if here.kind == WrapType.SITE and kinds == [WrapType.PULLEY, WrapType.PULLEY]:
             c.fault(here.element, "a branch must have at least two sites; add one")
 
 
 def _check_joints(c: Compilation, path: list[Wrap]) -> None:
-    """Each joint once."""
+    """Check that each joint occurs once."""
     seen: set[int] = set()
     for w in path:
         if w.objid >= 0 and w.objid in seen:
@@ -164,7 +165,7 @@ def _check_joints(c: Compilation, path: list[Wrap]) -> None:
 
 
 def _springlength(c: Compilation, e: SpecElement) -> tuple[float, float]:
-    """The dead band of the spring; one number is both its ends."""
+    """Return the dead band of the spring; a single number gives both ends."""
     given = next(
         (
             layer.own("springlength")
@@ -194,7 +195,7 @@ def _material(c: Compilation, e: SpecElement) -> int:
 
 
 def _drawing(c: Compilation, elements: list[SpecElement]) -> None:
-    """Width and color, which only spatial tendons can be given."""
+    """Add width and color, which only spatial tendons may set."""
     width, rgba = np.full(len(elements), _DEFAULT_WIDTH), np.tile(_DEFAULT_RGBA, (len(elements), 1))
     for i, e in enumerate(elements):
         if e.is_set("width"):
@@ -207,7 +208,7 @@ def _drawing(c: Compilation, elements: list[SpecElement]) -> None:
 
 
 def _check_armature(c: Compilation, elements: list[SpecElement]) -> None:
-    """Inertia is not negative, and not on a tendon that wraps."""
+    """Check that armature is not negative, and not on a tendon that wraps."""
     for tendon, e in enumerate(elements):
         armature = c.fields["tendon_armature"][tendon]
         if armature < 0:
@@ -219,19 +220,17 @@ def _check_armature(c: Compilation, elements: list[SpecElement]) -> None:
 
 
 def wraps_geom(f: Mapping[str, Any], tendon: int) -> bool:
-    """Whether there is a geom on the path of a tendon."""
+    """Return whether there is a geom on the path of a tendon."""
     first = f["tendon_adr"][tendon]
     return bool(np.isin(f["wrap_type"][first : first + f["tendon_num"][tendon]], _GEOMS).any())
 
 
 def _plastic(c: Compilation, elements: list[SpecElement]) -> None:
-    """`tendon_plasticadr`: two numbers of plastic state for each tendon that yields.
-
-    They come after those of the joints.
-    """
+    """Add `tendon_plasticadr`: two plastic state values for each yielding tendon, after those of
+    joints."""
     yields = c.fields["tendon_springyield"]
     for e in (e for e, value in zip(elements, yields, strict=True) if value < 0):
-        c.fault(e, "springyield must not be negative; 0 turns yielding off")
+        c.fault(e, "springyield must not be negative; 0 disables yielding")
     size = np.where(yields > 0, 2, 0)
     start = c.fields["nplastic"] + np.cumsum(size) - size
     c.fields["tendon_plasticadr"] = np.where(size > 0, start, -1).astype(np.int32)
@@ -239,7 +238,7 @@ def _plastic(c: Compilation, elements: list[SpecElement]) -> None:
 
 
 def _pattern(c: Compilation, paths: list[list[Wrap]]) -> None:
-    """`ten_J_*`: the dofs that may move each tendon; and the trees that it runs along."""
+    """Add `ten_J_*`, the dofs that may move each tendon, and the trees along its path."""
     f = c.fields
     above = lineage(f)
     owner = {WrapType.SITE: "site_bodyid", WrapType.JOINT: "jnt_bodyid"}

@@ -1,1 +1,2 @@
-"""What is said of the model as a whole: options, sizes, key frames, custom data, plugins."""
+"""Compile the parts that concern the whole model: options, sizes, keyframes, custom data,
+plugins."""

@@ -1,4 +1,4 @@
-"""`<custom>`: numbers, texts and lists of objects that a model carries for its user."""
+"""Compile `<custom>`: numbers, texts and lists of objects for the user of the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jaxsim.spec import SpecElement
     gives="numeric text tuple",
 )
 def custom(c: Compilation) -> None:
-    """`numeric_*`, `text_*` and `tuple_*`."""
+    """Add `numeric_*`, `text_*` and `tuple_*`."""
     elements = c.spec.section("custom")
     kinds = {tag: [e for e in elements if e.tag == tag] for tag in ("numeric", "text", "tuple")}
     for kind, found in kinds.items():
@@ -29,7 +29,7 @@ def custom(c: Compilation) -> None:
 
 
 def _table(c: Compilation, kind: str, rows: list[np.ndarray], dtype: type) -> None:
-    """Rows of any length laid end to end, with their sizes and addresses."""
+    """Add rows of any length as a concatenated table, with their sizes and addresses."""
     size = np.array([len(row) for row in rows], np.int32)
     c.fields.update(
         {
@@ -43,7 +43,7 @@ def _table(c: Compilation, kind: str, rows: list[np.ndarray], dtype: type) -> No
 
 
 def _numbers(c: Compilation, e: SpecElement) -> np.ndarray:
-    """The data, padded with zeros to `size`."""
+    """Return the data, padded with zeros to `size`."""
     data = np.zeros(0) if e.own("data") is None else np.atleast_1d(e.own("data"))
     size = int(e.own("size")) if e.own("size") is not None else len(data)
     if size <= 0:
@@ -56,14 +56,14 @@ def _numbers(c: Compilation, e: SpecElement) -> np.ndarray:
 
 
 def _text(c: Compilation, e: SpecElement) -> bytes:
-    """The text with a zero at its end."""
+    """Return the text with a terminating zero byte."""
     if not e.own("data"):
         c.fault(e, "its data is empty; give a text, or remove the element")
     return (e.own("data") or "").encode() + b"\0"
 
 
 def _tuples(c: Compilation, tuples: list[SpecElement]) -> None:
-    """`tuple_objtype`, `tuple_objid` and `tuple_objprm`, laid end to end."""
+    """Add `tuple_objtype`, `tuple_objid` and `tuple_objprm`, concatenated."""
     entries = [e for element in tuples for e in element.children]
     for element in tuples:
         if not element.children:

@@ -1,4 +1,4 @@
-"""Histories of controls and sensor readings: buffers of past samples, for what is late."""
+"""Compile histories of controls and sensor readings: buffers of past samples, for delays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from jaxsim.spec import SpecElement
 def history(
     c: Compilation, kind: str, elements: list[SpecElement], width: np.ndarray, start: int
 ) -> int:
-    """`<kind>_history` and addresses; a buffer has two numbers, and a time and values per sample.
+    """Add `<kind>_history` and addresses; a buffer has two numbers, and a time and values per
+    sample.
 
     Returns:
       The end of the last buffer in `history`.

@@ -12,7 +12,7 @@ from jaxsim.spec import SpecElement
 
 @dataclass(eq=False)
 class Instance:
-    """An instance: its plugin, the settings that are given, and the element that has it."""
+    """An instance of a plugin: the plugin, the given settings, and the element that defines it."""
 
     plugin: Plugin
     given: dict[str, str]
@@ -20,12 +20,13 @@ class Instance:
 
     @property
     def config(self) -> Config:
-        """All settings, with defaults for those that are not given."""
+        """Return all settings, with defaults for those that are not given."""
         return {key: self.given.get(key) or text for key, text in self.plugin.settings.items()}
 
     @cached_property
     def fault(self) -> str:
-        """What is wrong with its settings, or ""; also what the plugin cannot read of them."""
+        """Return the fault in its settings, or ""; including settings that the plugin cannot
+        parse."""
         try:
             fault = self.plugin.check(self.config)
             if not fault:
@@ -43,13 +44,13 @@ class Instances:
     Attributes:
       made: the instances.
       ids: the instance of each element that names a plugin: a `<plugin>`, or an actuator or sensor
-        that is one.
+        that is one itself.
     """
 
     made: Sequence[Instance]
     ids: Mapping[SpecElement | None, int]
 
     def of(self, element: SpecElement | None) -> Instance | None:
-        """The instance of an element that names a plugin; None for one that names none."""
+        """Return the instance of an element that names a plugin; None for one that names none."""
         number = self.ids.get(element)
         return None if number is None else self.made[number]

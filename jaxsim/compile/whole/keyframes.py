@@ -1,6 +1,6 @@
-"""Keyframes: `key_*`.
+"""Compile keyframes: `key_*`.
 
-What a keyframe does not give, or gives only the first numbers of, is as at the start.
+Values that a keyframe does not give, including the rest of a short vector, are those at the start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jaxsim.spec import SpecElement
 
 @step(needs="bodies joints align_free tendons actuators flexes derive", gives="key")
 def keyframes(c: Compilation) -> None:
-    """All fields of keyframes; the last pass that reads the model's elements in order."""
+    """Add all fields of keyframes; the last pass that reads the model's elements in order."""
     elements = c.spec.section("keyframe")
     extra = max(0, int(c.spec.setting("size", "nkey") or 0) - len(elements))
     state = 1 + sum(len(start) for start in _initial(c).values())
@@ -38,7 +38,7 @@ def keyframes(c: Compilation) -> None:
 
 
 def _initial(c: Compilation) -> dict[str, np.ndarray]:
-    """The state that a simulation starts from, by the attribute that overrides it."""
+    """Return the initial state of a simulation, by the attribute that overrides it."""
     f = c.fields
     mocap = np.flatnonzero(f["body_mocapid"] >= 0)
     return {
@@ -53,7 +53,7 @@ def _initial(c: Compilation) -> dict[str, np.ndarray]:
 
 
 def _plastic(f) -> np.ndarray:
-    """The rest of each spring that may yield: positions of joints, length ranges of tendons."""
+    """Return the rest of each yielding spring: positions of joints, length ranges of tendons."""
     plastic = np.zeros(f["nplastic"])
     for joint, adr in enumerate(f["jnt_plasticadr"]):
         if adr >= 0:
@@ -66,7 +66,7 @@ def _plastic(f) -> np.ndarray:
     return plastic
 
 
-# Numbers of one pose of a mocap body; what is left of a broken one is passed over, as in MuJoCo.
+# Values per mocap pose; an incomplete last pose is ignored, as in MuJoCo.
 _POSE = {"mpos": 3, "mquat": 4}
 
 
@@ -80,7 +80,7 @@ def _overlay(c: Compilation, e: SpecElement, attr: str, row: np.ndarray) -> None
 
 
 def _normalize(c: Compilation) -> None:
-    """Scales the quaternions in positions, and in the plastic rest of springs, to norm 1."""
+    """Scale the quaternions in positions, and in the plastic rest of springs, to norm 1."""
     f = c.fields
     qpos, plastic = f["jnt_qposadr"], f["jnt_plasticadr"]
     free, ball = f["jnt_type"] == JointType.FREE, f["jnt_type"] == JointType.BALL
@@ -90,6 +90,6 @@ def _normalize(c: Compilation) -> None:
 
 
 def _unit(table: np.ndarray, first: np.ndarray) -> None:
-    """Normalizes the quaternions in a table, each in four columns from one of `first`."""
+    """Normalize the quaternions in a table, each in four columns from one of `first`."""
     at = first[:, None] + np.arange(4)
     table[:, at] = quaternion.normalize(table[:, at])

@@ -1,4 +1,4 @@
-"""Physics options, flags and sizes that the user sets: `opt`, `stat`, `nuserdata`."""
+"""Compile physics options, flags and user-defined sizes: `opt`, `stat`, `nuserdata`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LAST_GROUP = 30  # largest actuator group that can be disabled
 
 @step(gives="opt")
 def option(c: Compilation) -> None:
-    """Reads the `<option>`, `<option/flag>` and `<size nuserdata>` settings."""
+    """Read the `<option>`, `<option/flag>` and `<size nuserdata>` settings."""
     spec, opt = c.spec, c.opt
     for name in _REALS:
         opt[name] = float(spec.setting("option", name))
@@ -56,7 +56,8 @@ def option(c: Compilation) -> None:
 
 
 def _check_sizes(c: Compilation) -> None:
-    """Sizes are counts, or -1 where the compiler is to find them; what a viewer divides by."""
+    """Check that sizes are counts, or -1 for automatic ones, and that a viewer's divisors are
+    positive."""
     least = {"nuserdata": 0, "nkey": -math.inf}
     for name, value in c.spec.settings("size").items():
         if isinstance(value, int) and value < least.get(name, -1):
@@ -68,14 +69,14 @@ def _check_sizes(c: Compilation) -> None:
 
 
 def _flags(c: Compilation, bits: type[IntFlag], keyword: str) -> int:
-    """The bits whose flag is set to the keyword, "disable" or "enable"."""
+    """Return the bits whose flag is set to the keyword, "disable" or "enable"."""
     names = {str(bit.name).lower(): int(bit) for bit in bits}
     given = c.spec.settings("option", "flag")
     return sum(bit for name, bit in names.items() if given.get(name) == keyword)
 
 
 def _groups(c: Compilation) -> int:
-    """`actuatorgroupdisable` as bits."""
+    """Return `actuatorgroupdisable` as bits."""
     groups = c.spec.settings("option").get("actuatorgroupdisable")
     bits = 0
     for group in np.zeros(0, int) if groups is None else np.atleast_1d(groups):
@@ -89,9 +90,9 @@ def _groups(c: Compilation) -> int:
 
 @step(gives="stat")
 def statistic(c: Compilation) -> None:
-    """Model statistics that the user gives in place of the computed ones; the last pass.
+    """Set model statistics that the user gives instead of the computed ones; the last pass.
 
-    `stat_given` says which of `STATISTICS` they are, so that they outlive a change of the model.
+    `stat_given` marks those of `STATISTICS`, so that they are kept when the model changes.
     """
     given = c.spec.settings("statistic")
     for name, value in given.items():

@@ -1,7 +1,7 @@
-"""Plugin instances: `plugin*`, and which elements each of them serves.
+"""Compile plugin instances: `plugin*`, and the elements that each of them serves.
 
-Instances that `<extension>` declares come first; every element that names a plugin instead of an
-instance has one of its own, in the order in which MuJoCo reads a model: assets, actuators, sensors,
+Instances declared in `<extension>` come first; every element that names a plugin instead of an
+instance has its own, in the order in which MuJoCo reads a model: assets, actuators, sensors,
 bodies.
 """
 
@@ -18,12 +18,12 @@ from jaxsim.extend.registry import plugins as known_plugins
 from jaxsim.spec import SpecElement
 from jaxsim.words import remedy
 
-# what a plugin is to serve, by the element that it is attached to
+# The capability that a plugin needs, by the element to which it is attached.
 _SERVES = {"mesh": "sdf", "geom": "sdf", "actuator": "actuator", "sensor": "sensor"}
 _PASSIVE = "passive force"
 
-# Plugins of MuJoCo 3 whose work flexes do since: in which version they went, and what stands for
-# them inside <flexcomp>. Their settings are attributes of the same names there.
+# Plugins of MuJoCo 3 that flexes have replaced: the version that removed them, and their
+# replacement inside <flexcomp>. Their settings are attributes of the same names there.
 _FLEX_DOES = {
     "mujoco.elasticity.solid": ("3.2.4", "young='...' poisson='...' damping='...'"),
     "mujoco.elasticity.membrane": (
@@ -39,7 +39,7 @@ _FLEX_DOES = {
 
 @step(gives="instances plugin")
 def plugins(c: Compilation) -> None:
-    """All fields of plugins, and the instances themselves."""
+    """Add all fields of plugins, and the instances themselves."""
     declared = _declared(c)
     found: list[tuple[str, Instance]] = [
         (child.name or "", _instance(c, child, e.own("plugin")))
@@ -66,23 +66,25 @@ def plugins(c: Compilation) -> None:
 
 
 def plugin_id(c: Compilation, element: SpecElement | None) -> int:
-    """The instance that serves an element through its `<plugin>` child, or -1."""
+    """Return the instance that serves an element through its `<plugin>` child, or -1."""
     return c.instances.ids.get(plugin_child(element), -1)
 
 
 def plugin_child(element: SpecElement | None) -> SpecElement | None:
-    """The `<plugin>` inside an element, or None; of several the first counts, as in MuJoCo."""
+    """Return the `<plugin>` inside an element, or None; of several the first counts, as in
+    MuJoCo."""
     children = element.children if element is not None else []
     return next((child for child in children if _is_plugin(child)), None)
 
 
 def plugin_ids(c: Compilation, elements: list[SpecElement]) -> np.ndarray:
-    """The instances that are elements themselves, as actuators and sensors are; -1 for others."""
+    """Return the instances of elements that are plugins themselves, as actuators and sensors; -1
+    for others."""
     return np.array([c.instances.ids.get(e, -1) for e in elements], np.int32)
 
 
 def check_activations(c: Compilation, element: SpecElement, extra: int, states: int) -> None:
-    """An actuator plugin must have as many activations as it keeps, and `extra` by its dyntype."""
+    """Check that an actuator has the activations of its plugin, plus `extra` for its dyntype."""
     instance = c.instances.of(element)
     if instance is not None:
         wanted = instance.plugin.activations(instance.config) + extra
@@ -91,7 +93,7 @@ def check_activations(c: Compilation, element: SpecElement, extra: int, states: 
 
 
 def _declared(c: Compilation) -> list[SpecElement]:
-    """The plugins that `<extension>` declares; unknown ones are faults."""
+    """Return the plugins declared in `<extension>`; unknown ones are reported."""
     elements = c.spec.section("extension")
     for e in elements:
         name, known = str(e.own("plugin")), known_plugins()
@@ -101,7 +103,7 @@ def _declared(c: Compilation) -> list[SpecElement]:
             version, attributes = _FLEX_DOES[name]
             c.fault(
                 e,
-                f"plugin='{name}' is gone since MuJoCo {version}; remove it here and from its "
+                f"plugin='{name}' was removed in MuJoCo {version}; remove it here and from its "
                 f"<flexcomp>, and write <elasticity {attributes}/> inside that",
             )
         else:
@@ -111,7 +113,7 @@ def _declared(c: Compilation) -> list[SpecElement]:
 
 
 def _attached(c: Compilation) -> Iterator[tuple[SpecElement, str]]:
-    """Every element that refers to a plugin, and what the plugin is to serve."""
+    """Yield every element that refers to a plugin, and the capability it needs."""
     for e in c.spec.section("asset"):
         child = plugin_child(e)
         if child is not None:
@@ -137,7 +139,8 @@ def _number(
     named: dict[str, int],
     found: list[tuple[str, Instance]],
 ) -> int:
-    """The instance an element refers to, made if it names a plugin alone; -1 after a fault."""
+    """Return the instance an element refers to, created if it names a plugin alone; -1 after a
+    fault."""
     name, plugin = e.own("instance"), e.own("plugin")
     if name is not None:
         if name not in named:
@@ -145,7 +148,7 @@ def _number(
             c.fault(e, f"instance='{name}' names no instance of a plugin{end}")
             return -1
         if plugin is not None and plugin not in known:
-            c.fault(e, f"plugin='{plugin}' is not declared; remove it, the instance says enough")
+            c.fault(e, f"plugin='{plugin}' is not declared; remove it, the instance suffices")
         number = named[name]
     elif plugin is None:
         c.fault(e, "it needs plugin, or the instance of one that <extension> declares")
@@ -154,7 +157,7 @@ def _number(
         c.fault(e, f"plugin='{plugin}' must be declared: <extension><plugin plugin='{plugin}'/>")
         return -1
     elif plugin not in known_plugins():
-        return -1  # reported where it was declared
+        return -1  # reported at its declaration
     else:
         number = len(found)
         found.append(("", _instance(c, e, plugin)))
@@ -166,7 +169,7 @@ def _number(
 
 
 def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
-    """An instance with the settings that its element gives."""
+    """Return an instance with the settings that its element gives."""
     kind = known_plugins()[plugin]
     config: dict[str, str] = {}
     for child in e.children:
@@ -181,7 +184,7 @@ def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
 
 
 def _fields(c: Compilation, instances: list[Instance]) -> None:
-    """`plugin_attr` has the settings of an instance as texts, each ended by a zero byte."""
+    """Add the plugin fields; `plugin_attr` has the settings as zero-terminated texts."""
     texts = [
         b"".join(i.given.get(key, "").encode() + b"\0" for key in i.plugin.settings)
         for i in instances

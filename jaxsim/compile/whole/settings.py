@@ -9,7 +9,7 @@ from jaxsim.compile.step import step
 
 @step(gives="settings")
 def settings(c: Compilation) -> None:
-    """Reads the `<compiler>` sections into `c.settings`."""
+    """Read the `<compiler>` sections into `c.settings`."""
     given = c.spec.settings("compiler")
     if given.get("coordinate") == "global":
         c.fault(c.spec.author("compiler", "coordinate"), "coordinate='global' is gone; use 'local'")

@@ -1,1 +1,1 @@
-"""The way back: a compiled model, changed or flattened, as elements of MJCF."""
+"""Convert a compiled model, changed or flattened, back to MJCF elements."""

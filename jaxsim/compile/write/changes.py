@@ -1,4 +1,4 @@
-"""What is different between a compiled model and other values of its fields."""
+"""Differences between a compiled model and new values of its fields."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 
 class Changes:
-    """Fields of a compiled model beside new values for some of them.
+    """Fields of a compiled model, and new values for some of them.
 
-    A new value counts in its own precision: one in float32 is a change where it is not what the
-    compiled value becomes in float32. `new` has all fields, in float64 where they are real.
+    A new value is compared in its own precision: a float32 value is a change if it differs from the
+    compiled value rounded to float32. `new` has all fields, in float64 where they are real.
     """
 
     def __init__(self, base: Mapping[str, Any], given: Mapping[str, Any]):
@@ -31,7 +31,7 @@ class Changes:
                 self.names.add(name)
 
     def rows(self, *names: str) -> list[int]:
-        """Rows in which one of these fields is different."""
+        """Return the rows in which one of these fields is different."""
         found: set[int] = set()
         for name in self.names.intersection(names):
             old, new = self.base[name], self.new[name]
@@ -40,7 +40,7 @@ class Changes:
         return sorted(found)
 
     def changed(self) -> dict[str, np.ndarray]:
-        """The fields that are different, as they were given."""
+        """Return the changed fields, as they were given."""
         return {name: self.given[name] for name in self.names}
 
     def __bool__(self) -> bool:
@@ -48,7 +48,7 @@ class Changes:
 
 
 def differ(compiled: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Where a value is not the compiled one, in the precision of the value."""
+    """Return where a value differs from the compiled one, in the precision of the value."""
     compiled = np.asarray(compiled)
     value = np.asarray(value).reshape(compiled.shape)
     seen = compiled.astype(value.dtype) if value.dtype.kind == "f" else compiled

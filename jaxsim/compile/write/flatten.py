@@ -1,9 +1,10 @@
-"""A model as it was compiled, as a Spec again: nothing in it stands for something else any more.
+"""Convert a compilation back to a Spec in which nothing is left to expand.
 
-`<attach>`, `<replicate>` and `<flexcomp>` are carried out, keyframes have their numbers for the
-whole model. Elements of an attached model, which were compiled under its own settings and classes,
-are rewritten for this model's: all that classes gave is written out, and angles are in radians,
-whose conversion loses nothing. What the compiler has put into the numbers alone, `write_back` adds.
+`<attach>`, `<replicate>` and `<flexcomp>` are expanded, keyframes have their numbers for the whole
+model. Elements of an attached model, which were compiled under its own settings and classes, are
+rewritten for this model's: values of classes are written to the elements, and angles are in
+radians, whose conversion is exact. Values that exist only in compiled fields are added by
+`write_back`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.compile.write.radians import write_radians
 from jaxsim.spec import Spec, SpecElement
 
-# Settings that elements carry with them, and that `_rewrite` puts into their numbers and names.
+# Settings that elements carry with them, and that `_rewrite` applies to their numbers and names.
 _CARRIED = ("degree", "eulerseq", "autolimits", "meshdir", "texturedir", "strippath")
-# Settings that decide the inertia of a body, which is then written out.
+# Settings that affect the inertia of a body, which is then written explicitly.
 _WEIGHING = (
     "inertiafromgeom",
     "inertiagrouprange",
@@ -33,16 +34,17 @@ _WEIGHING = (
     "boundmass",
     "boundinertia",
 )
-# Settings of the model as a whole: those of an attached model have no say.
+# Settings of the whole model: those of an attached model have no effect.
 _WHOLE = ("settotalmass", "fusestatic", "discardvisual")
 
 
 def flattened(c: Compilation) -> Spec:
-    """The spec of a finished compilation, with nothing left to expand; it is from now on `c.spec`.
+    """Return the spec of a finished compilation, fully expanded; it becomes `c.spec`.
 
     Raises:
-      ModelError: a part of the model was attached from a model whose compiler settings cannot be
-        said in one file with those of this model.
+      ModelError: a part was attached from a model whose compiler settings cannot be expressed in
+        one
+        file with those of this model.
     """
     c.spec = spec = Spec(c.spec.root, path=c.spec.path, files=c.spec.files)  # which may change
     for key in spec.section("keyframe"):
@@ -56,7 +58,7 @@ def flattened(c: Compilation) -> Spec:
 
 
 def _unify(c: Compilation, spec: Spec) -> None:
-    """Rewrites the elements of attached models for the settings of this one."""
+    """Rewrite the elements of attached models for the settings of this one."""
     own = c.settings
     foreign = [(e, c.settings_of(e)) for e in spec.walk() if e.origin is not None]
     for element, settings in foreign:
@@ -76,7 +78,7 @@ def _unify(c: Compilation, spec: Spec) -> None:
     heavy = {e for e, settings in foreign if any(_differ(own, settings, _WEIGHING))}
     write_inertials(c, [body for body in c.bodies[1:] if body.element in heavy])
 
-    # classes have done their work
+    # the classes are no longer needed
     for section in spec.sections("default"):
         section.remove()
     for element in spec.walk():
@@ -90,7 +92,7 @@ def _differ(own: Settings, other: Settings, names: tuple[str, ...]) -> list[str]
 
 
 def _refuse(c: Compilation, element: SpecElement, settings: Settings) -> None:
-    """Settings that no number of the element can take the place of."""
+    """Report settings of an attached model that cannot be converted to values of the element."""
     handled = {*_CARRIED, *_WEIGHING, *_WHOLE}
     names = tuple(n for n in Settings.__dataclass_fields__ if n not in handled)
     if element.tag in ("freejoint", "joint", "mesh"):
@@ -98,7 +100,7 @@ def _refuse(c: Compilation, element: SpecElement, settings: Settings) -> None:
             c.fault(
                 element,
                 f"it was attached from a model whose <compiler {name}> differs from this model's, "
-                "which one file cannot say; make the two equal",
+                "which one file cannot express; make the two equal",
             )
     if element.tag == "body" and c.settings.inertiafromgeom == "true":
         for name in _differ(c.settings, settings, _WEIGHING):
@@ -110,7 +112,7 @@ def _refuse(c: Compilation, element: SpecElement, settings: Settings) -> None:
 
 
 def _write_out(element: SpecElement) -> None:
-    """Writes on an element what its classes give it."""
+    """Write the values of an element's classes to the element."""
     layers = element.layers()[:-1]
     if not layers or element.tag == "default":
         return
@@ -141,7 +143,7 @@ _LIMITS = {
 
 
 def _write_limits(c: Compilation) -> None:
-    """Whether limits are on, where `autolimits` has decided it in another model."""
+    """Write the limited flags that `autolimits` of another model determined."""
     for kind, flags in _LIMITS.items():
         for i, element in enumerate(c.elements[kind]):
             if element.origin is None or c.settings_of(element).autolimits == c.settings.autolimits:
@@ -152,14 +154,14 @@ def _write_limits(c: Compilation) -> None:
 
 
 def _write_files(c: Compilation, spec: Spec) -> None:
-    """Names of files as seen from this model; those in memory are taken along."""
+    """Write names of files relative to this model; files in memory are included."""
     files = dict(spec.files or {})
     for element in spec.walk():
         origin, folder = element.origin, FOLDERS.get(element.tag)
         if origin is None or folder is None:
             continue
         if element.tag == "skin" and (origin.prefix or origin.suffix) and element.get("file"):
-            write_out(c, element)  # its bones have other names than in the file
+            write_out(c, element)  # its bones have names other than in the file
         settings = c.settings_of(element)
         for attr in [a for a in element.attrs if element.row.attrs[a].type == "file"]:
             name = element.attrs[attr].replace("\\", "/")

@@ -1,4 +1,4 @@
-"""Writes changed numbers of flexes on their elements; see `write_back`."""
+"""Write changed values of flexes to their elements; see `write_back`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from jaxsim.compile.write.changes import Changes
 from jaxsim.spec import SpecElement
 
 _OF_FLEX = {"flex_radius": "radius", "flex_rgba": "rgba"}
-# The points of a flex: the attribute, and the fields with their first row and their number.
+# The points of a flex: the attribute, the fields, and their address and count.
 _POINTS = {
     "flex_vert": ("vertex", "flex_vertadr", "flex_vertnum"),
     "flex_node": ("nodecoord", "flex_nodeadr", "flex_nodenum"),
@@ -16,7 +16,7 @@ FLEX_FIELDS = (*_OF_FLEX, *_POINTS, "flex_yield")
 
 
 def write_flexes(c: Compilation, changes: Changes) -> None:
-    """Radii, colors, strains at which they yield, and places of points in their bodies."""
+    """Write radii, colors, yield strains, and positions of points in their bodies."""
     new = changes.new
     elements: list[SpecElement] = c.elements["flex"]
     for field, attr in _OF_FLEX.items():

@@ -1,4 +1,4 @@
-"""Takes the frames out of a compiled model: what stood in them gets its pose in the body."""
+"""Remove the frames of a compiled model: their contents get poses relative to the body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POSED = ("body", "geom", "site", "camera", "inertial")
 
 
 def write_frames(c: Compilation) -> None:
-    """Replaces every frame of the spec of a finished compilation by its contents."""
+    """Replace every frame of the spec of a finished compilation by its contents."""
     frames = [element for element in c.spec.walk() if element.tag == "frame"]
     framed = [child for frame in frames for child in frame.children if child.tag != "frame"]
     poses = {e: pose_of(c, e) for e in framed if e.tag in _POSED and e.get("fromto") is None}
@@ -40,9 +40,9 @@ def write_frames(c: Compilation) -> None:
 
 
 def write_fromto(spec: Spec) -> None:
-    """Moves every `fromto` from the default classes to the elements that take it from there.
+    """Move every `fromto` from the default classes to the elements that inherit it.
 
-    An element cannot take back what its class says, and a pose excludes `fromto`.
+    An element cannot unset an attribute of its class, and a pose excludes `fromto`.
     """
     elements = [e for e in spec.walk() if e.tag in ("geom", "site")]
     for element in elements:
@@ -54,7 +54,7 @@ def write_fromto(spec: Spec) -> None:
 
 
 def write_pose(element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> None:
-    """Gives an element a pose in its parent, in place of all that it had."""
+    """Set the pose of an element in its parent, replacing all its pose attributes."""
     for attr in (*SPELLINGS, "fromto"):
         element.unset(attr)
     element.set("pos", pos)
@@ -62,7 +62,7 @@ def write_pose(element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> None:
 
 
 def _write_ends(element: SpecElement, frame: Pose) -> None:
-    """The two ends of an element, seen from the body."""
+    """Write the two end points of an element, relative to the body."""
     ends = np.asarray(element.get("fromto"), float)
     element.set("fromto", np.concatenate([frame.point(ends[:3]), frame.point(ends[3:])]))
 
@@ -72,7 +72,7 @@ def _is_full(inertial: SpecElement | None) -> bool:
 
 
 def _dissolve(frame: SpecElement) -> None:
-    """Puts the contents of a frame in its place; they keep the class it gave them."""
+    """Replace a frame by its contents, which keep the class inherited from it."""
     parent = frame.holder
     index = parent.children.index(frame)
     childclass = frame.attrs.get("childclass")

@@ -1,7 +1,7 @@
-"""Rewrites a compiled actuator as `<general>`, with everything spelled out.
+"""Rewrite a compiled actuator as `<general>`, with all parameters explicit.
 
-A shortcut such as `<position>` owns the parameters of its gain and bias; numbers that it could not
-have made can be written as `<general>` only.
+A shortcut such as `<position>` determines the parameters of its gain and bias; other values can be
+written as `<general>` only.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _TYPES: dict[str, Mapping[str, IntEnum]] = {
     "biastype": BIASTYPES,
 }
 _PARAMETERS = ("dynprm", "gainprm", "biasprm")
-# What a shortcut in a default class may have given to actuators of the class.
+# Attributes that a shortcut in a default class may have set for actuators of the class.
 _OWNED = {*_TYPES, *_PARAMETERS, "actearly", "input", "ctrllimited"}
 _RANGES = (("forcerange", "forcelimited"), ("actrange", "actlimited"))
 
 
 def as_general(c: Compilation, i: int, fields: Mapping[str, Any] | None = None) -> None:
-    """Rewrites actuator `i` with the numbers of the compiled model, or of other fields."""
+    """Rewrite actuator `i` with the values of the compiled model, or of other fields."""
     element = c.elements["actuator"][i]
     f = c.fields if fields is None else fields
     row = GENERAL
 
-    # what shortcuts and general share, those of the classes too
+    # attributes that shortcuts and general share, including those of classes
     given = {name for layer in element.layers() for name in layer.attrs if name in row.attrs}
     attrs = {name: element.get(name) for name in given if element.row.attribute(name) is not None}
     owned = _OWNED if len(element.layers()) > 1 else set()
@@ -54,7 +54,7 @@ def as_general(c: Compilation, i: int, fields: Mapping[str, Any] | None = None) 
         element.set("actdim", int(f["actuator_actnum"][i]))
     _controls(c, i, f)
 
-    # what nobody has given, and is as it would be without being written
+    # remove unset attributes whose values are the defaults
     for name, value in list(element.attrs.items()):
         untouched = name not in given and name not in owned
         if untouched and np.array_equal(value, np.asarray(row.attrs[name].default)):
@@ -62,7 +62,7 @@ def as_general(c: Compilation, i: int, fields: Mapping[str, Any] | None = None) 
 
 
 def _controls(c: Compilation, i: int, f: Mapping[str, Any]) -> None:
-    """The inputs, and the ranges of the controls they make."""
+    """Write the inputs, and the ranges of their controls."""
     element, spec = c.elements["actuator"][i], int(f["actuator_ctrlspec"][i])
     inputs = [word for word, bit in INPUTS.items() if spec & bit]
     if f["actuator_gaintype"][i] == GainType.SO3:
@@ -86,7 +86,7 @@ def _controls(c: Compilation, i: int, f: Mapping[str, Any]) -> None:
 
 
 def _limit(element: SpecElement, flag: str, bounds: np.ndarray, on: bool) -> None:
-    """Writes whether a limit is on, unless its range says the same."""
+    """Write the flag of a limit, unless its range implies it."""
     if flag in element.attrs or on != bool(bounds[0] < bounds[1]) or bounds.any():
         element.set(flag, on)
 

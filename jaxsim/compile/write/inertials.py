@@ -1,4 +1,4 @@
-"""Writes the inertia of compiled bodies as `<inertial>` elements."""
+"""Write the inertia of compiled bodies as `<inertial>` elements."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from jaxsim.spec import Body, SpecElement
 def write_inertials(
     c: Compilation, bodies: Iterable[Body], fields: Mapping[str, Any] | None = None
 ) -> None:
-    """Gives bodies an `<inertial>` with the numbers of the compiled model, or of other fields.
+    """Add an `<inertial>` to bodies, with the values of the compiled model, or of other fields.
 
-    A body without mass and inertia gets none, unless it has one, or the fields are others.
+    A massless body gets none, unless it has one, or other fields are given.
     """
     f = c.fields if fields is None else fields
     for body in bodies:

@@ -1,4 +1,4 @@
-"""Writes changed numbers of cameras, materials and skins on their elements; see `write_back`."""
+"""Write changed values of cameras, materials and skins to their elements; see `write_back`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CAMERA_FIELDS = ("cam_fovy", "cam_sensorsize", "cam_intrinsic")
 
 
 def write_cameras(c: Compilation, changes: Changes) -> None:
-    """The field of view, or the sensor it follows from, with its lens."""
+    """Write the field of view, or the sensor that determines it, with its optics."""
     new = changes.new
     for i in changes.rows(*CAMERA_FIELDS):
         element: SpecElement = c.elements["camera"][i]
@@ -23,7 +23,7 @@ def write_cameras(c: Compilation, changes: Changes) -> None:
             continue
         for attr in ("fovy", "focalpixel", "principalpixel"):
             element.unset(attr)
-            if element.is_set(attr) and attr != "fovy":  # a class gives it: zeros are as none
+            if element.is_set(attr) and attr != "fovy":  # set by a class: zeros count as unset
                 element.set(attr, [0, 0])
         element.update(sensorsize=sensor, focal=intrinsic[:2], principal=intrinsic[2:])
 
@@ -36,13 +36,13 @@ MATERIAL_FIELDS = tuple(f"mat_{attr}" for attr in _MATERIAL)
 
 
 def write_materials(c: Compilation, changes: Changes) -> None:
-    """All numbers of materials."""
+    """Write all values of materials."""
     for field, attr in zip(MATERIAL_FIELDS, _MATERIAL, strict=True):
         for i in changes.rows(field):
             c.elements["material"][i].set(attr, changes.new[field][i])
 
 
-# Fields of a skin's parts: the attribute, and the fields that say where those of each begin.
+# Fields of a skin's parts: the attribute, and the fields of their addresses.
 _POINTS = {"skin_vert": "vertex", "skin_texcoord": "texcoord"}
 _BONES = {"skin_bonebindpos": "bindpos", "skin_bonebindquat": "bindquat"}
 _OF_SKIN = {"skin_rgba": "rgba", "skin_inflate": "inflate"}
@@ -51,7 +51,8 @@ SKIN_FIELDS = (*_POINTS, *_BONES, *_OF_SKIN, _WEIGHT)
 
 
 def write_skins(c: Compilation, changes: Changes) -> None:
-    """All numbers of skins; one of a file is written out where those of the file have changed."""
+    """Write all values of skins; those of a file are written to the element if they have
+    changed."""
     new = changes.new
     inside = bool(changes.rows(*_POINTS, *_BONES, _WEIGHT))
     first = 0

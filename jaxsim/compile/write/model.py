@@ -1,4 +1,4 @@
-"""Writes changed numbers of a compiled model as a whole: options, keyframes; see `write_back`."""
+"""Write changed values of the whole model: options, keyframes; see `write_back`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY_FIELDS = ("key_time", *(f"key_{attr}" for attr in _KEY))
 
 
 def write_options(changes: Changes, flat: Spec) -> None:
-    """`<option>` and its flags."""
+    """Write `<option>` and its flags."""
     if not changes:
         return
     section = flat.at("option")
@@ -34,7 +34,7 @@ def write_options(changes: Changes, flat: Spec) -> None:
 
 
 def _write_flags(flat: Spec, table: str, changed: int, value: int) -> None:
-    """The flags whose bits have changed."""
+    """Write the flags whose bits have changed."""
     bits, set_, unset = (
         (DisableBit, "disable", "enable")
         if table == "disableflags"
@@ -46,13 +46,13 @@ def _write_flags(flat: Spec, table: str, changed: int, value: int) -> None:
 
 
 def write_statistic(changes: Changes, flat: Spec) -> None:
-    """`<statistic>`: what is written there takes the place of what the compiler works out."""
+    """Write `<statistic>`, which overrides computed statistics."""
     for name in sorted(changes.names):
         flat.at("statistic").set(name, changes.new[name])
 
 
 def write_custom(c: Compilation, changes: Changes) -> None:
-    """Custom numbers, and the parameters of tuples."""
+    """Write custom numbers, and the parameters of tuples."""
     new = changes.new
     rows = set(changes.rows("numeric_data"))
     for i, element in enumerate(c.elements["numeric"]):
@@ -65,7 +65,7 @@ def write_custom(c: Compilation, changes: Changes) -> None:
 
 
 def write_keys(c: Compilation, changes: Changes) -> None:
-    """Keyframes; those that `<size nkey>` makes are written out up to the last that is changed."""
+    """Write keyframes; those created by `<size nkey>` are written up to the last changed one."""
     rows = changes.rows(*KEY_FIELDS)
     keys = c.elements["key"]
     for i in range(max(rows, default=-1) + 1):

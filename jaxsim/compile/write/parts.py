@@ -1,4 +1,4 @@
-"""Writes changed numbers of the parts of a compiled model on their elements; see `write_back`."""
+"""Write changed values of the parts of a compiled model to their elements; see `write_back`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCALAR = (JointType.HINGE, JointType.SLIDE)
 
 
 def write_poses(c: Compilation, changes: Changes) -> None:
-    """Poses and sizes; all elements are out of their frames."""
+    """Write poses and sizes; frames have been removed before."""
     new = changes.new
     for kind, prefix in (("body", "body"), ("geom", "geom"), ("site", "site"), ("camera", "cam")):
         for i in changes.rows(f"{prefix}_pos", f"{prefix}_quat"):
@@ -49,12 +49,12 @@ def write_poses(c: Compilation, changes: Changes) -> None:
 
 
 def _shift(c: Compilation, element: SpecElement, i: int) -> Pose:
-    """Pose of the frame of a mesh geom in the frame that its element gives."""
+    """Return the pose of a mesh geom's frame in the frame of its element."""
     compiled = Pose(c.fields["geom_pos"][i], c.fields["geom_quat"][i])
     return pose_of(c, element).inverse().apply(compiled)
 
 
-# Settings that change what inertias are written, or keep them from being read.
+# Settings that change written inertias, or prevent them from being read.
 _WEIGHING = {
     "inertiafromgeom": "auto",
     "settotalmass": -1.0,
@@ -65,7 +65,8 @@ _WEIGHING = {
 
 
 def write_inertia(c: Compilation, changes: Changes) -> None:
-    """Mass and inertia, as `<inertial>`; of all bodies, where a setting would change them again."""
+    """Write mass and inertia as `<inertial>`; of all bodies, if a setting would change them
+    again."""
     rows = changes.rows("body_mass", "body_ipos", "body_iquat", "body_inertia")
     bodies: Sequence[Body] = [c.bodies[i] for i in rows if i > 0]
     unlike = [name for name, none in _WEIGHING.items() if c.spec.setting("compiler", name) != none]
@@ -88,7 +89,7 @@ _USERS = {
     "sensor": "sensor",
 }
 
-# Attributes that are copied as they are, where the compiler does not do it by a table of its own.
+# Attributes copied unchanged that the compiler does not copy by a column table.
 _COPIES = {
     "body_gravcomp": ("body", "gravcomp"),
     "geom_rgba": ("geom", "rgba"),
@@ -102,14 +103,14 @@ COPIED_FIELDS = tuple(_COPIES)
 
 
 def write_copies(c: Compilation, changes: Changes) -> None:
-    """Gravity compensation, colors, sizes of height fields, numbers of the user."""
+    """Write gravity compensation, colors, sizes of height fields, and user data."""
     for field, (kind, attr) in _COPIES.items():
         for i in changes.rows(field):
             set_if_there(c.elements[kind][i], attr, changes.new[field][i])
 
 
 def set_if_there(element: SpecElement, attr: str, value: np.ndarray) -> None:
-    """Gives an attribute its value, unless elements such as this cannot say it."""
+    """Set an attribute, unless the element has no such attribute."""
     if element.row is not None and element.row.attribute(attr) is not None:
         element.set(attr, value)
 
@@ -118,7 +119,7 @@ GEOM_FIELDS = ("geom_fluid", "geom_surfacevel", "hfield_data")
 
 
 def write_geoms(c: Compilation, changes: Changes) -> None:
-    """Coefficients of the fluid, velocities of surfaces, heights."""
+    """Write fluid coefficients, surface velocities, and heights."""
     new = changes.new
     geoms: list[SpecElement] = c.elements["geom"]
     for i in changes.rows("geom_fluid"):
@@ -141,7 +142,7 @@ def write_geoms(c: Compilation, changes: Changes) -> None:
 
 
 def write_joints(c: Compilation, changes: Changes) -> None:
-    """Ranges, references and yields of joints; angles are in radians."""
+    """Write ranges, references and yields of joints; angles are in radians."""
     new = changes.new
     joints: list[SpecElement] = c.elements["joint"]
     for i in changes.rows("jnt_range"):
@@ -157,7 +158,7 @@ def write_joints(c: Compilation, changes: Changes) -> None:
 
 
 def write_tendons(c: Compilation, changes: Changes) -> None:
-    """Spring lengths, coefficients of joints and divisors of pulleys."""
+    """Write spring lengths, coefficients of joints and divisors of pulleys."""
     new = changes.new
     for i in changes.rows("tendon_lengthspring"):
         c.elements["tendon"][i].set("springlength", new["tendon_lengthspring"][i])
@@ -179,7 +180,7 @@ ACTUATOR_FIELDS = (*_PARAMETERS, *_BLOCKS, "actuator_forcerange", "actuator_actr
 
 
 def write_actuators(c: Compilation, changes: Changes) -> None:
-    """Parameters, as `<general>`, and what there is one of for each control or output."""
+    """Write parameters, as `<general>`, and the values per control or output."""
     new = changes.new
     general = set(changes.rows(*_PARAMETERS, "actuator_forcerange", "actuator_actrange"))
     first = {f: {int(adr): i for i, adr in enumerate(new[of])} for f, of in _BLOCKS.items()}
@@ -196,7 +197,7 @@ def write_actuators(c: Compilation, changes: Changes) -> None:
                 set_if_there(c.elements["actuator"][i], attr, new[field][row])
 
 
-# Where the attributes of a constraint stand in `eq_data`.
+# Slices of `eq_data` that hold the attributes of a constraint.
 _EQUALITY = {
     EqType.CONNECT: {"anchor": slice(0, 3)},
     EqType.WELD: {"anchor": slice(0, 3), "relpose": slice(3, 10), "torquescale": slice(10, 11)},
@@ -206,7 +207,7 @@ _EQUALITY = {
 
 
 def write_equalities(c: Compilation, changes: Changes) -> None:
-    """Anchors, poses and polynomials; constraints between sites have theirs in the sites."""
+    """Write anchors, poses and polynomials; constraints between sites are defined by the sites."""
     for i in changes.rows("eq_data"):
         element: SpecElement = c.elements["equality"][i]
         data, old = changes.new["eq_data"][i], changes.base["eq_data"][i]

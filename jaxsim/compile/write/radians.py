@@ -1,7 +1,7 @@
-"""Rewrites a compiled model with its angles in radians.
+"""Rewrite a compiled model with its angles in radians.
 
-What the compiler makes of degrees comes back bit for bit when it is written in radians; the other
-way round it would not.
+The compiler's conversion from degrees is reproduced bit for bit by writing radians; the reverse
+conversion would not be exact.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from jaxsim.enums import JointType
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN, class_elements
 
-# Numbers of an orientation that are angles.
+# Components of an orientation that are angles.
 _SPELLED = {"axisangle": slice(3, 4), "euler": slice(0, 3)}
 
-# Attributes of joints that are angles for the joints that turn, and the fields that hold them.
+# Joint attributes that are angles for rotational joints, and their fields.
 _JOINT = ("range", "ref", "springref", "springyield")
 
 
 def write_radians(c: Compilation) -> None:
-    """Puts all angles of the spec of a finished compilation into radians."""
+    """Convert all angles of the spec of a finished compilation to radians."""
     _joints(c)
     for element in c.spec.walk():
         settings = c.settings_of(element)
@@ -38,7 +38,7 @@ def write_radians(c: Compilation) -> None:
 
 
 def _joints(c: Compilation) -> None:
-    """Writes the angles of joints in degrees on the joints themselves."""
+    """Write the angles of joints in degrees to the joints themselves."""
     f = c.fields
     for i, joint in enumerate(c.elements["joint"]):
         kind = JointType(f["jnt_type"][i])
@@ -55,7 +55,7 @@ def _joints(c: Compilation) -> None:
 
 
 def _entry(c: Compilation, entry: SpecElement) -> None:
-    """The entry of a default class, if the joints it is for turn."""
+    """Convert the entry of a default class, if its joints are rotational."""
     kind = "hinge"
     for part in class_elements(c.spec.root, entry.holder.attrs.get("class", MAIN)):
         for other in part.find_all("joint"):

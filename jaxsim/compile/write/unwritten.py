@@ -1,21 +1,21 @@
-"""Real-valued fields that no attribute of MJCF says, and why; see `write_back`.
+"""Real-valued fields that no MJCF attribute can express, and why; see `write_back`.
 
-What follows from other numbers is right in a model that is written and read again, and a number
-that does not follow is refused.
+Derived values are correct after a model is written and read again, and a value that does not follow
+from the others is rejected.
 """
 
 from __future__ import annotations
 
-_FOLLOWS = "follows from the pose, mass and shape of the parts: set_const finds it"
+_FOLLOWS = "follows from the pose, mass and shape of the parts: set_const computes it"
 _BOUNDS = "the bounds of a shape, which follow from its size"
 _FRAME = "the compiler places a mesh by its inertia; change its file, or its geoms"
 _REST = "follows from the flex in the reference pose"
 
 UNWRITTEN: dict[str, str] = {
-    "smooth": "asked for when a model is loaded, load_model(..., smooth=h); left out",
+    "smooth": "an argument of loading, load_model(..., smooth=h); left out",
     "body_subtreemass": _FOLLOWS,
     "body_invweight0": _FOLLOWS,
-    "body_margin": "the largest of its geoms",
+    "body_margin": "the maximum over its geoms",
     "dof_invweight0": _FOLLOWS,
     "dof_M0": _FOLLOWS,
     "dof_length": _FOLLOWS,
@@ -49,11 +49,11 @@ UNWRITTEN: dict[str, str] = {
     "actuator_acc0": _FOLLOWS,
     "actuator_length0": _FOLLOWS,
     "meaninertia": _FOLLOWS,
-    "plugin_state0": "a plugin makes it of its settings: `state`",
-    "plugin_params": "a plugin makes them of its settings: `params`",
+    "plugin_state0": "computed by a plugin from its settings: `state`",
+    "plugin_params": "computed by a plugin from its settings: `params`",
 }
 
-# Rows that cannot be said of fields that can otherwise be written.
+# Rows that cannot be written, of fields that otherwise can.
 PARTLY: dict[str, str] = {
     "body_pos": "the world has no pose",
     "body_quat": "the world has no pose",
@@ -71,7 +71,7 @@ PARTLY: dict[str, str] = {
     "dof_solref": "the dofs of a joint have one",
     "dof_solimp": "the dofs of a joint have one",
     "jnt_pos": "a free joint is at the origin of its body",
-    "jnt_axis": "only hinges and slides have an axis that can be turned",
+    "jnt_axis": "only hinges and slides have an axis",
     "jnt_springyield": "a free joint does not yield",
     "geom_size": "of a mesh or height field it follows from the asset",
     "geom_fluid": "virtual masses follow from the shape",

@@ -1,8 +1,8 @@
-"""Writes changed numbers of a compiled model back into its Spec, as MuJoCo's `saveLastXML` does.
+"""Write changed values of a compiled model back to its Spec, as MuJoCo's `mj_saveLastXML` does.
 
-Whatever an element can say is written on it; the result, compiled, has the same numbers, which is
-checked before it is given out. Numbers that follow from others, such as `body_subtreemass`, cannot
-be written: they are right if they follow from the others, and refused if not.
+All values that an element can express are written to it; the result is compiled and its values are
+checked before it is returned. Derived values, such as `body_subtreemass`, cannot be written: they
+are accepted if they follow from the others, and rejected otherwise.
 """
 
 from __future__ import annotations
@@ -54,25 +54,25 @@ from jaxsim.spec import Spec, SpecElement
 
 Tables = Mapping[str, Any]
 
-# How often what follows from new numbers, and should be as it was, is written as well.
+# Number of rounds in which derived values that must not change are written too.
 _ROUNDS = 3
 
-# Relative error that a number may have that follows from others, by the precision it came in.
+# Relative tolerance of derived values, by the precision of the given ones.
 _FOLLOWS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-4}
-# Error of the place of a geom that is a mesh, in m or as a part of a quaternion, by precision.
+# Tolerance of the pose of a mesh geom, in m or of quaternion components, by precision.
 _FITTED = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
-# What follows in part from other numbers, and moves with them unless it is given itself.
+# Partly derived values, which follow their sources unless they are given.
 _MEASURED = {"eq_data", "geom_fluid", "cam_fovy", "cam_intrinsic"}
-# What is normalized when it is compiled.
+# Fields that are normalized by the compiler.
 _UNIT = ("quat", "axis", "dir", "qpos", "qpos0", "qpos_spring", "eq_data", "vertweight")
 
-# Fields that not all elements say: the kind, and which of it do not.
+# Fields that some elements cannot express: the kind, and which of its elements.
 _UNSAID: dict[str, tuple[str, Callable[[SpecElement], bool]]] = {
     "geom_size": ("geom", lambda e: bool(e.get("mesh") or e.get("hfield"))),
     "tendon_width": ("tendon", lambda e: e.tag == "fixed"),
 }
 
-# Angles of joints, and places of what may stand in a frame.
+# Angles of joints, and positions of elements that may be in a frame.
 _ANGLES = ("jnt_range", "jnt_springyield", "qpos0", "qpos_spring")
 _PLACES = tuple(
     f"{kind}_{what}" for kind in ("body", "geom", "site", "cam") for what in ("pos", "quat")
@@ -81,14 +81,14 @@ _PLACES += ("jnt_pos", "jnt_axis", "light_pos", "light_dir", "geom_size", "site_
 
 
 def flatten(spec: Spec) -> Spec:
-    """The model as it was compiled: all that was expanded in it is written out, nothing else.
+    """Return the model as compiled, with all expansions written and no other changes.
 
     Args:
-      spec: the model, which stays as it is.
+      spec: the model, which is not changed.
 
     Raises:
       ModelError: the model cannot be compiled, or a part of it was attached from a model whose
-        compiler settings cannot be said in one file with those of this model.
+        compiler settings cannot be expressed in one file with those of this model.
     """
     return write_back(spec, {})
 
@@ -96,21 +96,22 @@ def flatten(spec: Spec) -> Spec:
 def write_back(
     spec: Spec, fields: Tables, opt: Tables | None = None, stat: Tables | None = None
 ) -> Spec:
-    """A Spec that compiles to these numbers.
+    """Return a Spec that compiles to these values.
 
     Args:
-      spec: the model that the numbers belong to; it stays as it is.
-      fields: fields under MuJoCo's names; those of the compiled model that are absent, or are
-        equal in the precision they come in, are left alone.
-      opt: options, likewise.
-      stat: statistics, likewise.
+      spec: the model that the values belong to; it is not changed.
+      fields: fields under MuJoCo's names; fields that are absent, or equal to the compiled ones in
+        their own precision, are not written.
+      opt: options, treated as fields.
+      stat: statistics, treated as fields.
 
     Returns:
-      The model with all that was expanded in it, and the changed numbers written on its elements.
+      The flattened model, with the changed values written to its elements.
 
     Raises:
       ModelError: the model, or the changed model, cannot be compiled.
-      ValueError: a field has another size than that of the model, or numbers that MJCF cannot say.
+      ValueError: a field has another size than that of the model, or values that MJCF cannot
+        express.
     """
     c = run(spec)
     changes = Changes(c.fields, fields)
@@ -128,18 +129,18 @@ def write_back(
         todo = Changes(again.fields, wanted)
         if not (todo and rest):
             break
-        # numbers that the compiler has worked out of those that are new: they are written too
+        # values that the compiler has derived from the new ones are written too
         c, flat = again, flattened(again)
     wrong = _not_there(c, wanted | changes.changed(), changes, again.fields)
     wrong += _not_there(c, options.changed(), options, again.opt)
     wrong += _not_there(c, statistics.changed(), statistics, again.stat)
     if wrong:
-        raise ValueError("MJCF cannot say these numbers: " + "; ".join(wrong))
+        raise ValueError("MJCF cannot express these values: " + "; ".join(wrong))
     return flat
 
 
 def _write(c: Compilation, changes: Changes) -> None:
-    """Writes all changes on the elements of a compilation whose spec is flat."""
+    """Write all changes to the elements of a compilation whose spec is flattened."""
     if changes.names.intersection(_ANGLES):
         write_radians(c)
     if changes.names.intersection(_PLACES):
@@ -153,7 +154,7 @@ def _write(c: Compilation, changes: Changes) -> None:
 
 
 class _Writer(NamedTuple):
-    """A function that writes changes of certain fields on the elements of the model."""
+    """A function that writes changes of certain fields to the elements of the model."""
 
     fields: tuple[str, ...]
     write: Callable[[Compilation, Changes], None]
@@ -176,7 +177,7 @@ _WRITERS = (
     _Writer(FLEX_FIELDS, write_flexes),
 )
 
-# Fields that hold the second and third coefficient of what another field holds the first of.
+# Fields of the second and third polynomial coefficient, by the field of the first.
 _HIGHER = {
     f"{kind}_{what}": f"{kind}_{what}poly"
     for kind, what in (
@@ -190,7 +191,7 @@ _HIGHER = {
 
 
 def _write_springs(c: Compilation, changes: Changes) -> None:
-    """Writes stiffness and damping, where they came from `springdamper`."""
+    """Write stiffness and damping, if they came from `springdamper`."""
     new = changes.new
     rows = set(changes.rows("jnt_stiffness", "jnt_stiffnesspoly"))
     rows |= {int(new["dof_jntid"][i]) for i in changes.rows("dof_damping", "dof_dampingpoly")}
@@ -204,7 +205,7 @@ def _write_springs(c: Compilation, changes: Changes) -> None:
 
 
 def _write_columns(c: Compilation, changes: Changes) -> None:
-    """What is a plain copy of an attribute goes back to it."""
+    """Write values that are plain copies of attributes."""
     joints = {
         e: i
         for elements, column in c.copied
@@ -223,15 +224,16 @@ def _write_columns(c: Compilation, changes: Changes) -> None:
             elif column.dtype is bool:
                 value = bool(value)
             element = elements[i]
-            if element.spec is None and element in joints:  # it stands for a <freejoint>
+            if element.spec is None and element in joints:  # it represents a <freejoint>
                 element = _as_joint(c.elements["joint"][joints[element]])
-            elif element.spec is None:  # a part of a flex that nobody has written
+            elif element.spec is None:  # a part of a flex that is not written in the file
                 c.elements["flex"][i].adopt(element)
             set_if_there(element, column.attr, value)
 
 
 def _as_joint(element: SpecElement) -> SpecElement:
-    """Makes a `<freejoint>` the `<joint>` it stands for, which takes nothing from its class."""
+    """Convert a `<freejoint>` to the equivalent `<joint>`, which inherits nothing from its
+    class."""
     if element.tag != "joint":
         element.tag, element.row = "joint", element.holder.row.children["joint"]
         element.attrs["type"] = "free"
@@ -240,22 +242,22 @@ def _as_joint(element: SpecElement) -> SpecElement:
             if name not in element.attrs and default is not None:
                 element.set(name, default)
         if element.attrs.pop("align", "auto") != "auto":
-            raise ValueError(f"{element.label} is aligned, which takes nothing but a <freejoint>")
+            raise ValueError(f"{element.label} is aligned, which only a <freejoint> can be")
     return element
 
 
 def _resized(given: Tables, compiled: Tables) -> list[str]:
-    """Fields that have another size than before."""
+    """Return the fields whose size differs from the given one."""
     return [name for name, value in given.items() if np.size(compiled[name]) != np.size(value)]
 
 
 def _not_there(c: Compilation, given: Tables, changes: Changes, compiled: Tables) -> list[str]:
-    """Numbers that the written model does not have."""
+    """Return the values that the written model does not reproduce."""
     wrong = []
     for name, value in sorted(given.items()):
         value = np.asarray(value)
         if name not in compiled or np.size(compiled[name]) != value.size:
-            wrong.append(f"{name} is not of the same size: another number of things yields")
+            wrong.append(f"{name} has another size: the number of yielding objects has changed")
             continue
         want = np.asarray(changes.new[name])
         got = np.asarray(compiled[name]).reshape(want.shape)
@@ -273,9 +275,9 @@ def _not_there(c: Compilation, given: Tables, changes: Changes, compiled: Tables
 def _near(
     c: Compilation, name: str, got: np.ndarray, want: np.ndarray, dtype: np.dtype, changed: bool
 ) -> np.ndarray:
-    """Where a number is as good as the one wanted: exact, if it is written.
+    """Return where a value reproduces the wanted one: exactly, if it is written.
 
-    What has not been `changed` may follow from what has.
+    Values that have not been `changed` may follow from changed ones.
     """
     if name.endswith(_UNIT):
         eps = max(float(np.finfo(kind).eps) for kind in (dtype, got.dtype))
@@ -285,7 +287,8 @@ def _near(
     else:
         near = np.isclose(got, want, rtol=_FOLLOWS.get(dtype, 0.0), atol=0)
     if name in ("geom_pos", "geom_quat", "geom_surfacevel"):
-        # the frame of a mesh is not that of its element, and numbers go from one to the other
+        # the frame of a mesh differs from that of its element, and values are converted between
+        # them
         fitted = np.array([[e.get("mesh") is not None] for e in c.elements["geom"]])
         near |= fitted & np.isclose(got, want, rtol=0, atol=_FITTED.get(dtype, 0.0))
     if name in _UNSAID and not changed:
@@ -296,6 +299,6 @@ def _near(
 
 
 def _written(c: Compilation) -> set[str]:
-    """The fields that attributes say."""
+    """Return the fields that attributes can express."""
     names = {column.field for _, column in c.copied} | set(_HIGHER.values())
     return names.union(*(writer.fields for writer in _WRITERS)) & c.fields.keys()

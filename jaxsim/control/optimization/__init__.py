@@ -1,4 +1,5 @@
-"""Optimisations as files: a form, what its costs read, a search in batches of turns."""
+"""Optimizations as files: the form, quantities read by costs, and a search in batches of
+iterations."""
 
 from jaxsim.control.optimization.read import Optimization as Optimization
 from jaxsim.control.optimization.read import read_optimization as read_optimization

@@ -1,4 +1,5 @@
-"""A picture of a search: its way, the terms of the cost, the motion and the controls, as PNG."""
+"""A picture of a search: its progress, the terms of the cost, the motion and the controls, as
+PNG."""
 
 import os
 from pathlib import Path
@@ -12,16 +13,16 @@ from jaxsim.control.optimization.search import Found
 from jaxsim.escape import MAX_NAME, mathtext
 from jaxsim.extra import needed
 
-MOST = 12  # lines of a panel with names
+MOST = 12  # largest number of lines of a panel with names
 
 
 def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> None:
-    """Draws a search.
+    """Draw a search.
 
     Args:
-      path: the PNG file; it is written as a whole or not at all.
-      whole: what was sought.
-      found: what was found.
+      path: the PNG file; it is written completely or not at all.
+      whole: the optimization.
+      found: its result.
 
     Raises:
       ImportError: matplotlib is missing; names the extra.
@@ -46,7 +47,7 @@ def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> Non
 
 
 def _way(axes: Any, found: Found) -> None:
-    """The cost of every guess against seconds."""
+    """Draw the cost of every guess over time."""
     seconds = [0.0, *(b.seconds for b in found.batches)]
     start = np.full_like(found.batches[0].costs, found.before.cost)
     costs = np.stack([start, *(b.costs for b in found.batches)])

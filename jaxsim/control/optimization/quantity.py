@@ -1,15 +1,15 @@
-"""What a cost of an optimisation file reads, by a text.
+"""Quantities that a cost of an optimization file reads, given as text.
 
     ctrl, ctrl:ACTUATOR          controls
     qpos:JOINT, qvel:JOINT       position and velocity of a joint; without JOINT those of all
-    angle:JOINT                  a hinge up to whole turns: (sin, 1 - cos) of what it misses
-    sensor:NAME                  a sensor's data
+    angle:JOINT                  error of a hinge modulo whole turns: (sin, 1 - cos) of the error
+    sensor:NAME                  data of a sensor
     body:NAME.xpos               also .xquat, .com (of its subtree); site:NAME.xpos, geom:NAME.xpos
     body:NAME.xpos.z             one coordinate
-    python:FILE.py:FUNCTION      an own function (m, d) -> vector; also python:MODULE:FUNCTION
+    python:FILE.py:FUNCTION      custom function (m, d) -> vector; also python:MODULE:FUNCTION
 
-A position with quaternions misses its target by tangent coordinates, MuJoCo's: the velocity that
-leads from the target there in one second.
+The error of a position with quaternions is in tangent coordinates, as in MuJoCo: the velocity that
+leads from the target to the position in one second.
 """
 
 import importlib
@@ -35,11 +35,11 @@ Missed = Callable[[jax.Array, np.ndarray], jax.Array]  # (value, target) -> resi
 
 
 class Quantity(NamedTuple):
-    """Something that a cost reads.
+    """A quantity that a cost reads.
 
     Attributes:
       read: (m, d) -> vector (n,).
-      keep: fields of Data that it needs to be carried; None: not known.
+      keep: fields of Data that it needs to be kept; None: unknown.
       missed: (value (n,), target (n,)) -> residual.
     """
 
@@ -48,7 +48,7 @@ class Quantity(NamedTuple):
     missed: Missed
 
 
-# fields of the objects that have a place
+# pose fields of objects
 PLACED = {
     "body": {"xpos": "xpos", "xquat": "xquat", "com": "subtree_com"},
     "site": {"xpos": "site_xpos"},
@@ -58,15 +58,15 @@ COORDINATES = "xyz"
 
 
 def quantity(m: Model, text: str, folder: Path) -> Quantity:
-    """What a text names.
+    """Return the quantity named by a text.
 
     Args:
       m: the model.
-      text: see the head of this file.
-      folder: where files of Python are looked for.
+      text: see the docstring of this module.
+      folder: folder of Python files.
 
     Raises:
-      ValueError: there is no such thing; says the nearest.
+      ValueError: there is no such quantity; suggests the nearest name.
     """
     kind, _, name = text.partition(":")
     if kind not in KINDS:
@@ -80,7 +80,7 @@ def _plain(value: jax.Array, target: np.ndarray) -> jax.Array:
 
 
 def _state(m: Model, kind: str, name: str, _: Path) -> Quantity:
-    """Controls and velocities."""
+    """Return the controls and velocities."""
     find = {"ctrl": ctrl_index, "qvel": dof_index}[kind]
     places = find(m, name) if name else slice(None)
     return Quantity(lambda m, d: getattr(d, kind)[places], (), _plain)
@@ -92,7 +92,7 @@ def _sensor(m: Model, kind: str, name: str, _: Path) -> Quantity:
 
 
 def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
-    """Positions of one joint or all, by tangent coordinates."""
+    """Return the positions of one joint or all, with the error in tangent coordinates."""
     s = m.structure
     joints = [name2id(m, "joint", name)] if name else range(m.njnt)
     places = qpos_index(m, name) if name else np.arange(m.nq)
@@ -119,7 +119,8 @@ def _joint_missed(joint: JointType, value: jax.Array, target: np.ndarray) -> jax
 
 
 def _turned(value: jax.Array, target: np.ndarray) -> jax.Array:
-    """The rotation vector from the target, in its frame, (3,) [rad]; no target: from none."""
+    """Return the rotation vector from the target, in its frame, (3,) [rad]; no target: from the
+    identity."""
     size = np.linalg.norm(target)
     unit = target / size if size > 0 else np.array([1.0, 0.0, 0.0, 0.0])
     goal = Quat(*(jnp.asarray(x, value.dtype) for x in unit))
@@ -139,7 +140,7 @@ def _angle(m: Model, kind: str, name: str, _: Path) -> Quantity:
 
 
 def _placed(m: Model, kind: str, name: str, _: Path) -> Quantity:
-    """A field of a body, site or geom; the object's name may have dots."""
+    """Return a field of a body, site or geom; the object's name may contain dots."""
     known = PLACED[kind]
     coordinate = slice(None)
     if name[-2:-1] == "." and name[-1] in COORDINATES:

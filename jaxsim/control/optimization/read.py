@@ -1,4 +1,5 @@
-"""An optimisation file becomes a model, a start, a problem and guesses; faults have their lines."""
+"""Read an optimization file into a model, a start, a problem and guesses; errors have their
+lines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,24 +26,24 @@ from jaxsim.rollout.trajectory import load_trajectory
 from jaxsim.words import remedy
 
 TASK = "task:"
-MAX_LISTED = 1000  # pieces of multiple shooting that a message lists
+MAX_LISTED = 1000  # limit on the numbers of pieces that a message lists
 Find = Callable[[Model, str], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Optimization:
-    """An optimisation that was read from a file.
+    """An optimization that was read from a file.
 
     Attributes:
       form: its settings.
-      places: where they were written.
+      places: their source locations.
       m: the model that the motion is shown and judged with; its contacts are those of MuJoCo.
-      stages: the models that it is sought with, one after another, of one program; their contacts
-        may be smooth.
+      stages: the models of the stages of the search, which share one program; their contacts may be
+        smooth.
       d: the world at the start.
-      problem: what is to be achieved.
+      problem: the costs and limits.
       steps: length of the motion.
-      goal: the world that a line of states leads to, or None.
+      goal: the world at the end of the line of guessed states, or None.
     """
 
     form: Form
@@ -55,7 +56,8 @@ class Optimization:
     goal: Data | None
 
     def guesses(self, knots: int) -> jax.Array:
-        """Knots of splines, (guesses, knots, nu): the guess itself, and others about it."""
+        """Return the knots of splines, (guesses, knots, nu): the guess itself, and perturbations of
+        it."""
         form, m = self.form, self.m
         guess, steps = self._given(), self.steps
         rows = np.round(np.linspace(0, steps - 1, knots)).astype(int)
@@ -65,14 +67,14 @@ class Optimization:
         return jnp.asarray(guess[rows][None] + form.spread * unit * noise, m.qpos0.dtype)
 
     def controls(self) -> jax.Array:
-        """Guesses of the controls, (guesses, steps, nu), within the limits."""
+        """Return the guesses of the controls, (guesses, steps, nu), within the limits."""
         others = jax.vmap(lambda k: spline(k, self.steps))(self.guesses(self.form.guess.knots))
         ctrl = others.at[0].set(jnp.asarray(self._given(), others.dtype))
         lower, upper = (a[None, None] for a in self.problem.limits(self.m))
         return jnp.clip(ctrl, lower, upper)
 
     def _given(self) -> np.ndarray:
-        """The guess that the file gives, (steps, nu)."""
+        """Return the guess that the file gives, (steps, nu)."""
         guess = self.form.guess
         ctrl = np.zeros((self.steps, self.m.nu))
         if guess.motion is not None:
@@ -83,16 +85,16 @@ class Optimization:
 
 
 def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimization:
-    """Reads an optimisation file.
+    """Read an optimization file.
 
     Args:
       file: in TOML; docs/control.md has the settings.
-      changes: "iterations=20": settings that replace those of the file.
+      changes: "iterations=20": settings that override those of the file.
 
     Raises:
-      ConfigError: a setting is wrong; says where, and what to do.
-      ModelError: the model is.
-      UnsupportedError: the model has what the physics cannot simulate.
+      ConfigError: a setting is wrong; names its location and the remedy.
+      ModelError: the model is invalid.
+      UnsupportedError: the model has features that the physics cannot simulate.
     """
     form, places = read_config(file, Form, changes)
     loaded = _model(form, places)
@@ -120,7 +122,7 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
 
 
 def _needs(m: Model, form: Form, steps: int) -> dict[str, float]:
-    """Bytes that a search needs at least, by the setting that is to blame."""
+    """Return lower bounds of the bytes that a search needs, by the setting that causes them."""
     length = "steps" if form.steps is not None else "seconds"
     state, size = m.nq + 2 * m.nv + m.na, float(np.dtype(m.qpos0.dtype).itemsize)
     motion = (8 * m.nu + size * (state + m.nu)) * steps
@@ -146,12 +148,12 @@ def _model(form: Form, places: Places) -> Model:
         except ValueError as error:
             raise places.error("model", str(error)) from None
         if any(form.smooth):
-            raise places.error("smooth", "the model of a task has no room for it; name a file")
+            raise places.error("smooth", "not possible with the model of a task; name a file")
     else:
         path = places.folder / form.model
         if not is_file(path):
             raise places.error("model", f"there is no file {str(path)[:200]!r}")
-        # smooth contacts need more room
+        # smooth contacts need a larger contact capacity
         m = load_model(path, contacts=form.contacts, smooth=max(form.smooth, default=None))
     opt = m.opt
     if form.timestep is not None:
@@ -203,7 +205,7 @@ def _cost(m: Model, cost: Cost, path: str, places: Places) -> tuple[Quantity, Qu
 
 
 def _kept(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ...] | None:
-    """Fields of Data that costs need; None: all of the default, for functions that say nothing."""
+    """Return the fields of Data that costs need; None: all of the default, for custom functions."""
     each = [q.keep for pair in costs for q in pair if q is not None]
     if any(keep is None for keep in each):
         return None
@@ -308,7 +310,7 @@ def _limits(m: Model, form: Form, places: Places) -> tuple[np.ndarray | None, np
 
 
 def _recorded(whole: Optimization, name: str) -> np.ndarray:
-    """The controls of world 0 of a motion file, (steps, nu)."""
+    """Return the controls of world 0 of a motion file, (steps, nu)."""
     path, places = whole.places.folder / name, whole.places
     try:
         motion = load_trajectory(path)

@@ -1,7 +1,7 @@
-"""Runs the method of an optimisation in batches of turns, from all guesses at once.
+"""Run the method of an optimization in batches of iterations, from all guesses at once.
 
-A method goes on where it stopped: what it hands from batch to batch is a dict of arrays, with the
-best controls `ctrl` and their `cost`, one row a guess. One program serves all batches and stages.
+A method continues from its last batch: its state is a dict of arrays, with the best controls `ctrl`
+and their `cost`, one row per guess. One program serves all batches and stages.
 """
 
 import time
@@ -32,14 +32,14 @@ STATE = ("qpos", "qvel", "act")
 
 
 class Batch(NamedTuple):
-    """How far a search has come.
+    """Progress of a search.
 
     Attributes:
-      stage: number of the stage.
-      turns: that were taken in it.
-      costs: of the best controls of each guess, in the model of the stage, (guesses,).
-      seconds: since the search began, compiling left out.
-      smooth: length from which contacts are felt in this stage [m].
+      stage: index of the stage.
+      turns: iterations completed in it.
+      costs: cost of the best controls of each guess, in the model of the stage, (guesses,).
+      seconds: time since the search began, excluding compilation.
+      smooth: distance at which contacts start to act in this stage [m].
     """
 
     stage: int
@@ -50,10 +50,10 @@ class Batch(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """A motion of the model, as it is judged.
+    """A motion in the model that judges it.
 
     Attributes:
-      cost: of it, infinite if it diverges.
+      cost: its cost, infinite if it diverges.
       terms: cost of each term at each step and the end, (steps + 1,).
       records: recorded fields after each step, (steps, ...).
     """
@@ -64,14 +64,14 @@ class Motion(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a search found.
+    """Result of a search.
 
     Attributes:
       ctrl: the best controls, (steps, nu).
       before: the motion of the first guess.
       after: the motion of the best controls.
-      batches: the way there.
-      compile_seconds: until the programs were ready.
+      batches: progress after each batch.
+      compile_seconds: time until the programs were compiled.
     """
 
     ctrl: np.ndarray
@@ -82,11 +82,11 @@ class Found(NamedTuple):
 
 
 def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: None) -> Found:
-    """Seeks the controls of an optimisation.
+    """Search for the controls of an optimization.
 
     Args:
-      whole: that was read from a file.
-      report: called after each batch of turns.
+      whole: the optimization, read from a file.
+      report: called after each batch of iterations.
     """
     form = whole.form
     begin, go_on = METHODS[form.method]
@@ -111,7 +111,7 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
     batches: list[Batch] = []
     start = time.perf_counter()
     for number, m in enumerate(whole.stages):
-        # cost and regularisation are those of another model
+        # cost and regularization belong to the previous model
         now = now | {k: jnp.full_like(now[k], v) for k, v in FRESH.items() if k in now}
         for done in range(turns, form.iterations + turns, turns):
             key, random = jax.random.split(key)
@@ -123,7 +123,7 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
             if np.all(now["ended"]):
                 break
 
-    # of what the guesses led to, the cheapest in the model itself
+    # of the results of all guesses, the one with the lowest cost in the model itself
     follow = {name: now[name] for name in ("states", "gains") if name in now}
     rows = [jax.tree.map(lambda a, i=i: a[i], follow) for i in range(len(guesses))]
     motions = [judge(ctrl, **row) for ctrl, row in zip(now["ctrl"], rows, strict=True)]
@@ -132,11 +132,11 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
 
 
 class Judge:
-    """Runs controls in the model of an optimisation, and says what each term costs."""
+    """Runs controls in the model of an optimization, and returns the cost of each term."""
 
     def __init__(self, whole: Optimization):
         self._whole = whole
-        # in one order in all processes: compiled programs are kept by their text
+        # in the same order in all processes, because compiled programs are cached by their text
         self._record = tuple(dict.fromkeys((*whole.form.record, *STATE, "ctrl")))
         m, d, steps = whole.m, whole.d, whole.steps
         self._states = {n: np.stack([getattr(d, n)] * (steps + 1)) for n in STATE}
@@ -151,9 +151,11 @@ class Judge:
         self.compile_seconds = time.perf_counter() - start
 
     def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> Motion:
-        """The motion of controls (steps, nu), with feedback (steps, nu, nx) about states if given.
+        """Return the motion of controls (steps, nu), with feedback (steps, nu, nx) about states if
+        given.
 
-        The pieces of multiple shooting, where they do not quite fit yet, become a motion by it.
+        Feedback joins the pieces of multiple shooting, whose defects may not be closed yet, to a
+        motion.
         """
         whole = self._whole
         states, gains = (self._states, self._gains) if gains is None else (states, gains)
@@ -185,14 +187,14 @@ class Judge:
 
 
 def _begin(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
-    """What all methods carry."""
+    """Return the state that all methods share."""
     ctrl = jnp.asarray(guesses, whole.m.qpos0.dtype)
     cost = jnp.full(len(ctrl), jnp.inf, ctrl.dtype)
     return {"ctrl": ctrl, "cost": cost, "ended": jnp.zeros(len(ctrl), bool)}
 
 
 def _best(now: Carried, ctrl: jax.Array, cost: jax.Array) -> Carried:
-    """The cheaper of two controls."""
+    """Keep the better of two controls."""
     better = cost < now["cost"]
     ctrl = jnp.where(better, ctrl, now["ctrl"])
     return {"ctrl": ctrl, "cost": jnp.minimum(cost, now["cost"]), "ended": now["ended"]}
@@ -224,7 +226,7 @@ def _ilqr(
 
 
 def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
-    """The states of the motions that the guesses make, or on a line."""
+    """Return the initial states: the motions of the guesses, or a line."""
     now = _begin_ilqr(whole, guesses, judge)
     m, d, steps = whole.m, whole.d, whole.steps
     if whole.goal is not None:

@@ -5,10 +5,10 @@ From the last step to the first, with V the cost to go, x' = A x + B u + c, and 
     Q_x  = l_x + A'p                Q_xx = l_xx + A'V_xx A
     Q_u  = l_u + B'p                Q_ux = l_ux + B'V_xx A,   Q_uu = l_uu + B'V_xx B + mu 1
 
-The open part k minimizes the quadratic model within the limits; the feedback K acts on the controls
-that no limit holds. Tassa, Mansard, Todorov, ICRA 2014, sections II and III. The gap c is by how
-much a step misses the state that follows it: zero of a motion, not zero where a motion is cut in
-pieces (Giftthaler et al., IROS 2018, section III).
+The feedforward part k minimizes the quadratic model within the limits; the feedback K acts on the
+controls that are not held by a limit. Tassa, Mansard, Todorov, ICRA 2014, sections II and III. The
+gap c is the defect f(x, u) - x_next of a step: zero for a motion, nonzero between the pieces of a
+motion (Giftthaler et al., IROS 2018, section III).
 """
 
 from typing import NamedTuple
@@ -25,9 +25,9 @@ class Quadratic(NamedTuple):
 
     Attributes:
       dynamics: derivative of each next state, (steps, nx, nz).
-      gap: from the next state to where the step leads, (steps, nx).
-      gradient: of the cost of each step and of the end, (steps + 1, nz).
-      hessian: likewise, (steps + 1, nz, nz).
+      gap: defect f(x_t, u_t) - x_t+1, (steps, nx).
+      gradient: gradient of the cost of each step and of the end, (steps + 1, nz).
+      hessian: second derivative of these costs, (steps + 1, nz, nz).
     """
 
     dynamics: jax.Array
@@ -37,13 +37,13 @@ class Quadratic(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """How the controls change: u = clip(u_old + length k + K dx).
+    """Change of the controls: u = clip(u_old + length k + K dx).
 
     Attributes:
-      k: open part, (steps, nu).
+      k: feedforward part, (steps, nu).
       K: feedback, (steps, nu, nx).
-      slope: first and second order of the change of the cost that is expected, (2,): for a step of
-        a length s it is s slope[0] + s^2 slope[1].
+      slope: first and second order of the expected change of the cost, (2,): for a step length s it
+        is s slope[0] + s^2 slope[1].
       good: whether all systems could be solved, () bool.
       V_x, V_xx: cost to go from the end of each step, V_x dx + dx' V_xx dx / 2, (steps, nx) and
         (steps, nx, nx).
@@ -60,7 +60,7 @@ class Policy(NamedTuple):
 def backward(
     model: Quadratic, lower: jax.Array, upper: jax.Array, regularization: jax.Array
 ) -> Policy:
-    """The best change of the controls.
+    """Return the best change of the controls.
 
     Args:
       model: the steps and costs.

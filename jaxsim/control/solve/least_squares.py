@@ -1,10 +1,10 @@
-"""Nonlinear least squares: Levenberg and Marquardt's method, or a solver of optimistix.
+"""Nonlinear least squares: the Levenberg-Marquardt method, or a solver of optimistix.
 
     min |r(x)|^2,   step = argmin |J step + r|^2 + lambda s^2 |step|^2
 
-with s the largest entry of the Jacobian J. Each turn evaluates r and J at one place, accepted or
-not, so that the program has the residuals once: they are often a whole forward dynamics, which
-takes long to compile. (Moré, The Levenberg-Marquardt algorithm, 1978.)
+with s the largest entry of the Jacobian J. Each iteration evaluates r and J at one point, accepted
+or not, so that the program contains the residuals once: they are often a whole forward dynamics,
+which takes long to compile. (Moré, The Levenberg-Marquardt algorithm, 1978.)
 """
 
 from collections.abc import Callable
@@ -17,7 +17,8 @@ from jax import lax
 from jaxsim.control.solve.their_types import their_types
 from jaxsim.extra import needed
 
-FIRST, LESS, MORE, MOST = 1e-3, 0.1, 8.0, 1e12  # damping lambda: at first, its changes, the end
+# damping lambda: initial value, factors of change, upper limit
+FIRST, LESS, MORE, MOST = 1e-3, 0.1, 8.0, 1e12
 
 
 class _Turn(NamedTuple):
@@ -33,12 +34,14 @@ class _Turn(NamedTuple):
 def least_squares(
     residuals: Callable[[jax.Array], jax.Array], x: jax.Array, iterations: int, solver: Any = None
 ) -> jax.Array:
-    """Minimizes |residuals(x)|^2 from a start (n,); ends where x changes by a few roundings.
+    """Minimize |residuals(x)|^2 from an initial point (n,).
+
+    It ends when the change of x is at the level of rounding.
 
     Args:
       residuals: (n,) -> (k,).
-      x: the start, (n,).
-      iterations: most turns.
+      x: the initial point, (n,).
+      iterations: iteration limit.
       solver: a least-squares solver of optimistix; None: that of this file.
 
     Raises:
@@ -79,7 +82,8 @@ def least_squares(
 def value_and_jacobian(
     function: Callable[[jax.Array], jax.Array], x: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """A function (n,) -> (k,) and its Jacobian (k, n), from one evaluation in forward mode."""
+    """Return a function (n,) -> (k,) and its Jacobian (k, n), from one evaluation in forward
+    mode."""
 
     def along(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.jvp(function, (x,), (direction,))

@@ -1,4 +1,4 @@
-"""How strongly a change is held back: more after a turn that failed, less after one that did not.
+"""Regularization schedule: raised after a failed iteration, lowered after a successful one.
 
 Tassa, Erez, Todorov: Synthesis and stabilization of complex behaviors through online trajectory
 optimization, IROS 2012, section II.F.
@@ -18,15 +18,15 @@ LEAST, MOST, RATE = 1e-6, 1e8, 1.6
 def next_regularization(
     better: jax.Array, growth: jax.Array, mu: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Lowers or raises the regularisation, faster each time in a row.
+    """Lower or raise the regularization, faster with each repetition.
 
     Args:
-      better: whether the last turn lowered the cost, () bool.
+      better: whether the last iteration lowered the cost, () bool.
       growth: factor of the last change, ().
-      mu: the regularisation, ().
+      mu: the regularization, ().
 
     Returns:
-      The new factor and the new regularisation.
+      The new factor and the new regularization.
     """
     down, up = jnp.minimum(1 / RATE, growth / RATE), jnp.maximum(RATE, growth * RATE)
     lowered, raised = mu * down, jnp.maximum(LEAST, mu * up)
@@ -37,12 +37,13 @@ def next_regularization(
 def solvable(
     solve: Callable[[jax.Array], Policy], before: Policy, mu: jax.Array
 ) -> tuple[Policy, jax.Array]:
-    """The policy with the least regularisation from `mu` on with which all systems are solved.
+    """Return the policy with the smallest regularization, starting from `mu`, with which all
+    systems are solvable.
 
     Args:
-      solve: regularisation -> policy.
+      solve: regularization -> policy.
       before: a policy of the same shapes.
-      mu: the regularisation to begin with, ().
+      mu: the initial regularization, ().
     """
 
     def again(state: tuple) -> tuple:

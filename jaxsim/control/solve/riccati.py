@@ -1,10 +1,10 @@
-"""The Riccati equation of discrete time.
+"""The discrete-time algebraic Riccati equation.
 
     P = Q + A'P (1 + G P)^-1 A,   G = B R^-1 B'
 
 by the structure-preserving doubling algorithm (Chu, Fan, Lin, Wang, Structure-preserving algorithms
-for periodic discrete-time algebraic Riccati equations, Int. J. Control 77, 2004): after k turns it
-has the cost of 2^k steps. The number of turns is fixed, so that it has derivatives both ways.
+for periodic discrete-time algebraic Riccati equations, Int. J. Control 77, 2004): k iterations
+cover 2^k steps. The number of iterations is fixed, so that both derivative modes work.
 """
 
 import jax
@@ -15,7 +15,7 @@ TURNS = 32  # 4e9 steps
 
 
 def riccati(A: jax.Array, B: jax.Array, Q: jax.Array, R: jax.Array) -> jax.Array:
-    """The matrix P of the least cost x'Px to go.
+    """Return the matrix P of the optimal cost to go x'Px.
 
     Args:
       A: (n, n).
@@ -24,7 +24,7 @@ def riccati(A: jax.Array, B: jax.Array, Q: jax.Array, R: jax.Array) -> jax.Array
       R: symmetric positive definite, (k, k).
 
     Returns:
-      (n, n); not finite if no control holds the state.
+      (n, n); not finite if the system is not stabilizable.
 
     Example:
       >>> one = jnp.ones((1, 1))

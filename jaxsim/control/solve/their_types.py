@@ -1,4 +1,4 @@
-"""Code of others under the strict rules of a caller."""
+"""Third-party code under a caller's strict promotion rules."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,6 @@ import jax
 
 @contextmanager
 def their_types() -> Iterator[None]:
-    """Lets code of others promote types and ranks where the caller has forbidden it."""
+    """Allow third-party code to promote types and ranks where the caller forbids it."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield

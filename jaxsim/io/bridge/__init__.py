@@ -1,7 +1,7 @@
-"""Exchange with MuJoCo itself: its compiled models and its states, given by a caller who has it.
+"""Exchange compiled models and states with MuJoCo's own Python package.
 
-Nothing here imports MuJoCo; objects of its Python package are read and written by attribute names,
-and its functions are found where these objects come from.
+Nothing here imports MuJoCo: its objects are read and written by attribute names, and its functions
+are looked up in the package that these objects come from.
 """
 
 from jaxsim.io.bridge.get import get_data as get_data

@@ -1,4 +1,4 @@
-"""Whether model and state of an exchange belong together."""
+"""Check that the model and the state of an exchange belong together."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from jaxsim.model.places import time_places
 
 
 def check_same_model(function: str, model: Any, data: Any) -> None:
-    """Raises ValueError if an MjData was not made for an MjModel of this structure."""
+    """Raise ValueError if an MjData was not made for an MjModel of this structure."""
     sizes = ("nq", "nv", "nu", "na", "nbody", "ngeom", "nsite")
     of_data = data.model
     if data.signature == model.signature and all(
@@ -24,26 +24,28 @@ def check_same_model(function: str, model: Any, data: Any) -> None:
 
 
 def check_one_world(function: str, model: Any, d: Data) -> None:
-    """Raises ValueError if a Data has not the shapes of one world of an MjModel."""
+    """Raise ValueError if a Data does not have the shapes of one world of an MjModel."""
     check_shapes(function, model, d, "")
     if d.contact is not None:
         check_shapes(function, model, d.contact, "contact.")
 
 
 def check_shapes(function: str, model: Any, record: Record, prefix: str) -> None:
-    """As `check_one_world`, for one record; how many contacts it has room for is its own."""
+    """Raise ValueError if a record does not have the shapes of one world; its contact capacity is
+    free."""
     room = record.dist.shape[0] if isinstance(record, Contact) and record.dist.ndim else 0
     for name, field in record.fields.items():
         value = getattr(record, name)
         if field.static or field.nested is not None or value is None:
             continue
         symbols = {n for n in field.shape if isinstance(n, str)}
-        if "nrow" in symbols:  # MuJoCo's model has no room for rows; nothing is written of them
+        # MuJoCo's model has no row capacity; nothing is written to these fields
+        if "nrow" in symbols:
             continue
         own = {"ncontact": room, "nhistorytime": len(time_places(model))}
         sizes = {n: own[n] if n in own else int(getattr(model, n)) for n in symbols}
         if np.shape(value) != field.dims(sizes):
             raise ValueError(
-                f"{function}: {prefix}{name}: has shape {np.shape(value)}, one world of the model "
+                f"{function}: {prefix}{name}: has shape {np.shape(value)}, expected for one world "
                 f"{field.dims(sizes)}"
             )

@@ -1,7 +1,7 @@
-"""Arguments of MJX's calls, for programs that were written for it.
+"""MJX's keyword arguments, accepted for programs written for MJX.
 
-`device` puts arrays there. The others choose among MJX's engines and the sizes of their buffers;
-here they have no effect, and a warning says what has.
+`device` selects the device of the arrays. The others choose an implementation and buffer sizes of
+MJX; here they have no effect, and a warning names what to use instead.
 """
 
 import sys
@@ -12,18 +12,18 @@ import jax
 
 from jaxsim.model.fields import Impl
 
-ROOM = "room for contacts is the model's, for each world: put_model(..., contacts=, pairs=)"
-ROWS = "there is room for the rows of all contacts that there is room for"
+ROOM = "the contact capacity belongs to the model: put_model(..., contacts=, pairs=)"
+ROWS = "the row capacity covers all contacts within the contact capacity"
 BUFFERS = {"nconmax": ROOM, "naconmax": ROOM, "naccdmax": ROOM, "njmax": ROWS}
 
 
 def check_choices(function: str, impl: Any, buffers: dict[str, int | None]) -> None:
-    """Says of each choice that it has no effect.
+    """Warn about each argument of MJX that has no effect.
 
     Args:
-      function: what the user called.
-      impl: the engine, by name or as an enumeration of MJX's; None or "jax": this one.
-      buffers: sizes by name; None: none is asked for.
+      function: name of the function that the user called.
+      impl: MJX's implementation, by name or enumeration; None or "jax": no warning.
+      buffers: buffer sizes by name; None: not given.
 
     Raises:
       TypeError: there is no such argument.
@@ -39,12 +39,12 @@ def check_choices(function: str, impl: Any, buffers: dict[str, int | None]) -> N
 
 
 def on_device(tree: Any, device: Any) -> Any:
-    """The arrays on a device; None: where they are."""
+    """Return the arrays on a device; None: leave them where they are."""
     return tree if device is None else jax.device_put(tree, device)
 
 
 def _warn(sentence: str) -> None:
-    """Warns at the line of the user, the first outside of this package."""
+    """Warn at the line of the caller, the first frame outside of this package."""
     package = __name__.partition(".")[0]
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:

@@ -1,7 +1,7 @@
-"""A Data becomes a state of MuJoCo's, with everything that one has.
+"""Convert a Data to a `mujoco.MjData`, with all of its fields.
 
-MuJoCo keeps more than a Data does: factors of the mass matrix, rows of constraints, buffers. Its
-own functions compute them for the state that the results of `d` belong to; then what `d` has is
+MuJoCo stores more than a Data does: factors of the mass matrix, constraint rows, buffers. Its own
+functions compute them for the state to which the results of `d` belong; the fields of `d` are then
 written over them.
 """
 
@@ -18,31 +18,31 @@ from jaxsim.model.data import ALWAYS, AWAKE, OF_ROWS, OF_SLEEP, Contact, Data
 from jaxsim.model.places import time_places
 from jaxsim.physics.history.clock import low
 
-# poses that MuJoCo does not compute again for what sleeps, and the bodies that they are of
+# Poses that MuJoCo does not recompute for sleeping trees, with the tables of their bodies.
 POSES = {
     **dict.fromkeys(("xpos", "xquat", "xmat", "xipos", "ximat", "subtree_com"), ""),
     **dict.fromkeys(("geom_xpos", "geom_xmat"), "geom_bodyid"),
     **dict.fromkeys(("site_xpos", "site_xmat"), "site_bodyid"),
     **dict.fromkeys(("xanchor", "xaxis"), "jnt_bodyid"),
 }
-# what MuJoCo keeps a second time, in the order of its constraint islands
+# Fields that MuJoCo duplicates in the order of its constraint islands.
 OF_ISLANDS = {
     "iacc": "qacc",
     "iacc_smooth": "qacc_smooth",
     "ifrc_smooth": "qfrc_smooth",
     "ifrc_constraint": "qfrc_constraint",
 }
-# what is counted is one structure for each warning there
+# Counters that are members of one struct per warning in MuJoCo.
 OF_WARNINGS = {"warning": "number", "warning_lastinfo": "lastinfo"}
-# what a contact of geoms has in every field that belongs to flexes
+# Values of the flex fields of a contact between geoms.
 NO_FLEX = {"flex": -1, "elem": -1, "vert": -1}
 
 
 def get_data(model: Any, d: Data) -> Any:
-    """A `mujoco.MjData` of one world, or a list of them if `d` has a leading axis of worlds.
+    """Return a `mujoco.MjData` of one world, or a list of them if `d` has a leading batch axis.
 
     Raises:
-      ValueError: the state is not one of this model.
+      ValueError: the state does not belong to this model.
     """
     if np.ndim(d.time):
         d = jax.device_get(d)
@@ -54,21 +54,21 @@ def get_data(model: Any, d: Data) -> Any:
 
 
 def get_data_into(data: Any, model: Any, d: Data) -> None:
-    """Writes one world into a `mujoco.MjData`: state, inputs, and results.
+    """Write one world into a `mujoco.MjData`: state, inputs, and results.
 
-    What `d` does not keep is computed by MuJoCo for the state that its results belong to: the one
-    in `d` after `forward`, the one before it after `step`. Constraint rows are those of the
-    contacts in `d`, with the forces that belong to `d.qacc` (with PGS and no-slip iterations: those
-    that MuJoCo finds at that state). Where the results belong to neither state, as after a step of
-    Runge-Kutta, contacts are written without rows (`nefc` is 0): call `forward` first.
+    MuJoCo computes what `d` does not keep, at the state to which its results belong: the state of
+    `d` after `forward`, the previous state after `step`. Constraint rows are those of the contacts
+    in `d`, with forces that agree with `d.qacc` (with PGS and no-slip iterations: forces that
+    MuJoCo solves for at that state). If the results belong to neither state, as after a step of
+    RK4, contacts are written without rows (`nefc` is 0): call `forward` first.
 
     Args:
-      data: the `mujoco.MjData` that is overwritten.
+      data: the `mujoco.MjData` to overwrite.
       model: its `mujoco.MjModel`.
       d: one world.
 
     Raises:
-      ValueError: the state, or `data`, is not one of this model.
+      ValueError: the state, or `data`, does not belong to this model.
     """
     check_same_model("get_data_into", model, data)
     check_one_world("get_data_into", model, d)
@@ -96,7 +96,7 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
         known = hasattr(data, name) or name in OF_WARNINGS
         if field.nested is None and getattr(d, name) is not None and known:
             _write(model, data, name, getattr(d, name))
-    for name, own in poses.items():  # rounded otherwise they would wake what sleeps
+    for name, own in poses.items():  # different rounding would wake sleeping trees
         body = getattr(model, POSES[name]) if POSES[name] else np.arange(model.nbody)
         asleep = data.body_awake[body] == SleepState.ASLEEP
         getattr(data, name)[asleep] = own[asleep]
@@ -111,7 +111,7 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
 
 
 def _in_double(model: Any, d: Data) -> Data:
-    """A state with the whole clock, and the times of its samples, in double precision."""
+    """Return a state with time and sample times in double precision."""
     if d.time_low is None:
         return d
     whole: dict[str, Any] = {"time": np.float64(d.time) + np.float64(low(d)), "time_low": None}
@@ -123,16 +123,16 @@ def _in_double(model: Any, d: Data) -> Data:
 
 
 def _package(model: Any) -> Any:
-    """MuJoCo's Python package, of the caller who has the model."""
+    """Return MuJoCo's Python package, which the caller has imported."""
     return sys.modules[type(model).__module__.partition(".")[0]]
 
 
 def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
-    """Lets MuJoCo compute everything for the state that the results of `d` belong to.
+    """Let MuJoCo compute everything at the state to which the results of `d` belong.
 
     Returns:
-      Whether that state was found: either that of `d`, or the one before a step. A step moves qpos
-      along the new velocity; the old one follows from the velocities of the bodies.
+      Whether that state was recovered: the state of `d`, or the one before a step. A step moves
+        qpos along the new velocity; the old velocity follows from the velocities of the bodies.
     """
     mujoco.mj_forward(model, data)
     if _has_results(data, d):
@@ -153,7 +153,7 @@ def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
 
 
 def _has_results(data: Any, d: Data) -> bool:
-    """Whether poses and velocities of the bodies are those in `d`, as far as it keeps them."""
+    """Return whether MuJoCo's body poses and velocities equal those kept in `d`."""
     precise = 1e-9 if np.asarray(d.qpos).dtype == np.float64 else 1e-4
     return all(
         np.allclose(getattr(data, name), mine, rtol=precise, atol=precise)
@@ -163,9 +163,9 @@ def _has_results(data: Any, d: Data) -> bool:
 
 
 def _velocity(model: Any, data: Any, cvel: np.ndarray) -> np.ndarray:
-    """Generalized velocity with which the bodies move as given, (nv,).
+    """Return the generalized velocity that gives the bodies their velocities, (nv,).
 
-    A body's velocity is the sum over the dofs between it and the world.
+    The velocity of a body is the sum over the dofs between it and the world.
     """
     moves = np.zeros((model.nbody, model.nv))
     for body in range(1, model.nbody):
@@ -176,11 +176,11 @@ def _velocity(model: Any, data: Any, cvel: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(matrix, cvel.ravel(), rcond=None)[0]
 
 
-FOLLOW = {"force", "passive", "mu", "H"}  # of contacts: from other things there
+FOLLOW = {"force", "passive", "mu", "H"}  # contact fields that MuJoCo stores elsewhere
 
 
 def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
-    """The contacts of `d`, without rows."""
+    """Write the contacts of `d`, without rows."""
     count = int(d.ncon) if d.ncon is not None else int(np.sum(d.contact.exists))
     mujoco._functions._realloc_con_efc(data, count, 0, 0)
     into = data.contact
@@ -190,11 +190,11 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
         values[...] = none if ours is None else np.asarray(ours)[:count].reshape(values.shape)
     into.geom1[...], into.geom2[...] = into.geom.T
     into.exclude[...] = d.contact.exclude[:count]
-    into.efc_address[...] = -1  # until they have their rows
+    into.efc_address[...] = -1  # until rows are assigned
 
 
 def _write_sleep(model: Any, data: Any, tree_asleep: np.ndarray) -> None:
-    """What sleeps, and MuJoCo's lists of the bodies and dofs that do not."""
+    """Write the sleep state of trees and bodies, and MuJoCo's lists of awake bodies and dofs."""
     data.tree_asleep[:] = tree_asleep
     data.tree_awake[:] = data.tree_asleep < 0
     tree = model.body_treeid
@@ -214,9 +214,10 @@ def _write_sleep(model: Any, data: Any, tree_asleep: np.ndarray) -> None:
 
 
 def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
-    """State and force of the rows at the acceleration of `d`; what they lack without it.
+    """Compute states and forces of the constraint rows from the acceleration of `d`.
 
-    Those of PGS and of no-slip iterations do not follow from it: there MuJoCo finds them.
+    With PGS and no-slip iterations the forces do not follow from the acceleration; MuJoCo solves
+    for them.
     """
     if data.nefc and d.qacc_smooth is not None:
         mujoco.mj_mulJacVec(model, data, data.efc_b, np.asarray(d.qacc_smooth, float))
@@ -231,7 +232,7 @@ def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
 
 
 def _write(model: Any, data: Any, name: str, value: Any) -> None:
-    """Writes one field of a Data."""
+    """Write one field of a Data."""
     if name in COUNTS:
         return
     if name in OF_WARNINGS:
@@ -250,5 +251,5 @@ def _write(model: Any, data: Any, name: str, value: Any) -> None:
         setattr(data, name, value.item())
 
 
-# they follow from the contacts and rows there are
+# Counts that follow from the contacts and rows.
 COUNTS = (*OF_ROWS, "ncon", "ne", "nf", "nl", "nefc", "nisland", "tree_island")

@@ -1,4 +1,4 @@
-"""The start of a world, of a Model or of MuJoCo's own model."""
+"""Create Data from a Model or a `mujoco.MjModel`."""
 
 from typing import Any
 
@@ -20,29 +20,30 @@ def make_data(
     impl: Any = None,
     **buffers: int | None,
 ) -> Data:
-    """The state of one world at the reference configuration, at rest.
+    """Return the state of one world at the reference configuration, at rest.
 
     Args:
-      m: a Model; or a `mujoco.MjModel`, of which one is made as `put_model` makes it.
-      keep: which results a step carries besides the state and the inputs: "default", what people
-        commonly read; "all"; or a list of fields by name and of stages, `keep=["xpos", crb]`: what
-        `jaxsim.crb` reads and writes. What is not kept costs no memory.
-      device: where its arrays are to be; None: JAX's default.
-      impl: "jax", as MJX has it: there is one engine.
+      m: a Model; or a `mujoco.MjModel`, which is first converted by `put_model`.
+      keep: results that a step carries besides the state and the inputs: "default", the commonly
+        used ones; "all"; or a list of field names and of stages, `keep=["xpos", crb]`: the fields
+        that `jaxsim.crb` reads and writes. A field that is not kept costs no memory.
+      device: device of its arrays; None: JAX's default.
+      impl: "jax", accepted for MJX programs: there is one implementation.
       buffers: `nconmax`, `naconmax`, `naccdmax` and `njmax` of MJX. They have no effect, and a
-        warning says so: room for contacts is part of the model.
+        warning is issued: the contact capacity is part of the model.
 
     Returns:
       Data with `qpos = qpos0`, mocap bodies at their poses in the model and everything else zero.
-      Trees that begin asleep do so, and keep what the forward dynamics finds for them.
+      Trees with the sleep policy `init` start asleep, with their forward dynamics computed.
       Use `jax.vmap` over a batch of qpos, or `jax.tree.map`, to make many worlds.
 
     Warns:
-      UserWarning: a tree that should begin asleep cannot, because one that does not is tied to it.
+      UserWarning: a tree that should start asleep cannot, because it is coupled to one that does
+        not.
 
     Raises:
-      UnsupportedError: the model has what the physics cannot simulate; every such thing is listed
-        with its place.
+      UnsupportedError: the model has features that the physics cannot simulate; the message lists
+        all of them with file and line.
       ValueError: `keep` names a field that Data does not have.
 
     Example:
@@ -55,7 +56,7 @@ def make_data(
 
 
 def _model(m: Any) -> Model:
-    """The Model; one that is made has constant arrays also while a program is traced."""
+    """Return the Model; a converted one has constant arrays even while a program is traced."""
     if isinstance(m, Model):
         return m
     with jax.ensure_compile_time_eval():

@@ -1,4 +1,4 @@
-"""A compiled MuJoCo model becomes a Model, of the same structure as if it were loaded here."""
+"""Convert a compiled `mujoco.MjModel` to a Model with the structure that loading would give."""
 
 import re
 from typing import Any
@@ -16,11 +16,11 @@ from jaxsim.model.stored.name_text import NAME_TABLES
 from jaxsim.model.switch.switches import Free
 from jaxsim.physics.arguments import check_room, check_smooth
 
-# what a Model has as array leaves
+# Fields of a Model that are array leaves.
 LEAVES = frozenset(n for n, f in Model.fields.items() if not f.static and f.nested is None)
 
-# Integer tables that the compiler does not make either: bounding volumes, buffers, addresses of
-# texts, layouts of the sparse matrices of the C library.
+# Integer tables that this compiler does not make either: bounding volumes, buffers, text addresses,
+# layouts of the C library's sparse matrices.
 NOT_READ = re.compile(
     r"bvh_.*|name_.*adr|names_map|.*_(pathadr|bvhadr|bvhnum)"
     r"|n(buffer|narena|names|names_map|paths|signature|bvh.*|efm.*|J(?!fe|ten).*)"
@@ -38,22 +38,22 @@ def put_model(
     free: Free = (),
     smooth: float | None = None,
 ) -> Model:
-    """Makes a Model of a compiled MuJoCo model.
+    """Return the Model of a compiled MuJoCo model.
 
     Args:
       model: a `mujoco.MjModel`.
-      device: where its arrays are to be; None: JAX's default.
-      impl: "jax", as MJX has it: there is one engine.
-      contacts: contacts a world has room for; None: chosen from the candidate pairs.
-      pairs: near pairs of each group that are looked at, as for `load_model`.
+      device: device of its arrays; None: JAX's default.
+      impl: "jax", accepted for MJX programs: there is one implementation.
+      contacts: contact capacity of a world; None: chosen from the candidate pairs.
+      pairs: capacity of near pairs in each group, as for `load_model`.
       free: real fields that may change from zero, as for `load_model`.
-      smooth: length over which contacts are felt from a distance [m], as for `load_model`.
+      smooth: smoothing length of contacts [m], as for `load_model`.
 
     Returns:
       The same model, with every field this package knows.
 
     Warns:
-      UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
+      UnsupportedWarning: the physics cannot run this model; `make_data` will raise.
     """
     check_choices("put_model", impl, {})
     check_room(contacts, pairs)
@@ -84,13 +84,14 @@ def _names(model: Any, table: str) -> tuple[str, ...]:
 
 
 def _statistics_given(fields: dict[str, Any], stat: Any) -> np.ndarray:
-    """Which of `STATISTICS` are not what the model measures: mjModel does not say it otherwise."""
+    """Return which of `STATISTICS` differ from the computed ones, which means that the file set
+    them."""
     measured = statistics(Constants(fields))
     same = (np.allclose(getattr(stat, n), measured[n], rtol=1e-6, atol=1e-9) for n in STATISTICS)
     return ~np.fromiter(same, bool)
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether a value is a count, or a table of integers or flags."""
+    """Return whether a value is a count, or a table of integers or flags."""
     table = isinstance(value, np.ndarray) and value.dtype.kind in "iub"
     return table or isinstance(value, int | np.integer)

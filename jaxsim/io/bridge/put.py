@@ -1,4 +1,4 @@
-"""A state of MuJoCo's becomes a Data, with the results that were computed for it."""
+"""Convert a `mujoco.MjData` to a Data, with the results computed for it."""
 
 import sys
 from typing import Any
@@ -26,19 +26,19 @@ def put_data(
     keep: Keep = "default",
     **buffers: int | None,
 ) -> Data:
-    """Makes a Data of a state of MuJoCo's, with the results that were computed for it.
+    """Return the Data of a MuJoCo state, with the results computed for it.
 
     Args:
       model: the `mujoco.MjModel` of the state.
       data: a `mujoco.MjData`.
-      device: where its arrays are to be; None: JAX's default.
-      impl: "jax", as MJX has it: there is one engine.
-      contacts: contacts a world has room for, as given to `put_model`.
+      device: device of its arrays; None: JAX's default.
+      impl: "jax", accepted for MJX programs: there is one implementation.
+      contacts: contact capacity of a world, as given to `put_model`.
       keep: the results to keep, as in `make_data`.
       buffers: those of MJX, as in `make_data`, without effect.
 
     Raises:
-      ValueError: the state is one of another model.
+      ValueError: the state belongs to another model.
     """
     check_choices("put_data", impl, buffers)
     check_same_model("put_data", model, data)
@@ -49,7 +49,7 @@ def put_data(
         if field.nested is None and (mine := getattr(d, name)) is not None
         if hasattr(data, name) or name == "warning_lastinfo"
     }
-    if d.time_low is not None:  # what single precision drops of them
+    if d.time_low is not None:  # the part that single precision loses
         given["time_low"] = _like(d.time_low, data.time - np.float64(np.float32(data.time)))
     if d.history_low is not None:
         times = data.history[time_places(model)]
@@ -65,7 +65,7 @@ def put_data(
 
 
 def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
-    """The value of a field of mjData in full."""
+    """Return the value of a field of mjData as a dense array."""
     if name in OWNERS:
         return dense(name, model, data, shape)
     if name in OF_ROWS:
@@ -74,21 +74,22 @@ def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
         return [w.number for w in data.warning][: shape[0]]
     if name == "warning_lastinfo":
         return [w.lastinfo for w in data.warning][: shape[0]]
-    if name == "solver_niter":  # by islands there, one number here
+    if name == "solver_niter":  # one entry per island in MuJoCo, one number here
         return np.max(data.solver_niter, initial=0)
     return getattr(data, name)
 
 
 def _like(mine: jax.Array, theirs: Any) -> jax.Array:
-    """A copy of their value in our shape and type; the next step there overwrites the original.
+    """Return a copy of a value of mjData in the shape and type of our field.
 
-    By numpy: `jnp.asarray` compiles a program for each shape.
+    The copy is necessary because MuJoCo's next step overwrites the original. It is made by numpy,
+    because `jnp.asarray` compiles a program for each shape.
     """
     return jax.device_put(np.array(np.reshape(theirs, mine.shape), mine.dtype))
 
 
 def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
-    """Copies MuJoCo's contacts into the slots there are."""
+    """Return MuJoCo's contacts in our contact slots."""
     found = data.contact
     count = min(len(found.dist), len(empty.dist))
     filled = {}
@@ -106,7 +107,7 @@ def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
 
 
 def _forces(model: Any, data: Any) -> np.ndarray:
-    """Forces of MuJoCo's contacts (ncon, 6)."""
+    """Return the forces of MuJoCo's contacts (ncon, 6)."""
     mujoco = sys.modules[type(model).__module__.partition(".")[0]]
     forces = np.zeros((data.ncon, 6))
     for k, force in enumerate(forces):
@@ -118,8 +119,9 @@ PASSIVE = 4  # mjContact.exclude
 
 
 def _passive(model: Any, data: Any) -> np.ndarray:
-    """Which of MuJoCo's contacts are passive forces (ncon,)."""
+    """Return which of MuJoCo's contacts are passive, bool (ncon,)."""
     return np.asarray(data.contact.exclude) == PASSIVE
 
 
-OF_CONTACTS = {"force": _forces, "passive": _passive}  # what has no such name there
+# contact fields without a counterpart of the same name in mjContact
+OF_CONTACTS = {"force": _forces, "passive": _passive}

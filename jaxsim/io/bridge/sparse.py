@@ -1,4 +1,4 @@
-"""Matrices that MuJoCo keeps by rows, as the values of the entries that may differ from zero."""
+"""Sparse matrices of mjData and mjModel, stored by rows (CSR)."""
 
 import sys
 from typing import Any, NamedTuple
@@ -7,14 +7,14 @@ import numpy as np
 
 
 class Pattern(NamedTuple):
-    """Row and column of each entry; numbers of the matrix without an entry are zero."""
+    """Row and column index of each stored entry; all other entries of the matrix are zero."""
 
     row: np.ndarray
     column: np.ndarray
 
 
 def pattern(name: str, model: Any, data: Any) -> Pattern | None:
-    """Where the entries of a field of mjData are; None for a field that is an array."""
+    """Return the sparsity pattern of a field of mjData; None for a dense field."""
     if name not in OWNERS:
         return None
     in_model, prefix = OWNERS[name]
@@ -25,14 +25,15 @@ def pattern(name: str, model: Any, data: Any) -> Pattern | None:
 
 
 def _pattern(count: np.ndarray, first: np.ndarray, columns: np.ndarray) -> Pattern:
-    """The entries of a matrix by rows: how many each row has, where they begin, their columns."""
+    """Return the pattern of a matrix from the count, first address and columns of its rows."""
     row = np.repeat(np.arange(len(count)), count)
     place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
     return Pattern(row[np.argsort(place)], columns[np.sort(place)])
 
 
 def dense(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A sparse field of mjData in full; the mass matrix, of which half is kept, symmetric."""
+    """Return a sparse field of mjData as a dense matrix; the mass matrix, of which MuJoCo stores
+    one triangle, is symmetrized."""
     at = pattern(name, model, data)
     assert at is not None
     matrix = np.zeros(shape)
@@ -41,7 +42,7 @@ def dense(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarra
 
 
 def rows(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A field of the constraint rows of mjData, with as many places as there is room for."""
+    """Return a field of the constraint rows of mjData, padded to our row capacity."""
     empty = -1 if name in ("efc_type", "efc_id", "efc_state") else 0
     count, theirs = data.nefc, getattr(data, name)
     if name == "efc_J":
@@ -58,7 +59,7 @@ def rows(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray
     return out
 
 
-# fields of mjData that are sparse: whether the model has the pattern, and how it is called
+# Sparse fields of mjData: whether the pattern belongs to the model, and its prefix.
 OWNERS = {
     "M": (True, "M"),
     "qLD": (True, "M"),

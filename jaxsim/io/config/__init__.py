@@ -1,4 +1,4 @@
-"""Configurations: TOML files read into dataclasses, every fault told with its line."""
+"""Configurations: TOML files parsed into dataclasses; every error gives the line."""
 
 from jaxsim.io.config.memory import check_memory as check_memory
 from jaxsim.io.config.read import Places as Places

@@ -1,4 +1,4 @@
-"""Memory that settings ask for, compared with what there is before any of it is allocated."""
+"""Compare the memory that settings require with the memory available, before allocation."""
 
 import os
 from collections.abc import Mapping
@@ -9,19 +9,20 @@ from jaxsim.io.config.read import Places
 
 
 def check_memory(places: Places, needs: Mapping[str, float]) -> None:
-    """Refuse settings that need more memory than the devices have.
+    """Reject settings that need more memory than the devices have.
 
     Args:
-      places: where the settings were written.
-      needs: bytes by the setting that is to blame, as "worlds.count"; in order, each alone.
+      places: source locations of the settings.
+      needs: required bytes by the responsible setting, as "worlds.count"; checked in order, each
+        alone.
 
     Raises:
-      ConfigError: one of them is too large; names the setting, what it needs and what there is.
+      ConfigError: a setting is too large; the message names it, its need and the memory available.
     """
     have = memory()
     for key, need in needs.items():
         if not need <= have:
-            raise places.error(key, f"needs {_told(need)} of memory, there are {_told(have)}")
+            raise places.error(key, f"needs {_told(need)} of memory, there are only {_told(have)}")
 
 
 def memory() -> float:

@@ -1,8 +1,8 @@
-"""Where the keys of a TOML file are written, so that a fault can be reported with its line.
+"""Line numbers of the keys of a TOML file, for error messages.
 
-The parser of the standard library keeps no lines. The text is scanned once, character class by
-character class: headers, keys, strings, lists and inline tables. What is too deep or too long for
-the parser, whose own errors then name no line, is found on the way.
+The parser of the standard library discards line numbers. This scanner passes over the text once:
+headers, keys, strings, lists and inline tables. It also detects nesting and numbers that exceed the
+limits of the parser, whose own errors would name no line.
 """
 
 import re
@@ -12,8 +12,8 @@ from jaxsim.errors import ConfigError, Place, Problem
 
 Path = tuple[str | int, ...]
 
-MAX_DEPTH = 32  # of tables and lists in each other
-MAX_DIGITS = 1000  # letters of a number: Python refuses to print longer ones
+MAX_DEPTH = 32  # nesting depth of tables and lists
+MAX_DIGITS = 1000  # characters of a number: Python refuses to print longer ones
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t]*")
@@ -82,8 +82,8 @@ class _Scan:
     def __init__(self, text: str, file: str):
         self.text, self.file, self.at = text, file, 0
         self.lines: dict[Path, int] = {(): 1}
-        self._line, self._counted = 1, 0  # the line of the place up to which lines are counted
-        self._arrays: dict[Path, int] = {}  # how many tables each array of tables has so far
+        self._line, self._counted = 1, 0  # line number of the offset `_counted`
+        self._arrays: dict[Path, int] = {}  # number of tables in each array of tables so far
         table: Path = ()
         try:
             while self._skip(_SPACE) < len(text):
@@ -98,7 +98,7 @@ class _Scan:
             pass
 
     def line(self) -> int:
-        """The line of the place that has been reached."""
+        """Return the line of the current offset."""
         self._line += self.text.count("\n", self._counted, self.at)
         self._counted = self.at
         return self._line
@@ -121,14 +121,14 @@ class _Scan:
 
     def _note(self, path: Path) -> None:
         if len(path) > MAX_DEPTH:
-            self._fail(f"more than {MAX_DEPTH} tables and lists in each other")
+            self._fail(f"nested more than {MAX_DEPTH} levels deep; flatten it")
         self.lines.setdefault(path, self.line())
 
     def _fail(self, message: str) -> None:
-        raise ConfigError(Problem(Place(self.file, self.line()), f"not readable: {message}"))
+        raise ConfigError(Problem(Place(self.file, self.line()), f"cannot be parsed: {message}"))
 
     def _parts(self) -> list[str]:
-        """A dotted key."""
+        """Return a dotted key."""
         parts = []
         while True:
             self._skip(_BLANK)
@@ -141,7 +141,7 @@ class _Scan:
             self.at += 1
 
     def _header(self) -> Path:
-        """The path of the table that a header opens."""
+        """Return the path of the table that a header opens."""
         double = self.text.startswith("[[", self.at)
         self.at += 1 + double
         parts = self._parts()
@@ -158,14 +158,14 @@ class _Scan:
         return path
 
     def _keys(self, path: Path) -> Path:
-        """The path of a key; all keys on the way are there."""
+        """Return the path of a dotted key, noting every key on the way."""
         for part in self._parts():
             path += (part,)
             self._note(path)
         return path
 
     def _value(self, path: Path) -> None:
-        """A value, with all that is in it: lists and inline tables wait on a stack."""
+        """Scan a value with its nested lists and inline tables, which are kept on a stack."""
         opened: list[tuple[str, Path, int]] = []  # closing bracket, path, entries so far
         while True:
             first = self.text[self.at : self.at + 1]
@@ -175,8 +175,8 @@ class _Scan:
             elif first in ('"', "'"):
                 self._match(_STRING)
             elif len(self._match(_BARE_VALUE)) > MAX_DIGITS:
-                self._fail(f"a value of more than {MAX_DIGITS} letters that is no text")
-            # close what is complete, then go on with the next entry of what is open
+                self._fail(f"a value of more than {MAX_DIGITS} characters that is no string")
+            # Close completed containers, then continue with the next entry of the open one.
             while opened:
                 self._skip(_SPACE)
                 if self.text.startswith(",", self.at):

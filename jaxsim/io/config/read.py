@@ -1,15 +1,15 @@
-"""Configurations: TOML files read into dataclasses, every fault told with its line.
+"""Configurations: TOML files parsed into dataclasses; every error gives the line.
 
-The form of a file is a frozen dataclass; its fields say type, default and range:
+The schema of a file is a frozen dataclass, a form; its fields declare type, default and range:
 
     @dataclass(frozen=True)
     class Drop:
         model: str = setting(doc="a file in MJCF")
         height: float = setting(1.0, doc="of the fall [m]", above=0)
 
-A field's type is bool, int, float or str; `tuple[T, ...]` for a list; `dict[str, T]` for a table of
-any names; another form for a table, a tuple of forms for an array of tables; one of these or None,
-for what may be left out; or a union of them that differ in TOML. What is wrong is collected and
+A field's type is bool, int, float or str; `tuple[T, ...]` for a list; `dict[str, T]` for a table
+with arbitrary keys; another form for a table, a tuple of forms for an array of tables; one of these
+or None, if it may be left out; or a union of them that differ in TOML. All errors are collected and
 raised together.
 """
 
@@ -31,24 +31,24 @@ from jaxsim.words import remedy
 
 Form = TypeVar("Form")
 
-MAX_BYTES = 2**24  # of a file
-MAX_INT = 2**63 - 1  # the largest number that TOML has to know
-LONGEST = 120  # letters of a value or a name that a message repeats
+MAX_BYTES = 2**24  # size limit of a file
+MAX_INT = 2**63 - 1  # largest integer that TOML requires
+LONGEST = 120  # characters of a value or a name that a message repeats
 
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 WORDS |= {tuple: "a list", dict: "a table"}
-WRITTEN = {tuple: list, dict: dict}  # what TOML has for a type with types in it
+WRITTEN = {tuple: list, dict: dict}  # TOML's counterparts of generic types
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a setting may be.
+    """Allowed values of a setting.
 
     Attributes:
-      doc: what it means.
-      least, most: bounds that are allowed themselves.
-      above: a bound that is not.
-      choices: all values, or ().
+      doc: meaning.
+      least, most: inclusive bounds.
+      above: exclusive lower bound.
+      choices: all allowed values, or ().
     """
 
     doc: str = ""
@@ -58,7 +58,7 @@ class Rule:
     choices: tuple[Any, ...] = ()
 
     def fault(self, value: Any) -> str | None:
-        """What is wrong with a value of the right type, or None."""
+        """Return the fault of a value of the right type, or None."""
         if self.choices and value not in self.choices:
             known = "; there are: " + ", ".join(map(str, self.choices))
             near = remedy(str(value)[:LONGEST], map(str, self.choices), known)
@@ -76,12 +76,13 @@ class Rule:
 
 
 def setting(default: Any = dataclasses.MISSING, *, doc: str, **rule: Any) -> Any:
-    """A field of a form.
+    """Return a dataclass field of a form.
 
     Args:
-      default: without it the file must have the setting; `dict`, or another form, is called.
-      doc: what it means, with its unit.
-      rule: `least`, `most`, `above` and `choices`; in a list or table they are those of each value.
+      default: default value; without it the setting is required. `dict`, or another form, is
+        called.
+      doc: meaning, with its unit.
+      rule: `least`, `most`, `above` and `choices`; in a list or table they apply to each value.
     """
     metadata = {"rule": Rule(doc=doc, **rule)}
     if isinstance(default, type):
@@ -91,12 +92,12 @@ def setting(default: Any = dataclasses.MISSING, *, doc: str, **rule: Any) -> Any
 
 @dataclass(frozen=True)
 class Places:
-    """Where the settings of a configuration were written.
+    """Source locations of the settings of a configuration.
 
     Attributes:
-      file: the file's name.
-      lines: of each path of keys.
-      changed: the paths that were set elsewhere, and where.
+      file: name of the file.
+      lines: line of each path of keys.
+      changed: paths that were set elsewhere, and where.
     """
 
     file: str
@@ -104,7 +105,8 @@ class Places:
     changed: dict[KeyPath, str]
 
     def place(self, path: str | KeyPath) -> Place:
-        """Where a setting, "cost.1.of" say, was written; if it was not, where its table begins."""
+        """Return the location of a setting, such as "cost.1.of"; of its table if it was not
+        written."""
         keys = _keys(path) if isinstance(path, str) else path
         while True:
             if keys in self.changed:
@@ -114,32 +116,32 @@ class Places:
             keys = keys[:-1]
 
     def error(self, path: str | KeyPath, message: str) -> ConfigError:
-        """The error of a setting that turns out wrong when it is used."""
+        """Return the error for a setting that turns out wrong when it is used."""
         name = path if isinstance(path, str) else _name(path)
         return ConfigError(Problem(self.place(path), f"{name}: {message}"))
 
     @property
     def folder(self) -> Path:
-        """The folder of the file: what it names is relative to this."""
+        """Return the folder of the file, to which its paths are relative."""
         return Path(self.file).parent
 
 
 def read_config(
     file: str | Path, form: type[Form], changes: Iterable[str] = ()
 ) -> tuple[Form, Places]:
-    """A configuration.
+    """Return the settings of a configuration file, and their source locations.
 
     Args:
       file: a TOML file.
       form: a dataclass whose fields are `setting`s.
-      changes: "train.worlds=64": settings that replace those of the file; the value is as in TOML,
-        and a text may stand without quotes.
+      changes: settings that replace those of the file, "train.worlds=64"; the value is written as
+        in TOML, and strings may be unquoted.
 
     Returns:
-      The settings, and where each was written.
+      The settings, and their source locations.
 
     Raises:
-      ConfigError: all that is wrong, with the lines.
+      ConfigError: lists all errors, with their lines.
     """
     name = str(file)
     text = _text(file, name)
@@ -163,7 +165,7 @@ def read_config(
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is a file; names that no system can have are those of none."""
+    """Return whether a file exists; False for names that no file system allows."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # too long, or with a null byte
@@ -171,16 +173,16 @@ def is_file(path: Path) -> bool:
 
 
 def _text(file: str | Path, name: str) -> str:
-    """The text of a file, line breaks as they are in Unix, without a byte order mark."""
+    """Return the text of a file with Unix line breaks and without a byte order mark."""
     try:
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise ConfigError(Problem(Place(name), f"has more than {MAX_BYTES:,} bytes"))
+            raise ConfigError(Problem(Place(name), f"larger than the limit of {MAX_BYTES:,} bytes"))
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(Problem(Place(name, line), "not a text in UTF-8")) from None
+        raise ConfigError(Problem(Place(name, line), "not UTF-8 text")) from None
     except OSError as error:
         raise ConfigError(Problem(Place(name), f"cannot be read: {error.strerror}")) from None
     except ValueError as error:  # a name with a null byte
@@ -188,7 +190,7 @@ def _text(file: str | Path, name: str) -> str:
 
 
 def _not_toml(name: str, text: str, error: tomllib.TOMLDecodeError) -> Problem:
-    """The fault of the parser, with its line in front."""
+    """Return the parser's error as a fault with a line number."""
     message = str(error)
     found = re.search(r" \(at line (\d+), column \d+\)$", message)
     line = int(found[1]) if found else text.rstrip("\n").count("\n") + 1
@@ -206,7 +208,7 @@ def _name(path: KeyPath) -> str:
 
 
 def _cut(text: str) -> str:
-    """A text for a message: in one line, and not too long."""
+    """Return a text for a message: on one line and of limited length."""
     text = text.replace("\n", "\\n")
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
@@ -216,7 +218,7 @@ def _shown(value: Any) -> str:
 
 
 def _change(content: dict[str, Any], change: str) -> KeyPath:
-    """Put one change into the content of a file; return its path."""
+    """Apply one change to the content of a file; return its path."""
     name, equals, text = _parted(change)
     place = Place(_cut(f"--set {change}"))
     parts = split_keys(name.strip())
@@ -240,13 +242,13 @@ def _change(content: dict[str, Any], change: str) -> KeyPath:
 
 
 def _parted(change: str) -> tuple[str, str, str]:
-    """A change before and after its first `=` that is in no quotes."""
+    """Return a change split at its first unquoted `=`."""
     found = re.match(r"""((?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'=])*)=""", change, re.DOTALL)
     return (found[1], "=", change[found.end() :]) if found else (change, "", "")
 
 
 def _value_of(text: str, place: Place) -> Any:
-    """What a text means in TOML; what is not TOML is a text."""
+    """Return the TOML value of a text; text that is not TOML is a string."""
     statement = f"x = {text}"
     try:
         lines = key_lines(statement)
@@ -258,7 +260,7 @@ def _value_of(text: str, place: Place) -> Any:
     except (ValueError, RecursionError) as error:
         raise ConfigError(Problem(place, f"not TOML: {error}")) from None
     if content.keys() != {"x"} or any(path[:1] not in ((), ("x",)) for path in lines):
-        message = "expected one value; give --set again for another setting"
+        message = "expected one value; repeat --set for another setting"
         raise ConfigError(Problem(place, message))
     return content["x"]
 
@@ -266,14 +268,14 @@ def _value_of(text: str, place: Place) -> Any:
 def _index(node: list[Any], part: str, place: Place) -> int:
     number = part.isascii() and part.isdigit() and len(part) < 10
     if not number or int(part) >= len(node):
-        entries = f"there are {len(node)}, from 0 on" if node else "the list is empty"
+        entries = f"the list has {len(node)}, counted from 0" if node else "the list is empty"
         shown = part if number else repr(part)
         raise ConfigError(Problem(place, f"there is no entry {_cut(shown)}; {entries}"))
     return int(part)
 
 
 class _Reader:
-    """Turns what TOML says into a form, and collects what is wrong."""
+    """Convert TOML content to a form, and collect the errors."""
 
     def __init__(self, places: Places, faults: list[Problem]):
         self.places, self.faults = places, faults
@@ -285,9 +287,7 @@ class _Reader:
         fields = {f.name: f for f in dataclasses.fields(form)}
         for name in (n for n in table if n not in fields):
             known = "; there are: " + ", ".join(fields)
-            self.wrong(
-                (*path, name), f"there is no such setting{remedy(name[:LONGEST], fields, known)}"
-            )
+            self.wrong((*path, name), f"unknown setting{remedy(name[:LONGEST], fields, known)}")
         given = {}
         for name, f in fields.items():
             rule = f.metadata.get("rule", Rule())
@@ -299,7 +299,7 @@ class _Reader:
 
     def value(self, kind: Any, value: Any, path: KeyPath, rule: Rule) -> Any:
         origin, inside = typing.get_origin(kind), typing.get_args(kind)
-        if origin in (typing.Union, types.UnionType):  # None is what TOML cannot say
+        if origin in (typing.Union, types.UnionType):  # None cannot be written in TOML
             kinds = [k for k in inside if k is not type(None)]
             own = [k for k in kinds if type(value) is WRITTEN.get(typing.get_origin(k), k)]
             if len(kinds) > 1 and not own:

@@ -1,4 +1,4 @@
-"""Settings as TOML text: what `read_config` reads, written again."""
+"""Write settings as TOML text that `read_config` can parse."""
 
 import dataclasses
 import json
@@ -8,12 +8,13 @@ from typing import Any
 
 
 def config_text(settings: Any) -> str:
-    """Settings as TOML, which `read_config` reads again; those that are None are left out."""
+    """Return settings as TOML text, which `read_config` can parse; settings that are None are left
+    out."""
     return "\n".join(_statements(settings, ())) + "\n"
 
 
 def _statements(settings: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """Lines of a table: its values first, then its tables."""
+    """Yield the lines of a table: its values first, then its tables."""
     values: dict[str, Any] = dict(settings) if isinstance(settings, dict) else vars(settings)
     values = {name: value for name, value in values.items() if value is not None}
     tables = {n: v for n, v in values.items() if isinstance(v, dict) or _is_form(v)}
@@ -39,5 +40,5 @@ def _key(name: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
-    # JSON's texts, numbers, true and false are TOML's, but for what is not finite
+    # JSON's strings, numbers and booleans are valid TOML, except for non-finite numbers.
     return str(value) if isinstance(value, float) else json.dumps(value)

@@ -1,1 +1,1 @@
-"""How many contacts and near pairs of geoms a world has room for."""
+"""Capacities of a world for contacts and near pairs of geoms."""

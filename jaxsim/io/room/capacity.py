@@ -1,9 +1,9 @@
-"""How many contacts and near pairs of geoms a world has room for, from the call or from the file.
+"""Capacities for contacts and near pairs, from the arguments, the model file or an estimate.
 
-MuJoCo's documentation, MuJoCo XLA: the custom numbers `max_contact_points`, the most contacts of
-each condim, and `max_geom_pairs`, the most pairs of geoms of each two types, bound what a world
-holds. Here there is one number for the contacts of all condims, and one for each group of types
-that one function collides: both are taken so many times that nothing is lost which they allow.
+MuJoCo's documentation, MuJoCo XLA: the custom number `max_contact_points` limits the contacts of
+each condim, and `max_geom_pairs` the geom pairs of each two types. Here one capacity holds for the
+contacts of all condims, and one for each group of types that share a collision function; both
+limits are multiplied so that everything they allow fits.
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,13 @@ CONTACTS, PAIRS = "max_contact_points", "max_geom_pairs"
 
 
 def with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
-    """A model with room for these numbers; None: what its file asks for, or as its pairs have it.
+    """Return a model with these capacities; None: as specified in its file, or estimated from its
+    pairs.
 
     Args:
-      m: a model that is complete but for its room.
-      contacts: contacts of a world.
-      pairs: near pairs of each group that one function collides.
+      m: a model that is complete except for its capacities.
+      contacts: contact capacity of a world.
+      pairs: capacity of near pairs in each group with one collision function.
     """
     boxes = boxes_at_start(m)
     known = near_at_start(m, boxes) | {"body_rest": points_at_rest(m, boxes)}
@@ -36,12 +37,12 @@ def with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
     m = m.extended(nnear=pairs, **known) if pairs else chosen
     if contacts is None:
         contacts = _condims(m) * _custom(m, CONTACTS) or default_capacity(m)
-    # at least one place, so that `d.contact` has the same form in every model
+    # At least one slot, so that `d.contact` has the same form in every model.
     return m.extended(ncontact=max(1, contacts))
 
 
 def _custom(m: Model, name: str) -> int:
-    """A custom number of the file; 0 if it has none, or one that stands for none."""
+    """Return a custom number of the file; 0 if it is absent or not positive."""
     s = m.structure
     names: Mapping[str, tuple[str, ...]] = dict(s.names)
     known = names.get("numeric", ())
@@ -52,7 +53,7 @@ def _custom(m: Model, name: str) -> int:
 
 
 def _condims(m: Model) -> int:
-    """How many condims there are among the geoms and pairs that can touch."""
+    """Return the number of distinct condims among the geoms and pairs that can collide."""
     s = m.structure
     touching = (s.geom_contype != 0) | (s.geom_conaffinity != 0)
     return max(1, len(np.union1d(s.geom_condim[touching], s.pair_dim)))

@@ -1,8 +1,7 @@
-"""How many pairs of geoms are near each other, and may touch, where the model starts.
+"""Count the geom pairs that are near each other in the initial configuration.
 
-Parts that are put together are near many others: how many neighbors a geom has is not known from
-the tree, but from where the parts are (io/room/start.py). Near are two geoms that a small motion
-brings together.
+In assemblies of parts a geom has many neighbors, which follow from the poses (start.py) and not
+from the kinematic tree. Two geoms are near if a small motion brings them into contact.
 """
 
 import numpy as np
@@ -13,28 +12,29 @@ from jaxsim.model.model import NO_CONTACTS, Model
 from jaxsim.physics.collision.candidates.capacity import MANY, REST_POINTS
 from jaxsim.physics.collision.candidates.pairs import known_pairs
 
-SHARE = 0.5  # of what is near at the start, that touches at once in what is packed densely
-SPARE = 1.25  # on what is near at the start, for what comes near later
-ROUND_TO = 8  # so that a program is the same where a part is moved a little
-GAP = 0.05  # across which geoms are near, in parts of the smaller box's radius
+SHARE = 0.5  # fraction of the initially near pairs that touch at once in dense packings
+SPARE = 1.25  # safety factor for pairs that come near later
+ROUND_TO = 8  # rounding, so that small displacements of a part give the same program
+GAP = 0.05  # gap below which geoms are near, relative to the radius of the smaller box
 
 
 def near_at_start(m: Model, boxes: Boxes) -> dict[str, np.ndarray | int]:
-    """How much is near or touches in `qpos0`, with some to spare.
+    """Return the numbers of near pairs and of contacts in `qpos0`, with a safety margin.
 
     Args:
       m: a model whose leaves are on the host.
-      boxes: of its geoms (boxes_at_start).
+      boxes: bounding boxes of its geoms (boxes_at_start).
 
     Returns:
-      Tables of the structure. `kind_near`: pairs that are near, int32 `[types, types]` by the types
-      of the first and of the second geom; `nstart`: contacts, if each pair that may touch, or every
-      second one that is near, does so on as many points as one of its geoms rests on.
+      Tables of the structure. `kind_near`: number of near pairs, int32 `[types, types]`, by the
+        types of the first and second geom. `nstart`: number of contacts if every touching pair, or
+        half of the near ones, touches at as many points as one of its geoms rests on.
     """
     s = m.structure
     pairs = known_pairs(s, int(m.opt.disableflags) & ~int(NO_CONTACTS))
     near = np.stack([pairs.geom1, pairs.geom2])
-    for between in (_between_spheres, between_boxes):  # the first is cheap, and leaves few
+    # the first test is inexpensive and rejects most pairs
+    for between in (_between_spheres, between_boxes):
         near = near[:, between(boxes, *near) <= GAP * boxes.radius[near].min(axis=0)]
     touching = near[:, between_boxes(boxes, *near) <= 0]
     touching = touching[:, may_touch(m, boxes, *touching)]
@@ -52,7 +52,7 @@ def _eights(number: np.ndarray | float) -> np.ndarray:
 
 
 def _between_spheres(boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
-    """Gap between the spheres around two boxes, less how far contacts reach; `[n]`."""
+    """Return the distance between bounding spheres minus the contact reach, `[n]`."""
     around = boxes.radius + boxes.reach
     distance = sum((x[geom2] - x[geom1]) ** 2 for x in boxes.center.T) ** 0.5
     return distance - around[geom1] - around[geom2]

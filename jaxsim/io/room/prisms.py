@@ -1,8 +1,7 @@
-"""How many prisms of a height field may be under a geom, which is how many contacts there can be.
+"""Count the prisms of a height field that can be under a geom, an upper bound for contacts.
 
-A prism is what is below half a cell of the field's grid. The sizes that count are those of the
-model when it is made; what follows them later is only the number of contacts for which there is
-room.
+A prism is the volume below one triangle, half a cell of the grid. Sizes are those of the model when
+it is made; later changes do not affect the contact capacity.
 """
 
 from collections.abc import Mapping
@@ -13,20 +12,20 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.physics.collision.convex.hull import touchable
 
-STRETCH = 1.25  # of elements, for which there is room
+STRETCH = 1.25  # stretch of elements that the capacity allows for
 NEVER = (GeomType.PLANE, GeomType.HFIELD, GeomType.SDF)
 MOST = 2**30
 
 
 def prisms_under(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
-    """The most prisms of one height field under each geom, however it is turned.
+    """Return the largest number of prisms of a height field under each geom, in any orientation.
 
     Args:
       fields: a compiled model's tables, under MuJoCo's names.
-      farther: how far contacts are found beyond margin and gap of two geoms [m].
+      farther: range of contact detection beyond margin and gap of two geoms [m].
 
     Returns:
-      int32 (ngeom,); 0 for geoms that touch no height field.
+      int32 (ngeom,); 0 for geoms that collide with no height field.
     """
     kind, touches = np.asarray(fields["geom_type"]), touchable(fields.__getitem__)
     most = np.zeros(len(kind))
@@ -40,21 +39,21 @@ def prisms_under(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
 
 
 def _cells_met(fields: Mapping[str, Any], geom: int, width: np.ndarray | float) -> np.ndarray:
-    """How many cells of a height field are met along its sides by something as wide."""
+    """Return the number of cells along each side of a height field that an interval can overlap."""
     field = fields["geom_dataid"][geom]
     half = np.asarray(fields["hfield_size"]).reshape(-1, 4)[field, :2]
     cells = np.array([fields["hfield_ncol"][field], fields["hfield_nrow"][field]]) - 1
     step = 2 * half / np.maximum(cells, 1)
-    # an interval meets one cell more than it is long
+    # An interval overlaps one cell more than its length in cells.
     return np.minimum(np.ceil(width / step) + 1, cells)
 
 
 def prisms_under_elements(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
-    """The most prisms of one height field under an element of each flex, a little stretched.
+    """Return the largest number of prisms of a height field under a stretched element of each flex.
 
     Args:
       fields: a compiled model's tables, under MuJoCo's names.
-      farther: how far contacts are found beyond margin and gap [m].
+      farther: range of contact detection beyond margin and gap [m].
 
     Returns:
       int32 (nflex,).

@@ -1,7 +1,7 @@
-"""On how many points a free body of several geoms rests on flat ground.
+"""Count the points on which a free body of several geoms rests on flat ground.
 
-A ring of boxes stands on all of them. What lies on the ground is a side of the hull of the body, so
-the sides of that hull, and of the boxes around its geoms, are tried as the one that is down.
+A ring of boxes, for example, rests on all of them. A body lies on a face of its convex hull, so the
+faces of that hull, and of the bounding boxes of its geoms, are tried as the supporting one.
 """
 
 from contextlib import suppress
@@ -13,21 +13,22 @@ from jaxsim.io.room.start import CORNERS, MESHES, Boxes, hull_corners
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.capacity import MANY, REST_POINTS, is_free
 
-LEVEL = 0.01  # how far above the ground a point still touches it, in parts of the body's size
-RIM = 8  # points for each cap of a cylinder
-DIRECTIONS = 4096  # sides that are tried at most
-FINE = 0.02  # sides whose normals differ by less are one
+LEVEL = 0.01  # height below which a point touches the ground, relative to the size of the body
+RIM = 8  # points on each cap of a cylinder
+DIRECTIONS = 4096  # largest number of faces that are tried
+FINE = 0.02  # faces whose normals differ by less count as one
 
 _AROUND = np.array([v for v in np.ndindex(3, 3, 3) if v != (1, 1, 1)]) - 1.0
 _ANGLE = 2 * np.pi * np.arange(RIM) / RIM
 
 
 def points_at_rest(m: Model, boxes: Boxes) -> np.ndarray:
-    """Most contacts of each body with a plane on which it lies; 0: not asked, int32 (nbody,).
+    """Return the largest number of contacts of each body resting on a plane; 0: not computed, int32
+    (nbody,).
 
     Args:
       m: a model whose leaves are on the host.
-      boxes: of its geoms (boxes_at_start).
+      boxes: bounding boxes of its geoms (boxes_at_start).
     """
     s = m.structure
     most = np.zeros(s.nbody, np.int32)
@@ -41,7 +42,7 @@ def points_at_rest(m: Model, boxes: Boxes) -> np.ndarray:
 
 
 def _resting(m: Model, boxes: Boxes, geoms: np.ndarray) -> int:
-    """Most contacts of the geoms of one body, over the sides on which it may lie."""
+    """Return the largest number of contacts of the geoms of one body, over its supporting faces."""
     shapes = [_points(m, boxes, g) for g in geoms]
     point = np.concatenate([p for p, _ in shapes])
     radius = np.concatenate([np.full(len(p), r) for p, r in shapes])
@@ -56,7 +57,7 @@ def _resting(m: Model, boxes: Boxes, geoms: np.ndarray) -> int:
 
 
 def _points(m: Model, boxes: Boxes, geom: int) -> tuple[np.ndarray, float]:
-    """Points in the world, and the radius of the spheres around them, that have a geom's shape."""
+    """Return points in the world and the radius of spheres around them that cover a geom."""
     kind = GeomType(m.structure.geom_type[geom])
     half, center, turn = boxes.half[geom], boxes.center[geom], boxes.rot[geom].T
     if kind in MESHES and (corners := hull_corners(m, boxes, geom)) is not None:
@@ -74,13 +75,13 @@ def _points(m: Model, boxes: Boxes, geom: int) -> tuple[np.ndarray, float]:
 
 
 def _sides(point: np.ndarray, rot: np.ndarray) -> np.ndarray:
-    """Unit normals out of the sides on which a body may lie, (n, 3)."""
+    """Return the outward unit normals of the faces on which a body may lie, (n, 3)."""
     from scipy.spatial import ConvexHull, QhullError  # late: slow to import, and few models need it
 
     axes = rot.transpose(0, 2, 1).reshape(-1, 3)
     sides = [axes, -axes]
     if len(point) > 3:
-        with suppress(QhullError):  # flat: it lies on a side of a box
+        with suppress(QhullError):  # flat: it lies on a face of a box
             sides.append(ConvexHull(point).equations[:, :3])
     normal = np.concatenate(sides)
     _, first = np.unique(np.round(normal / FINE), axis=0, return_index=True)

@@ -1,10 +1,10 @@
-"""Where the geoms of a model are in `qpos0`, and which of them are apart there, in numpy.
+"""Poses of geoms in `qpos0` and separation tests between them, in numpy.
 
-In `qpos0` no joint moves anything, so that the bodies stand in each other as they were written. Two
-shapes are apart if a plane is between them. Of bounding boxes, tried are planes along their faces
-and across the line of their centers, as in the physics (collision/candidates/broadphase.py); of
-meshes, those that lead to the nearest points of the hulls (E. Gilbert, An iterative procedure for
-computing the minimum of a quadratic form on a convex set, 1966).
+In `qpos0` joints contribute no motion, so body poses follow from the tree alone. Two shapes are
+disjoint if a plane separates them. For bounding boxes the face normals and the line of centers are
+tried, as in the physics (collision/candidates/broadphase.py); for meshes, Gilbert's algorithm on
+the convex hulls (E. Gilbert, An iterative procedure for computing the minimum of a quadratic form
+on a convex set, 1966).
 """
 
 import itertools
@@ -17,13 +17,16 @@ from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 
 MESHES = (GeomType.MESH, GeomType.SDF)
-TURNS = 30  # directions that are tried between two hulls
+TURNS = 30  # iterations of Gilbert's algorithm
 CORNERS = np.array(list(itertools.product((-1, 1), repeat=3)))
 
 
 class Boxes(NamedTuple):
-    """Bounding boxes of geoms in the world: origin of the geom, center of the box, rotation, half
-    sizes, radius; and how far contacts reach."""
+    """Bounding boxes of geoms in the world.
+
+    Origin of the geom, center of the box, rotation, half sizes, radius; and the contact reach of
+    each.
+    """
 
     pos: np.ndarray
     center: np.ndarray
@@ -34,7 +37,7 @@ class Boxes(NamedTuple):
 
 
 def boxes_at_start(m: Model) -> Boxes:
-    """The bounding boxes of all geoms in `qpos0`."""
+    """Return the bounding boxes of all geoms in `qpos0`."""
     pos, quat = _geoms(m)
     aabb = np.asarray(m.geom_aabb, np.float64)
     reach = np.asarray(m.geom_margin) + np.asarray(m.geom_gap)
@@ -44,7 +47,7 @@ def boxes_at_start(m: Model) -> Boxes:
 
 
 def _geoms(m: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and orientations of all geoms in `qpos0`."""
+    """Return the positions and orientations of all geoms in `qpos0`."""
     s = m.structure
     body_pos, body_quat, geom_pos, geom_quat = (
         np.asarray(a, np.float64) for a in (m.body_pos, m.body_quat, m.geom_pos, m.geom_quat)
@@ -59,23 +62,25 @@ def _geoms(m: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def between_boxes(boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
-    """Largest gap between two boxes along the tried directions, less the reach; `[n]`."""
+    """Return the largest gap between two boxes along the tried directions, minus the reach,
+    `[n]`."""
     a, b = (Boxes(*(field[geom] for field in boxes)) for geom in (geom1, geom2))
     offset = b.center - a.center
     in_a, in_b = (np.einsum("nji,nj->ni", g.rot, offset) for g in (a, b))
-    turn = np.abs(np.einsum("nji,njk->nik", a.rot, b.rot))  # axes of a along those of b
+    turn = np.abs(np.einsum("nji,njk->nik", a.rot, b.rot))  # axes of a in the frame of b
     gap_a = np.abs(in_a) - a.half - np.einsum("nij,nj->ni", turn, b.half)
     gap_b = np.abs(in_b) - b.half - np.einsum("nij,ni->nj", turn, a.half)
     extent = np.sum(np.abs(in_a) * a.half + np.abs(in_b) * b.half, axis=1)
     distance = np.linalg.norm(offset, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):  # of one center no line goes to the other
+    # boxes with equal centers have no line of centers
+    with np.errstate(invalid="ignore", divide="ignore"):
         along = np.where(distance > 0, distance - extent / distance, -np.inf)
     return np.maximum(np.maximum(gap_a, gap_b).max(axis=1), along) - a.reach - b.reach
 
 
 def may_touch(m: Model, boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
-    """Whether no plane was found between two shapes; bool `[n]`. Of other shapes than meshes only
-    the boxes are looked at."""
+    """Return whether no separating plane was computed for two shapes, bool `[n]`; shapes other than
+    meshes are replaced by their boxes."""
     kind, reach = m.structure.geom_type, boxes.reach
     points = {}
     for geom in np.union1d(geom1, geom2):
@@ -96,7 +101,7 @@ def _corners(boxes: Boxes, geom: int) -> np.ndarray:
 
 
 def hull_corners(m: Model, boxes: Boxes, geom: int) -> np.ndarray | None:
-    """Corners of the hull of a mesh in the world; None if it has no hull."""
+    """Return the vertices of the hull of a mesh in the world; None if it has no hull."""
     s = m.structure
     mesh = s.geom_dataid[geom]
     graph = s.mesh_graphadr[mesh]
@@ -109,7 +114,7 @@ def hull_corners(m: Model, boxes: Boxes, geom: int) -> np.ndarray | None:
 
 
 def _apart(a: np.ndarray, b: np.ndarray, limit: float) -> bool:
-    """Whether a plane was found that leaves more than a distance between two sets of points."""
+    """Return whether some plane leaves more than a distance between two point sets."""
     between = a.mean(axis=0) - b.mean(axis=0)
     for _ in range(TURNS):
         length = np.linalg.norm(between)

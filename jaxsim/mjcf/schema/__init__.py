@@ -1,6 +1,6 @@
-"""The schema of MJCF: one table of all elements and attributes, with what there is to know of each.
+"""The schema of MJCF: one table of all elements and attributes, with all their properties.
 
-Reading, checking, defaults, writing and the reference page derive from it. There is no second list.
+Reading, checking, defaults, writing and the reference page derive from this table alone.
 
     ROOT.child("worldbody").child("body").child("geom").attribute("size").default
 """

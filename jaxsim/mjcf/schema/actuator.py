@@ -1,6 +1,6 @@
 """`<actuator>`: motors, servos and muscles.
 
-`<general>` is the one actuator there is; the others are short spellings of it.
+`<general>` is the only actuator of a compiled model; the other elements are shortcuts for it.
 """
 
 from jaxsim.mjcf.schema.groups import CLASS, INTERP, config, user
@@ -23,9 +23,9 @@ _BASE = (
     name_of("actuator"),
     CLASS,
     integer("group", 0, "group, for <option actuatorgroupdisable> and drawing"),
-    integer("nsample", 0, "samples of the control that are remembered; 0: none"),
+    integer("nsample", 0, "length of the control history, in samples; 0: none"),
     INTERP,
-    real("delay", 0, "s", "time by which the control is late"),
+    real("delay", 0, "s", "delay of the control"),
     real("ctrlrange", (0, 0), "?", "bounds of the control"),
     user("actuator", "nuser_actuator"),
 )
@@ -84,7 +84,7 @@ _INPUTS = "pos vel ff voltage pressure"
 
 
 def _input(default: str | None, doc: str) -> Attr:
-    """Signature of the controls: an alternative word, or some of the inputs in order."""
+    """Return the signature of the controls: an alternative word, or some of the inputs in order."""
     return keywords("input", _INPUTS, default, doc, alone="none expmap quat")
 
 
@@ -94,7 +94,7 @@ def _actuator(tag: str, doc: str, *attrs, children=()) -> Row:
 
 GENERAL = _actuator(
     "general",
-    "An actuator with everything spelled out.",
+    "An actuator with all parameters explicit.",
     _CTRLLIMITED,
     _FORCELIMITED,
     _ACTLIMITED,
@@ -104,7 +104,7 @@ GENERAL = _actuator(
     _TRANSMISSION,
     _BODY,
     _ACTDIM,
-    _input(None, "what the controls are"),
+    _input(None, "kind of the controls"),
     _VELRANGE,
     _FFRANGE,
     _INHERITRANGE,
@@ -201,7 +201,7 @@ PID = _actuator(
     real("ki", 0, "F/Q s", "gain of the integral of the error"),
     real("imax", 0, "Q s", "bound of the integral; 0: none"),
     real("slewmax", 0, "Q/s", "fastest change of the setpoint; 0: no bound"),
-    _input("pos vel", "the inputs it has, of: pos vel ff"),
+    _input("pos vel", "its inputs, of: pos vel ff"),
 )
 
 DAMPER = _actuator(
@@ -250,7 +250,7 @@ MUSCLE = _actuator(
 
 ADHESION = _actuator(
     "adhesion",
-    "Pulls a body towards what it touches.",
+    "Pulls a body towards its contacts.",
     _FORCELIMITED,
     _FORCERANGE,
     ref("body", "body", "body whose contacts pull", required=True),
@@ -280,7 +280,7 @@ DCMOTOR = _actuator(
         "stiffness, damping, Coulomb, static, Stribeck",
         n=(1, 5),
     ),
-    _input("voltage", "the inputs it has, of: pos vel ff voltage; or none"),
+    _input("voltage", "its inputs, of: pos vel ff voltage; or none"),
 )
 
 PLUGIN = _actuator(

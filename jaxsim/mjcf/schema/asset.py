@@ -1,4 +1,4 @@
-"""`<asset>`: meshes, height fields, textures, materials, skins and models that elements use."""
+"""`<asset>`: meshes, height fields, textures, materials, skins and models for use by elements."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from jaxsim.mjcf.schema.rows import (
     tristate,
 )
 
-_CONTENT_TYPE = text("content_type", None, "format of the file, where its name does not tell")
+_CONTENT_TYPE = text("content_type", None, "format of the file, if the extension does not give it")
 
 MESH = row(
     "mesh",
@@ -33,11 +33,11 @@ MESH = row(
     real("texcoord", None, "1", "texture coordinates, two numbers each", n=ANY),
     integer("face", None, "vertices of the triangles, three each; none: the convex hull", n=ANY),
     real("refpos", (0, 0, 0), "1", "origin that the vertices are moved to"),
-    real("refquat", (1, 0, 0, 0), "1", "orientation that the vertices are turned to"),
+    real("refquat", (1, 0, 0, 0), "1", "orientation that the vertices are rotated to"),
     real("scale", (1, 1, 1), "m", "factors along the axes; negative ones mirror"),
     boolean("smoothnormal", "false", "average the normals over faces even at sharp edges"),
     integer("maxhullvert", -1, "most vertices of the convex hull; -1: no bound"),
-    keyword("inertia", "convex legacy exact shell", "legacy", "what the mass is spread over"),
+    keyword("inertia", "convex legacy exact shell", "legacy", "how the mass is distributed"),
     keyword(
         "builtin",
         "none sphere hemisphere cone supertorus supersphere wedge plate"
@@ -138,7 +138,7 @@ LAYER = row(
         "role",
         "rgb occlusion roughness metallic normal opacity emissive rgba orm",
         None,
-        "what the texture says about the surface",
+        "role of the texture",
         required=True,
     ),
 )
@@ -168,13 +168,13 @@ MODEL = row(
     "Another model, whose parts can be attached.",
     name_of("model"),
     file("file", "MJCF or URDF file of the model", required=True),
-    replace(_CONTENT_TYPE, no_effect="the file itself tells whether it is MJCF or URDF"),
+    replace(_CONTENT_TYPE, no_effect="the file itself is recognized as MJCF or URDF"),
 )
 
 ASSET = row(
     "asset",
     "*",
-    "Things that elements refer to by name.",
+    "Assets that elements refer to by name.",
     children=[MESH, HFIELD, SKIN, TEXTURE, MATERIAL, MODEL],
 )
 

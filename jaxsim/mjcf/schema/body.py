@@ -1,7 +1,7 @@
-"""`<worldbody>` and `<body>`: the kinematic tree, with all that is fixed to its bodies.
+"""`<worldbody>` and `<body>`: the kinematic tree, with all elements attached to its bodies.
 
-`<frame>` and `<replicate>` may stand wherever a body may, and hold what their parent may hold. They
-are expanded by the compiler and are not counted among the elements of the format.
+`<frame>` and `<replicate>` may occur wherever a body may, with the children that their parent
+allows. The compiler expands them; they are not counted among the elements of the format.
 """
 
 from dataclasses import replace
@@ -34,12 +34,12 @@ from jaxsim.mjcf.schema.rows import (
     tristate,
 )
 
-CHILDCLASS = ref("childclass", "default", "default class of all elements inside, unless they say")
+CHILDCLASS = ref("childclass", "default", "default class of all elements inside without one")
 
 INERTIAL = row(
     "inertial",
     "?",
-    "Mass and inertia of the body, in place of what its geoms would give.",
+    "Mass and inertia of the body, instead of those inferred from its geoms.",
     real("pos", None, "m", "center of mass", n=3, required=True),
     ORIENTATION[0],
     real("mass", None, "kg", "mass", required=True),
@@ -57,7 +57,7 @@ JOINT = row(
     CLASS,
     keyword("type", "free ball slide hinge", "hinge", "kind of motion"),
     integer("group", 0, "group, for switching the drawing on and off"),
-    position("point that the joint turns about"),
+    position("point that the joint rotates about"),
     real("axis", (0, 0, 1), "1", "axis of a hinge or slide"),
     real("springdamper", (0, 0), "s, 1", "time constant and damping ratio; replaces stiffness"),
     tristate("limited", "auto", "the range is a limit"),
@@ -71,7 +71,7 @@ JOINT = row(
     real("actuatorfrcrange", (0, 0), "F", "bounds of the sum of actuator forces"),
     boolean("actuatorgravcomp", "false", "count gravity compensation as actuator force"),
     real("margin", 0, "Q", "distance from the limit at which it begins to act"),
-    real("ref", 0, "Q", "coordinate in the pose that the file describes"),
+    real("ref", 0, "Q", "coordinate in the reference pose of the file"),
     real("springref", 0, "Q", "coordinate at which the spring is at rest"),
     real("springyield", 0, "Q", "deflection at which the spring yields; 0: never"),
     real("armature", 0, "F s^2/Q", "inertia added to the degrees of freedom"),
@@ -89,7 +89,7 @@ JOINT = row(
 FREEJOINT = row(
     "freejoint",
     "*",
-    "A free joint that no default class touches.",
+    "A free joint without defaults.",
     name_of("joint"),
     integer("group", 0, "group, for switching the drawing on and off"),
     tristate("align", "auto", "align the body with its inertia; auto: as <compiler alignfree>"),
@@ -112,7 +112,7 @@ GEOM = row(
     integer("condim", 3, "dimensions of contact forces: 1, 3, 4 or 6"),
     integer("group", 0, "group, for drawing and for <compiler inertiagrouprange>"),
     integer("priority", 0, "the geom of higher priority sets the parameters of a contact"),
-    real("size", (0, 0, 0), "m", "sizes, as the type asks for them", n=(1, 3)),
+    real("size", (0, 0, 0), "m", "sizes, depending on the type", n=(1, 3)),
     ref("material", "material", "material of the surface"),
     real("friction", (1, 0.005, 0.0001), "1, m, m", "sliding, torsional, rolling", n=(1, 3)),
     real("mass", None, "kg", "mass; replaces density"),
@@ -122,7 +122,7 @@ GEOM = row(
     solref(of="contacts"),
     solimp(of="contacts"),
     real("margin", 0, "m", "distance at which contacts begin to act"),
-    real("gap", 0, "m", "further distance at which contacts are found but do not act"),
+    real("gap", 0, "m", "further distance at which contacts are detected but inactive"),
     real(
         "surfacevel",
         (0,) * 6,
@@ -130,7 +130,7 @@ GEOM = row(
         "velocity of the surface: linear, angular",
         n=(1, 6),
     ),
-    real("adhesion", 0, "kg m/s^2", "force with which a contact may pull"),
+    real("adhesion", 0, "kg m/s^2", "largest adhesive force of a contact"),
     real("fromto", None, "m", "two end points; replaces pose and length", n=6),
     position("center of the shape"),
     ORIENTATION,
@@ -166,7 +166,7 @@ ATTACH = row(
 SITE = row(
     "site",
     "*",
-    "A place on the body, for sensors, tendons and constraints.",
+    "A frame on the body, for sensors, tendons and constraints.",
     name_of("site"),
     CLASS,
     keyword(
@@ -180,7 +180,7 @@ SITE = row(
     ORIENTATION,
     ref("material", "material", "material of the surface"),
     ref("mesh", "mesh", "mesh that is the shape"),
-    real("size", (0.005, 0.005, 0.005), "m", "sizes, as the type asks for them", n=(1, 3)),
+    real("size", (0.005, 0.005, 0.005), "m", "sizes, depending on the type", n=(1, 3)),
     real("fromto", None, "m", "two end points; replaces pose and length", n=6),
     rgba(),
     user("site", "nuser_site"),
@@ -280,20 +280,20 @@ def _ignored(reason: str, *attrs):
 
 
 def _wrappers() -> list[Row]:
-    """New rows of `<frame>` and `<replicate>`, still empty.
+    """Return new rows of `<frame>` and `<replicate>`, still empty.
 
-    MuJoCo does not check their attributes, and models in the wild have some of older versions.
+    MuJoCo does not check their attributes, and existing models have attributes of older versions.
     """
     frame = row(
         "frame",
         "*",
-        "A pose that is applied to all that stands inside.",
+        "A pose that is applied to all elements inside.",
         name_of("frame"),
         CHILDCLASS,
         position("origin of the frame"),
         ORIENTATION,
         real("scale", 1, "1", "factor on all lengths inside, or one for each axis", n=(1, 3)),
-        keyword("scaling", "similar geometry", "similar", "whether forces scale along"),
+        keyword("scaling", "similar geometry", "similar", "whether forces are scaled too"),
         real("massscale", 0, "1", "factor on all masses inside; 0: as volumes scale"),
         _ignored("a frame is not a body; MuJoCo ignores it too", *_OF_BODIES),
         rules=[ONE_ORIENTATION],
@@ -303,11 +303,11 @@ def _wrappers() -> list[Row]:
     replicate = row(
         "replicate",
         "*",
-        "Repeats what stands inside, each time moved and turned further.",
+        "Repeats its contents, each copy with a further offset and rotation.",
         integer("count", None, "number of copies", required=True),
-        text("sep", "", "put between a name and the number of the copy"),
+        text("sep", "", "separator between a name and the number of the copy"),
         real("offset", (0, 0, 0), "m", "step from one copy to the next"),
-        real("euler", (0, 0, 0), "angle", "turn from one copy to the next"),
+        real("euler", (0, 0, 0), "angle", "rotation from one copy to the next"),
         CHILDCLASS,
         _ignored(
             "copies are placed by offset and euler; MuJoCo ignores it too",
@@ -325,9 +325,9 @@ def _wrappers() -> list[Row]:
 COMPOSITE = row(
     "composite",
     "*",
-    "Gone since MuJoCo 4.0.",
+    "Removed in MuJoCo 4.0.",
     meta=True,
-    instead="is gone since MuJoCo 4.0; write a <flexcomp>, for a cable one of dim='1'",
+    instead="was removed in MuJoCo 4.0; write a <flexcomp>, for a cable one of dim='1'",
 )
 
 WORLDBODY = row("worldbody", "*", "The body that does not move, and all others inside it.")
@@ -338,9 +338,9 @@ def _fill(holder: Row, contents: list[Row], without: str = "") -> None:
 
 
 def _nest() -> None:
-    """Lets bodies hold bodies, and frames and copies hold what their body may hold.
+    """Add bodies to bodies, and to frames and replicates the children that their body may have.
 
-    The world has no joints and no inertia, nor have frames in it. Joints cannot be repeated.
+    The world has no joints and no inertia, nor have its frames. Joints cannot be replicated.
     """
     inside = list(BODY.children.values())
     fixed = [child for child in inside if child.tag not in ("inertial", "joint", "freejoint")]

@@ -1,4 +1,4 @@
-"""`<contact>` and `<equality>`: which bodies touch, and how bodies are tied together."""
+"""`<contact>` and `<equality>`: collision exceptions and equality constraints."""
 
 from jaxsim.mjcf.schema.groups import CLASS, solimp, solref
 from jaxsim.mjcf.schema.rows import at_most_one, boolean, integer, name_of, one_of, real, ref, row
@@ -22,9 +22,9 @@ PAIR = row(
     solref(of="contacts"),
     real("solreffriction", (0, 0), "s, 1", "reference of the friction; 0 0: as solref", n=(1, 2)),
     solimp(of="contacts"),
-    real("gap", 0, "m", "further distance at which contacts are found but do not act"),
+    real("gap", 0, "m", "further distance at which contacts are detected but inactive"),
     real("margin", 0, "m", "distance at which contacts begin to act"),
-    real("adhesion", 0, "kg m/s^2", "force with which a contact may pull"),
+    real("adhesion", 0, "kg m/s^2", "largest adhesive force of a contact"),
 )
 
 EXCLUDE = row(
@@ -36,12 +36,14 @@ EXCLUDE = row(
     ref("body2", "body", "second body", required=True),
 )
 
-CONTACT = row("contact", "*", "Exceptions from which geoms collide.", children=[PAIR, EXCLUDE])
+CONTACT = row(
+    "contact", "*", "Exceptions to the collision masks of geoms.", children=[PAIR, EXCLUDE]
+)
 
 _EQUALITY = (
     name_of("equality"),
     CLASS,
-    boolean("active", "true", "in force at the start"),
+    boolean("active", "true", "active at the start"),
     solref(),
     solimp(unit="?"),
 )
@@ -79,7 +81,7 @@ WELD = row(
     real("anchor", (0, 0, 0), "m", "point of the weld, in the second body"),
     ref("site1", "site", "site in the first body"),
     ref("site2", "site", "site in the second body"),
-    real("torquescale", 1, "m", "weight of turns against shifts"),
+    real("torquescale", 1, "m", "weight of rotations relative to translations"),
     rules=[
         at_most_one("site1 site2", "body1 body2 anchor relpose"),
         one_of("site1 site2", "body1"),
@@ -89,7 +91,7 @@ WELD = row(
 JOINT = row(
     "joint",
     "*",
-    "A joint follows another, or stands still.",
+    "A joint follows another, or is fixed.",
     _EQUALITY,
     ref("joint1", "joint", "joint that follows", required=True),
     ref("joint2", "joint", "joint that leads; none: a constant"),
@@ -126,6 +128,6 @@ FLEXSTRAIN = row(
 EQUALITY = row(
     "equality",
     "*",
-    "Constraints that tie things together.",
+    "Equality constraints.",
     children=[CONNECT, WELD, JOINT, TENDON, FLEX, FLEXSTRAIN],
 )

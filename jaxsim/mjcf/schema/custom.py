@@ -1,4 +1,4 @@
-"""`<custom>` and `<keyframe>`: the user's own data, and states to start from."""
+"""`<custom>` and `<keyframe>`: user data, and states to start from."""
 
 from jaxsim.mjcf.schema.groups import OBJECT_TYPES
 from jaxsim.mjcf.schema.rows import ANY, integer, keyword, name_of, real, ref, row, text
@@ -6,14 +6,14 @@ from jaxsim.mjcf.schema.rows import ANY, integer, keyword, name_of, real, ref, r
 CUSTOM = row(
     "custom",
     "*",
-    "Data that the model carries for its user.",
+    "User data of the model.",
     children=[
         row(
             "numeric",
             "*",
             "Named numbers.",
             name_of("numeric", required=True),
-            integer("size", None, "how many; the rest are zeros. None: as many as data"),
+            integer("size", None, "number of values, padded with zeros; none: the length of data"),
             real("data", None, "?", "the numbers", n=ANY),
         ),
         row(

@@ -1,4 +1,4 @@
-"""`<default>`: values for what elements leave out; its rows derive from those of the elements."""
+"""`<default>`: values of omitted attributes; its rows derive from those of the elements."""
 
 from jaxsim.mjcf.schema import actuator, asset, body, contact, tendon
 from jaxsim.mjcf.schema.rows import Row, derived, ref, row
@@ -8,7 +8,7 @@ _DRIVEN = "lengthrange joint jointinparent tendon slidersite cranksite site refs
 
 
 def _actuator(source: Row) -> Row:
-    """All but what ties an actuator to its model."""
+    """Return an actuator row without the attributes that refer to other elements."""
     dropped = [name for name in f"name class {_DRIVEN}".split() if name in source.attrs]
     return derived(source, source.tag, without=" ".join(dropped))
 

@@ -38,7 +38,7 @@ CONTACT = row(
     solref(of="contacts"),
     solimp(of="contacts"),
     real("margin", 0, "m", "distance at which contacts begin to act"),
-    real("gap", 0, "m", "further distance at which contacts are found but do not act"),
+    real("gap", 0, "m", "further distance at which contacts are detected but inactive"),
     keyword("selfcollide", "none narrow bvh sap auto", "auto", "collision of the flex with itself"),
     integer("activelayers", 1, "outer layers of a solid flex that collide"),
     boolean("passive", "false", "contacts as passive forces instead of constraints"),
@@ -83,8 +83,8 @@ PIN = row(
     "Points of the flex that do not move relative to the body.",
     integer("id", None, "the points", n=ANY),
     integer("range", None, "ranges of points, first and last of each", n=ANY),
-    integer("grid", None, "the points, by their place in the grid", n=ANY),
-    integer("gridrange", None, "blocks of the grid, first and last place of each", n=ANY),
+    integer("grid", None, "the points, by their grid coordinates", n=ANY),
+    integer("gridrange", None, "blocks of the grid, first and last coordinates of each", n=ANY),
 )
 
 FLEX = row(

@@ -19,17 +19,17 @@ ONE_ORIENTATION = at_most_one(
 
 
 def position(doc: str) -> Attr:
-    """`pos`, in the frame of the parent body or frame."""
+    """Return the attribute `pos`, in the frame of the parent body or frame."""
     return real("pos", (0, 0, 0), "m", doc)
 
 
 def user(kind: str, count: str) -> Attr:
-    """Numbers kept with an object for the user's own purposes."""
+    """Return the attribute of user-defined numbers."""
     return real("user", (), "?", f"free numbers kept with each {kind}; see <size {count}>", n=ANY)
 
 
 def solref(name: str = "solref", of: str = "the constraint") -> Attr:
-    """Reference dynamics of a constraint."""
+    """Return the attribute of the reference dynamics of a constraint."""
     return real(
         name,
         (0.02, 1),
@@ -40,7 +40,7 @@ def solref(name: str = "solref", of: str = "the constraint") -> Attr:
 
 
 def solimp(name: str = "solimp", of: str = "the constraint", unit: str = "1, 1, m, 1, 1") -> Attr:
-    """Impedance of a constraint."""
+    """Return the attribute of the impedance of a constraint."""
     return real(
         name,
         (0.9, 0.95, 0.001, 0.5, 2),
@@ -51,7 +51,7 @@ def solimp(name: str = "solimp", of: str = "the constraint", unit: str = "1, 1, 
 
 
 def rgba(default: tuple = (0.5, 0.5, 0.5, 1)) -> Attr:
-    """Color."""
+    """Return the attribute of an RGBA color."""
     return real("rgba", default, "1", "red, green, blue and opacity, where no material says it")
 
 
@@ -63,7 +63,7 @@ OBJECT_TYPES = (
 
 
 def plugin(doc: str):
-    """`<plugin>` inside an element: attaches an engine plugin to it."""
+    """Return the row of `<plugin>` inside an element, which attaches an engine plugin to it."""
     return row(
         "plugin",
         "*",
@@ -75,7 +75,7 @@ def plugin(doc: str):
 
 
 def config():
-    """`<config>`: one setting of a plugin instance."""
+    """Return the row of `<config>`: one setting of a plugin instance."""
     return row(
         "config",
         "*",

@@ -1,4 +1,4 @@
-"""`<mujoco>`, the root of the format, and the ways to look at the whole table."""
+"""`<mujoco>`, the root of the format, and functions that traverse the whole table."""
 
 from collections.abc import Iterator
 
@@ -38,20 +38,20 @@ ROOT = row(
     ],
 )
 
-# May stand anywhere, and is gone once the file is read.
+# Allowed anywhere, and expanded while the file is read.
 INCLUDE = row(
     "include",
     "*",
-    "Puts the contents of another file here.",
+    "Includes the contents of another file.",
     file("file", "MJCF file", required=True),
     meta=True,
 )
 
 
 def walk() -> Iterator[tuple[str, Row]]:
-    """Every row with its path, such as `("mujoco/worldbody/body/geom", row)`, each once.
+    """Yield every row with its path, such as `("mujoco/worldbody/body/geom", row)`, each once.
 
-    A row that may stand inside itself is entered once, so the table is finite.
+    A recursive row is entered once, so the traversal is finite.
     """
 
     def visit(path: str, row: Row, above: tuple[Row, ...]) -> Iterator[tuple[str, Row]]:

@@ -1,16 +1,16 @@
-"""How an MJCF element and its attributes are declared: `Row`, `Attr`, and words to write them with.
+"""Declarations of MJCF elements and attributes: `Row`, `Attr`, and functions that build them.
 
-The tables in this package are made of these words, one line an attribute:
+The tables of this package consist of such declarations, one line per attribute:
 
     real("timestep", 0.002, "s", "length of one step"),
     real("size", (0, 0, 0), "m", "half-sizes, or radius and half-length", n=(1, 3)),
     keyword("cone", "pyramidal elliptic", "pyramidal", "shape of the friction cone"),
     ref("site", "site", "site that carries the sensor", required=True),
 
-Units are written in SI although a model may use any consistent set. `Q` stands for the coordinate
-of a joint, tendon or actuator (rad or m), `F` for its force (N·m or N), `angle` for what
-`<compiler angle>` says, `deg` for degrees, `?` for a dimension that depends on other attributes.
-Commas separate the units of several numbers: `s, 1`. A unit without commas is that of each.
+Units are written in SI although a model may use any consistent set. `Q` is the unit of the
+coordinate of a joint, tendon or actuator (rad or m), `F` that of its force (N·m or N), `angle` the
+unit set by `<compiler angle>`, `deg` degrees, `?` a dimension that depends on other attributes.
+Commas separate the units of several numbers: `s, 1`. A unit without commas applies to each of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 Value = int | float | str | np.ndarray
 
-# As many numbers as are needed; the upper bound is None.
+# Any number of values; None: no upper bound.
 ANY = (0, None)
 
 
@@ -35,19 +35,19 @@ class Attr:
       name: as it is written in the file.
       type: `real`, `int`, `keyword`, `keywords` (several), `string`, `file`,
         `name` (defines an object), `ref` (names an object) or `refs` (names several).
-      count: fewest and most numbers that may be given; most is None where there is no bound.
-      default: the value when nobody gives one, of the type that reading yields, or None.
-      unit: see above; empty for what has none.
+      count: smallest and largest number of values; the latter is None if there is no bound.
+      default: the value of an omitted attribute, of the type that reading yields, or None.
+      unit: see the module; empty for values without a unit.
       keywords: the words allowed.
       alone: for `keywords`, words that may be written instead of those, each by itself.
       ordered: for `keywords`, several must be written in the order of the table.
       kind: the kind of object that a `name` defines or a `ref` points to, such as `"body"`;
-        `"@objtype"` where the attribute `objtype` says the kind.
+        `"@objtype"` if the attribute `objtype` gives the kind.
       pattern: a regular expression that a string must match in full, or empty.
-      form: what `pattern` asks for, in words.
+      form: the requirement of `pattern` in words.
       required: it must be written.
-      doc: what it means.
-      no_effect: why nothing in the engine reads it; empty if something does.
+      doc: its meaning.
+      no_effect: why nothing in the engine reads it; empty otherwise.
     """
 
     name: str
@@ -67,27 +67,28 @@ class Attr:
 
     @property
     def is_number(self) -> bool:
-        """Whether the value is one or more numbers."""
+        """Return whether the value is one or more numbers."""
         return self.type in ("real", "int")
 
     @property
     def is_array(self) -> bool:
-        """Whether the value is an array of numbers, rather than a single number or a string."""
+        """Return whether the value is an array of numbers, rather than a single number or a
+        string."""
         return self.is_number and self.count[1] != 1
 
     @property
     def variable_length(self) -> bool:
-        """Whether any number of values may be given."""
+        """Return whether any number of values may be given."""
         return self.is_number and self.count[1] is None
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What the attributes of an element must satisfy together.
+    """A constraint on the combination of attributes of an element.
 
-    `at_most_one`: no two of the alternatives may be begun. `one_of`: at least one alternative is
-    complete. `together`: all or none. An alternative is a group of attributes. An attribute without
-    text counts as given, except those in `by_value`.
+    `at_most_one`: attributes of at most one alternative may be given. `one_of`: at least one
+    alternative is complete. `together`: all or none. An alternative is a group of attributes. An
+    attribute without text counts as given, except those in `by_value`.
     """
 
     kind: str
@@ -96,18 +97,18 @@ class Rule:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """All attributes that the rule speaks of."""
+        """Return all attributes that the rule mentions."""
         return frozenset(name for group in self.alternatives for name in group)
 
 
 @dataclass(eq=False)
 class Row:
-    """One element: its attributes, what may stand inside it, how often it may stand in its parent.
+    """One element: its attributes, its children, and how often it may occur in its parent.
 
     `occurs` is `"!"` exactly once, `"?"` at most once, `"*"` any number, `"R"` any number and
-    inside itself. `meta` marks elements that are expanded away, beyond the 171 of the format.
-    `instead` marks an element that is refused, and says what to write in its place. `loose` marks
-    an element whose unknown attributes are passed over with a message in the log.
+    recursively. `meta` marks elements that are expanded by the compiler, beyond the 171 of the
+    format. `instead` marks an element that is rejected, and names its replacement. `loose` marks an
+    element whose unknown attributes are skipped with a message in the log.
     """
 
     tag: str
@@ -121,16 +122,16 @@ class Row:
     loose: bool = False
 
     def attribute(self, name: str) -> Attr | None:
-        """The attribute with this name, or None."""
+        """Return the attribute with this name, or None."""
         return self.attrs.get(name)
 
     def child(self, tag: str) -> Row | None:
-        """The row of a child element, or None if no such element may stand here."""
+        """Return the row of a child element, or None if it is not allowed here."""
         return self.children.get(tag)
 
     @cached_property
     def required(self) -> tuple[str, ...]:
-        """Names of the attributes that must be written."""
+        """Return the names of the attributes that must be written."""
         return tuple(a.name for a in self.attrs.values() if a.required)
 
 
@@ -148,7 +149,7 @@ def row(
     instead: str = "",
     loose: bool = False,
 ) -> Row:
-    """Declares an element; `attrs` may hold groups of attributes, at any depth."""
+    """Return the declaration of an element; `attrs` may hold groups of attributes, at any depth."""
     return Row(
         tag=tag,
         occurs=occurs,
@@ -163,7 +164,8 @@ def row(
 
 
 def derived(source: Row, tag: str, *, without: str = "", only: str = "") -> Row:
-    """The `<default>` entry of an element: a part of its attributes, none of them required."""
+    """Return the `<default>` entry of an element: a subset of its attributes, none of them
+    required."""
     dropped, kept = set(without.split()), set(only.split())
     missing = (dropped | kept) - set(source.attrs)
     assert not missing, f"<{source.tag}> has no {sorted(missing)}"
@@ -178,7 +180,8 @@ def derived(source: Row, tag: str, *, without: str = "", only: str = "") -> Row:
 
 
 def real(name, default=None, unit="", doc="", *, n=None, required=False, no_effect="") -> Attr:
-    """A real number; several if the default is a tuple or `n` says so."""
+    """Return the declaration of a real attribute; of several numbers if the default is a tuple or
+    `n` is given."""
     count, default = _numbers(default, n, np.float64)
     return Attr(
         name,
@@ -193,13 +196,14 @@ def real(name, default=None, unit="", doc="", *, n=None, required=False, no_effe
 
 
 def integer(name, default=None, doc="", *, n=None, required=False, no_effect="") -> Attr:
-    """A whole number; several if the default is a tuple or `n` says so."""
+    """Return the declaration of an integer attribute; of several numbers if the default is a tuple
+    or `n` is given."""
     count, default = _numbers(default, n, np.int64)
     return Attr(name, "int", count, default, required=required, doc=doc, no_effect=no_effect)
 
 
 def keyword(name, words, default=None, doc="", *, required=False, no_effect="") -> Attr:
-    """One of the given words."""
+    """Return the declaration of an attribute that takes one of the given words."""
     return Attr(
         name,
         "keyword",
@@ -212,23 +216,25 @@ def keyword(name, words, default=None, doc="", *, required=False, no_effect="") 
 
 
 def keywords(name, words, default=None, doc="", *, alone="", ordered=True) -> Attr:
-    """Some of the given words, each once, in their order; or one of those that stand alone."""
+    """Return the declaration of an attribute that takes several of the given words, each once and
+    in their order, or one of `alone`."""
     attr = keyword(name, words, default, doc)
     return replace(attr, type="keywords", alone=tuple(alone.split()), ordered=ordered)
 
 
 def boolean(name, default, doc, *, no_effect="") -> Attr:
-    """`false` or `true`."""
+    """Return the declaration of an attribute that is `false` or `true`."""
     return keyword(name, "false true", default, doc, no_effect=no_effect)
 
 
 def tristate(name, default, doc, *, no_effect="") -> Attr:
-    """`false`, `true`, or `auto`: worked out from other attributes."""
+    """Return the declaration of an attribute that is `false`, `true`, or `auto`: inferred from
+    other attributes."""
     return keyword(name, "false true auto", default, doc, no_effect=no_effect)
 
 
 def text(name, default, doc, *, required=False, pattern="", form="", no_effect="") -> Attr:
-    """Free text, or text of a given pattern."""
+    """Return the declaration of a text attribute, free or matching a pattern."""
     return Attr(
         name,
         "string",
@@ -242,38 +248,41 @@ def text(name, default, doc, *, required=False, pattern="", form="", no_effect="
 
 
 def file(name, doc, *, required=False, no_effect="") -> Attr:
-    """The name of a file."""
+    """Return the declaration of a file name."""
     return Attr(name, "file", required=required, doc=doc, no_effect=no_effect)
 
 
 def name_of(kind, *, required=False) -> Attr:
-    """The attribute `name` of an element that defines an object of this kind."""
+    """Return the declaration of the attribute `name` of an element that defines an object of this
+    kind."""
     return Attr("name", "name", kind=kind, required=required, doc=f"name of the {kind}")
 
 
 def ref(name, kind, doc, *, required=False, no_effect="") -> Attr:
-    """The name of an object of this kind."""
+    """Return the declaration of an attribute that names an object of this kind."""
     return Attr(name, "ref", kind=kind, required=required, doc=doc, no_effect=no_effect)
 
 
 def refs(name, kind, doc, *, required=False, no_effect="") -> Attr:
-    """Names of objects of this kind, separated by spaces."""
+    """Return the declaration of an attribute that names objects of this kind, separated by
+    spaces."""
     return Attr(name, "refs", kind=kind, required=required, doc=doc, no_effect=no_effect)
 
 
 def at_most_one(*alternatives: str, by_value: str = "") -> Rule:
-    """Only one of the alternatives may be used; `"a b"` is an alternative of two attributes."""
+    """Return a rule: at most one of the alternatives; `"a b"` is an alternative of two
+    attributes."""
     groups = tuple(tuple(group.split()) for group in alternatives)
     return Rule("at_most_one", groups, frozenset(by_value.split()))
 
 
 def one_of(*alternatives: str) -> Rule:
-    """At least one of the alternatives must be given in full."""
+    """Return a rule: at least one of the alternatives must be complete."""
     return Rule("one_of", tuple(tuple(group.split()) for group in alternatives))
 
 
 def together(*names: str) -> Rule:
-    """All of these attributes, or none."""
+    """Return a rule: all of these attributes, or none."""
     return Rule("together", tuple((name,) for name in names))
 
 
@@ -286,7 +295,8 @@ def _flat(attrs: Iterable[Attrs]) -> Iterable[Attr]:
 
 
 def _numbers(default, n, dtype) -> tuple[tuple[int, int | None], Value | None]:
-    """The count, as a pair, and the default in the type that reading yields."""
+    """Return the allowed number of values, as a pair, and the default in the type that reading
+    yields."""
     if n is None:
         n = len(default) if isinstance(default, tuple) else 1
     count = (n, n) if isinstance(n, int) else n

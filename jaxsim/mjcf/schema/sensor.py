@@ -1,4 +1,4 @@
-"""`<sensor>`: measurements that the simulation reports."""
+"""`<sensor>`: the measurements that the simulation reports."""
 
 from jaxsim.mjcf.schema.groups import (
     FRAME_OBJECT,
@@ -26,9 +26,9 @@ from jaxsim.mjcf.schema.rows import (
 )
 
 _HISTORY = (
-    integer("nsample", 0, "samples that are remembered; 0: none"),
+    integer("nsample", 0, "length of the history, in samples; 0: none"),
     INTERP,
-    real("delay", 0, "s", "time by which the reading is late"),
+    real("delay", 0, "s", "delay of the reading"),
     real("interval", (0, 0), "s", "time between readings, and of the first one", n=(1, 2)),
 )
 
@@ -45,12 +45,12 @@ _USER = user("sensor", "nuser_sensor")
 
 
 def _sensor(tag: str, unit: str, doc: str, *attrs, rules=()) -> Row:
-    """A sensor with a history, whose reading is in `unit`."""
+    """Return a sensor with a history, whose reading is in `unit`."""
     head = (name_of("sensor"), _HISTORY, _cutoff(unit), _noise(unit), _USER)
     return row(tag, "*", doc, head, *attrs, rules=rules)
 
 
-# Sensors of one object: tag, unit, what is measured.
+# Sensors of one object: tag, unit, measured quantity.
 _AT_SITE = (
     ("touch", "kg m/s^2", "Sum of the contact forces inside a site."),
     ("accelerometer", "m/s^2", "Linear acceleration, gravity included, in the site's frame."),
@@ -146,10 +146,10 @@ CAMPROJECTION = _sensor(
 RANGEFINDER = _sensor(
     "rangefinder",
     "?",
-    "What a ray hits: one from a site, or one from each pixel of a camera.",
+    "Hits of a ray from a site, or of one ray per pixel of a camera.",
     ref("site", "site", "site that the ray leaves along its Z axis"),
     ref("camera", "camera", "camera that the rays leave"),
-    keywords("data", "dist dir origin point normal depth", "dist", "what is reported"),
+    keywords("data", "dist dir origin point normal depth", "dist", "reported quantities"),
     rules=[at_most_one("site", "camera"), one_of("site", "camera")],
 )
 
@@ -175,7 +175,7 @@ CONTACT = _sensor(
         "data",
         "found force torque dist pos normal tangent linvel angvel",
         "found",
-        "what is reported of each",
+        "quantities reported of each contact",
     ),
     keyword("reduce", "none mindist maxforce netforce", "none", "which contacts are reported"),
     rules=[
@@ -199,7 +199,7 @@ TACTILE = row(
 USER = row(
     "user",
     "*",
-    "A sensor that the user fills in.",
+    "A sensor that the user computes.",
     name_of("sensor"),
     keyword("objtype", OBJECT_TYPES, None, "kind of object that it belongs to"),
     ref("objname", "@objtype", "object that it belongs to"),

@@ -1,4 +1,4 @@
-"""`<tendon>`: strings over the bodies, and linear combinations of joints."""
+"""`<tendon>`: spatial tendons over the bodies, and linear combinations of joints."""
 
 from jaxsim.mjcf.schema.groups import CLASS, rgba, solimp, solref, user
 from jaxsim.mjcf.schema.rows import integer, name_of, real, ref, row, tristate
@@ -20,7 +20,7 @@ _HEAD = (
         "springlength",
         (-1, -1),
         "Q",
-        "length of rest, or range of rest; -1: as in the initial pose",
+        "rest length, or range of rest lengths; -1: as in the initial pose",
         n=(1, 2),
     ),
     real("springyield", 0, "Q", "deflection at which the spring yields; 0: never"),
@@ -35,7 +35,7 @@ _DYNAMICS = (
         "damper: linear, quadratic, cubic",
         n=(1, 3),
     ),
-    real("armature", 0, "F s^2/Q", "inertia of a change of length"),
+    real("armature", 0, "F s^2/Q", "inertia of motion along the tendon"),
 )
 
 SPATIAL = row(
@@ -65,7 +65,7 @@ SPATIAL = row(
         row(
             "pulley",
             "*",
-            "The string branches: what follows counts less.",
+            "A pulley: the tendon branches, and the following length is divided.",
             real("divisor", None, "1", "divisor of the length that follows", required=True),
         ),
     ],

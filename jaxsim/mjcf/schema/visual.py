@@ -1,4 +1,5 @@
-"""`<visual>`: how a viewer draws the model. Kept for writing; nothing here touches the physics."""
+"""`<visual>`: display settings of a viewer. They are kept for writing and do not affect the
+physics."""
 
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ def _drawing(tag: str, doc: str, *attrs) -> Row:
 
 GLOBAL = _drawing(
     "global",
-    "Settings of the viewer that fit nowhere else.",
+    "General settings of the viewer.",
     integer("cameraid", -1, "camera at the start; -1: the free camera"),
     boolean("orthographic", "false", "orthographic free camera"),
     real("fovy", 45, "deg", "vertical field of view of the free camera"),
@@ -54,9 +55,9 @@ HEADLIGHT = _drawing(
 
 MAP = _drawing(
     "map",
-    "Factors between physical quantities and what is drawn.",
+    "Scales between physical quantities and the drawing.",
     real("stiffness", 100, "/s^2", "strength of dragging with the mouse"),
-    real("stiffnessrot", 500, "/s^2", "strength of turning with the mouse"),
+    real("stiffnessrot", 500, "/s^2", "strength of rotating with the mouse"),
     real("force", 0.005, "s^2", "length of the arrow of a force"),
     real("torque", 0.1, "s^2/m", "length of the arrow of a torque"),
     real("alpha", 0.3, "1", "opacity of transparent geoms"),
@@ -66,7 +67,7 @@ MAP = _drawing(
     real("zfar", 50, "1", "far clipping plane, in extents"),
     real("haze", 0.3, "1", "share of the skybox covered by haze"),
     real("shadowclip", 1, "1", "size of the shadow of a directional light, in extents"),
-    real("shadowscale", 0.6, "1", "share of a spot's cone that throws shadows"),
+    real("shadowscale", 0.6, "1", "fraction of a spot's cone that casts shadows"),
     real("actuatortendon", 2, "1", "width of an actuated tendon relative to a passive one"),
 )
 

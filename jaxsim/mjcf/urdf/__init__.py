@@ -1,4 +1,4 @@
-"""URDF: the other text form of a robot, read into the same element tree as MJCF."""
+"""Read URDF into the same element tree as MJCF."""
 
 from jaxsim.mjcf.urdf.robot import read_robot as read_robot
 from jaxsim.mjcf.urdf.table import ROBOT as ROBOT

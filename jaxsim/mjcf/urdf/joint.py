@@ -1,7 +1,7 @@
-"""A URDF joint -> the MJCF joints of its child body, and an equality for a joint that mimics.
+"""Convert a URDF joint to the MJCF joints of its child body, and `<mimic>` to an equality.
 
 A planar joint becomes two slides and a hinge, named after it with `_TX`, `_TY` and `_RZ`; its range
-goes to the first. `effort` becomes the range of the actuator force.
+applies to the first. `effort` becomes the range of the actuator force.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _EQUALITY = ROOT.children["equality"].children["joint"]
 
 
 def joints(joint: Element, taken: set[str]) -> list[Element]:
-    """The joints that stand for a URDF joint; of several with one name, the first has it."""
+    """Return the MJCF joints of a URDF joint; of several joints with one name, the first keeps
+    it."""
     kind = str(joint.attrs.get("type", ""))
     passive, limits = _passive(joint), _limits(joint)
     axis = joint.find("axis")
@@ -51,9 +52,9 @@ def joints(joint: Element, taken: set[str]) -> list[Element]:
 
 
 def mimic(joint: Element, scalar: Set[str]) -> Element | None:
-    """The equality of a joint that follows another.
+    """Return the equality constraint of a joint that follows another.
 
-    Only joints with one coordinate can, and only those in `scalar` can be followed.
+    Only joints with one coordinate can follow, and only those in `scalar` can be followed.
     """
     rule = joint.find("mimic")
     if rule is None or joint.attrs.get("type") not in SCALAR:
@@ -97,7 +98,8 @@ def _passive(joint: Element) -> dict[str, Value]:
 
 
 def _limits(joint: Element) -> dict[str, Value]:
-    """Range and force of `<limit>`; the range limits if both ends are given and rise."""
+    """Return the range and force of `<limit>`; the range applies if both ends are given in rising
+    order."""
     limit = joint.find("limit")
     if limit is None:
         return {}

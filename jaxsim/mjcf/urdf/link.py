@@ -1,8 +1,8 @@
-"""A URDF link -> the contents of an MJCF body: its inertial and its geoms.
+"""Convert a URDF link to the contents of an MJCF body: its inertial and its geoms.
 
-A visual becomes a geom of group 1 that neither collides nor weighs anything; a collision becomes
-one of group 0. The color of a visual also goes to the geoms of its link that follow, until the next
-color, as in MuJoCo.
+A visual becomes a geom of group 1 that neither collides nor has mass; a collision becomes a geom of
+group 0. As in MuJoCo, the color of a visual also applies to the following geoms of its link, until
+the next color.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _VISUAL: dict[str, Value] = {"contype": 0, "conaffinity": 0, "group": 1, "densit
 
 @dataclass
 class Shared:
-    """What the links of a model have in common.
+    """State shared by the links of a model.
 
     Attributes:
-      colors: colors of materials by name; the first one counts.
-      discard: visuals are discarded, and only their colors count.
+      colors: colors of materials by name; the first definition counts.
+      discard: visuals are discarded, and only their colors are used.
       meshes: mesh assets made so far.
       geoms: names of geoms made so far.
     """
@@ -47,9 +47,10 @@ class Shared:
     _mesh_stems: dict[str, int] = field(default_factory=dict)
 
     def mesh(self, source: Element) -> str:
-        """The name of the mesh asset of a file at a scale, which is made where it is new.
+        """Return the name of the mesh asset of a file at a scale; a new asset is created if
+        necessary.
 
-        Its name is that of the file without folder and extension, with a number from the second.
+        Its name is that of the file without folder and extension; duplicates get a number.
         """
         name, scale = str(source.attrs["filename"]), source.attrs.get("scale", np.ones(3))
         key = name, np.asarray(scale).tobytes()
@@ -71,7 +72,7 @@ class Shared:
 
 
 def collect_colors(robot: Element) -> dict[str, np.ndarray]:
-    """The colors of all materials with a name, wherever they stand; the first one counts."""
+    """Return the colors of all named materials of the file; the first definition counts."""
     colors: dict[str, np.ndarray] = {}
     for element in robot.walk():
         if element.tag == "material" and "name" in element.attrs:
@@ -82,7 +83,7 @@ def collect_colors(robot: Element) -> dict[str, np.ndarray]:
 
 
 def contents(link: Element, shared: Shared) -> list[Element]:
-    """The inertial and the geoms of a link, as children of a body."""
+    """Return the inertial and the geoms of a link, as children of a body."""
     found = [_inertial(e, shared.problems) for e in link.find_all("inertial")]
     color: np.ndarray | None = None
     for element in link.children:
@@ -94,7 +95,7 @@ def contents(link: Element, shared: Shared) -> list[Element]:
 
 
 def pose(element: Element) -> dict[str, Value]:
-    """The `<origin>` of an element as attributes; `rpy` is `euler` in the sequence XYZ."""
+    """Return the `<origin>` of an element as attributes; `rpy` is `euler` in the sequence XYZ."""
     origin = element.find("origin")
     if origin is None:
         return {}
@@ -103,7 +104,7 @@ def pose(element: Element) -> dict[str, Value]:
 
 
 def part(element: Element, tag: str, problems: Problems) -> Element | None:
-    """A child that must be there; reports its absence."""
+    """Return a required child; report its absence."""
     found = element.find(tag)
     if found is None:
         problems.add(element.place, f"{element.label} needs the element <{tag}>")
@@ -111,7 +112,7 @@ def part(element: Element, tag: str, problems: Problems) -> Element | None:
 
 
 def _color(visual: Element, shared: Shared, current: np.ndarray | None) -> np.ndarray | None:
-    """The color of a visual: its own, else that of the material it names, else the current one."""
+    """Return the color of a visual: its own, else that of its material, else the current one."""
     material = visual.find("material")
     if material is None:
         return current
@@ -126,7 +127,7 @@ def _rgba(color: Element) -> np.ndarray:
 
 
 def _geom(element: Element, shared: Shared, color: np.ndarray | None) -> Element | None:
-    """A visual or a collision as a geom; None, and a problem, without a shape."""
+    """Return a visual or a collision as a geom; None, and a problem, without a shape."""
     geometry = part(element, "geometry", shared.problems)
     if geometry is None:
         return None
@@ -179,12 +180,12 @@ _SHAPES: dict[str, Callable[[Element, Shared], dict[str, Value]]] = {
 
 
 def _number(element: Element, attr: str) -> float:
-    """A number that the check has asked for; where it is missing the model is refused anyway."""
+    """Return a checked number; if it is missing, the model is rejected anyway."""
     return float(element.attrs.get(attr, 1.0))
 
 
 def _inertial(element: Element, problems: Problems) -> Element | None:
-    """The inertial with its matrix turned into the axes of the body."""
+    """Return the inertial with its matrix rotated to the body axes."""
     mass, inertia = part(element, "mass", problems), part(element, "inertia", problems)
     if mass is None or inertia is None:
         return None

@@ -1,8 +1,8 @@
-"""What a URDF file holds beyond URDF: left out of the tree before it is checked.
+"""Remove elements and attributes of a URDF file that are not part of URDF, before it is checked.
 
-Parts that the table lists as ignored go silently, their reasons stand there. Others that nobody
-knows go with a message in the log, one for each name. A name that looks like a misspelling of a
-known one stays, so that the check refuses it.
+Parts that the table lists as ignored are removed silently; the table gives the reasons. Unknown
+parts are removed with a log message, one per name. A name that looks like a misspelling of a known
+one is kept, so that the check rejects it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def prune(root: Node) -> None:
-    """Takes out, in place, all that a URDF reader passes over."""
+    """Remove, in place, all parts that a URDF reader skips."""
     strange: dict[str, list[Node]] = {}
     stack: list[tuple[Node, Row]] = [(root, ROBOT)]
     while stack:
@@ -46,7 +46,7 @@ def prune(root: Node) -> None:
 
 
 def _is_known(name: str, known: Iterable[str]) -> bool:
-    """Whether an element or attribute is for the check to judge: known, or a misspelling."""
+    """Return whether the check decides about a name: a known name, or a misspelling of one."""
     if name in known:
         return True
     return (
@@ -55,5 +55,5 @@ def _is_known(name: str, known: Iterable[str]) -> bool:
 
 
 def _is_foreign(name: str) -> bool:
-    """Whether a name belongs to another namespace, or declares one."""
+    """Return whether a name belongs to another namespace, or declares one."""
     return ":" in name or name.startswith("xmlns")

@@ -1,9 +1,9 @@
-"""A URDF file -> the element tree of an MJCF model: links become nested bodies.
+"""Convert a URDF file to the element tree of an MJCF model: links become nested bodies.
 
 `<robot>` -> prune -> check against the table -> `<mujoco>`. Conventions are MuJoCo's: a link named
-`world` is the world, links without a parent stand in it without a joint, the children of a link
-are in the order of the joints. Angles are in radians, static bodies are fused and visual geoms are
-discarded unless the `<mujoco>` section of the file says otherwise.
+`world` is the world, links without a parent become children of the world without a joint, and the
+children of a link are in the order of the joints. Angles are in radians, static bodies are fused
+and visual geoms are discarded unless the `<mujoco>` section of the file specifies otherwise.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from jaxsim.mjcf.validate import check
 _WORLD = "world"
 _NAMED = ("link", "joint", "material")
 
-# Compiler settings of URDF: what it may change, and what it is.
+# Compiler settings of URDF: defaults that the file may change, and fixed settings.
 _DEFAULTS: dict[str, Value] = {"fusestatic": "true", "discardvisual": "true"}
 _FIXED: dict[str, Value] = {"angle": "radian", "eulerseq": "XYZ"}
 
 
 def read_robot(root: Node, problems: Problems) -> Element:
-    """Reads a URDF document.
+    """Read a URDF document.
 
     Args:
       root: its outermost element, `<robot>`.
-      problems: collects what is wrong.
+      problems: collects the errors.
 
     Returns:
       A `<mujoco>` element; without the parts that are wrong.
@@ -54,7 +54,7 @@ def read_robot(root: Node, problems: Problems) -> Element:
 
 
 def _check_names(root: Node, problems: Problems) -> None:
-    """Links, joints, and materials without a color need a name, which may be empty."""
+    """Check that links, joints, and materials without a color have a name, which may be empty."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -65,7 +65,7 @@ def _check_names(root: Node, problems: Problems) -> None:
 
 
 def _drop_visuals(root: Node) -> None:
-    """Leaves of visuals their color, if they are discarded: the collisions take it over."""
+    """Reduce discarded visuals to their colors, which the collisions then use."""
     compiler = [e for m in root.children if m.tag == "mujoco" for e in m.children]
     given = [e.attrs.get("discardvisual") for e in compiler if e.tag == "compiler"]
     if "false" in given:
@@ -76,7 +76,7 @@ def _drop_visuals(root: Node) -> None:
 
 
 def _settings(robot: Element, problems: Problems) -> list[Element]:
-    """The sections of the extension element, with the defaults of URDF."""
+    """Return the sections of the extension element, with the defaults of URDF."""
     extension = robot.find("mujoco")
     given = [] if extension is None else extension.children
     compiler = Element("compiler", {}, [], robot.place, ROOT.children["compiler"])
@@ -92,9 +92,10 @@ def _settings(robot: Element, problems: Problems) -> list[Element]:
 
 
 def _worldbody(robot: Element, shared: Shared) -> Element:
-    """The world: the geoms of link `world` and the trees of bodies.
+    """Return the world: the geoms of link `world` and the trees of bodies.
 
-    A joint whose child it is gives it a pose, which MJCF has no words for and which moves nothing.
+    A joint whose child is the world only gives it a pose, which MJCF cannot express and which has
+    no effect.
     """
     links: dict[str, Element] = {}
     for link in robot.find_all("link"):
@@ -118,7 +119,7 @@ def _worldbody(robot: Element, shared: Shared) -> Element:
         if child != _WORLD:
             bodies[parent].children.append(bodies[child])
 
-    # Roots stand in the world; a link called so is the world, wherever it hangs.
+    # Roots become children of the world; a link named `world` is the world wherever it occurs.
     world = Element("worldbody", {}, [], robot.place, ROOT.children["worldbody"])
     for name, body in bodies.items():
         if name == _WORLD:
@@ -137,7 +138,7 @@ def _body(name: str, link: Element, shared: Shared) -> Element:
 def _parents(
     robot: Element, links: dict[str, Element], problems: Problems
 ) -> dict[str, tuple[str, Element]]:
-    """For each link that a joint moves, its parent and the joint, in order of the joints."""
+    """Return the parent and the joint of each moving link, in order of the joints."""
     parents: dict[str, tuple[str, Element]] = {}
     for joint in robot.find_all("joint"):
         ends = {}
@@ -164,7 +165,7 @@ def _parents(
 def _refuse_loops(
     links: dict[str, Element], parents: dict[str, tuple[str, Element]], problems: Problems
 ) -> None:
-    """Reports links that no path of joints connects with a root."""
+    """Report links that no path of joints connects with a root."""
     rooted = {name for name in links if name not in parents}
     for name in list(links):
         path = []

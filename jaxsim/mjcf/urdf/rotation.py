@@ -1,4 +1,4 @@
-"""Rotation matrices of URDF's two ways to write an orientation, in numpy."""
+"""Rotation matrices of the two orientation formats of URDF, in numpy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 
 
 def from_rpy(rpy: np.ndarray) -> np.ndarray:
-    """Roll, pitch and yaw [rad] about the fixed axes x, y, z, in this order; (3, 3)."""
+    """Return the rotation of roll, pitch and yaw [rad] about the fixed axes x, y, z, in this order;
+    (3, 3)."""
     R = np.eye(3)
     for axis, angle in enumerate(rpy):
         R = about(np.eye(3)[axis], float(angle)) @ R
@@ -14,7 +15,8 @@ def from_rpy(rpy: np.ndarray) -> np.ndarray:
 
 
 def to_axis(axis: np.ndarray) -> np.ndarray:
-    """The smallest rotation that takes z to the direction of an axis; half a turn is about x."""
+    """Return the smallest rotation that takes z to the direction of an axis; a half rotation is
+    about x."""
     across = np.array([-axis[1], axis[0], 0.0])
     sine = float(np.linalg.norm(across))
     across = across / sine if sine > 0 else np.array([1.0, 0.0, 0.0])
@@ -22,7 +24,7 @@ def to_axis(axis: np.ndarray) -> np.ndarray:
 
 
 def about(axis: np.ndarray, angle: float) -> np.ndarray:
-    """The rotation about a unit axis (Rodrigues' formula), (3, 3)."""
+    """Return the rotation about a unit axis (Rodrigues' formula), (3, 3)."""
     x, y, z = axis
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)

@@ -1,9 +1,9 @@
-"""The URDF format: its elements and attributes, in the words of the MJCF schema.
+"""The URDF format: its elements and attributes, declared with the functions of the MJCF schema.
 
 Source: the XML specification of ROS (wiki.ros.org/urdf/XML), as far as MuJoCo reads it. `no_effect`
-says why an attribute is not used; `IGNORED` says the same of elements. URDF files are shared by
-many tools that add parts of their own, so what stands in neither is passed over, with a message in
-the log, unless it looks like a misspelling.
+gives the reason why an attribute is not used; `IGNORED` does so for elements. URDF files are shared
+by many tools that add parts of their own, so parts in neither table are skipped with a log message,
+unless they look like misspellings.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ _ORIGIN = row(
     "?",
     "Pose relative to the frame of the element around it.",
     real("xyz", (0, 0, 0), "m", "position"),
-    real("rpy", (0, 0, 0), "rad", "roll, pitch, yaw: turns about the fixed axes x, y and z"),
+    real("rpy", (0, 0, 0), "rad", "roll, pitch, yaw: rotations about the fixed axes x, y and z"),
 )
 
 _COLOR = row("color", "?", "A color.", real("rgba", None, "1", "color", n=4, required=True))
@@ -55,7 +55,7 @@ _GEOMETRY = row(
         row(
             "capsule",
             "*",
-            "A cylinder along z with a half ball on both ends.",
+            "A cylinder along z with a hemisphere on both ends.",
             real("radius", None, "m", "radius", required=True),
             real("length", None, "m", "height of the cylinder", required=True),
         ),
@@ -108,7 +108,7 @@ LINK = row(
 JOINT = row(
     "joint",
     "*",
-    "How one link moves relative to another.",
+    "The motion of one link relative to another.",
     name_of("joint"),
     keyword("type", JOINT_TYPES, None, "kind of motion", required=True),
     children=[
@@ -145,7 +145,7 @@ JOINT = row(
     ],
 )
 
-# The section of MuJoCo's own settings holds these three of MJCF, each once.
+# Sections of MuJoCo's settings that are allowed in the extension element, each once.
 SETTINGS = ("compiler", "option", "size")
 
 
@@ -179,7 +179,7 @@ _DRIVERS = (
 )
 _PLANNERS = "group group_state end_effector virtual_joint passive_joint disable_collisions"
 
-# Elements that are passed over, wherever they stand, and why.
+# Elements that are skipped wherever they occur, and why.
 IGNORED: dict[str, str] = (
     dict.fromkeys(_GAZEBO.split(), "settings of Gazebo, which MuJoCo does not read")
     | dict.fromkeys(_OTHERS.split(), "settings of another simulator, which MuJoCo does not read")
@@ -188,14 +188,14 @@ IGNORED: dict[str, str] = (
     | {
         "safety_controller": _SOFT,
         "model_state": "a state is not part of the model",
-        "frame": "a name for a place, which MuJoCo does not read",
+        "frame": "a named frame, which MuJoCo does not read",
         "include": "URDF has no include; MuJoCo does not follow it",
     }
 )
 
 # Attributes of <compiler> in models written for older versions of MuJoCo.
 GONE = {
-    "convexhull": "hulls are always made; the attribute is gone",
-    "exactmeshinertia": "the attribute is gone; <mesh inertia='exact'/> took its place",
-    "inertiafrommesh": "the attribute is gone",
+    "convexhull": "hulls are always computed; the attribute was removed",
+    "exactmeshinertia": "the attribute was removed; use <mesh inertia='exact'/>",
+    "inertiafrommesh": "the attribute was removed",
 }

@@ -1,4 +1,4 @@
-"""What a model has and what a world is doing, for a person to read."""
+"""Human-readable descriptions of a model and of the state of a world."""
 
 from jaxsim.model.describe.lines import name_of as name_of
 from jaxsim.model.describe.model import bytes_per_world as bytes_per_world

@@ -1,4 +1,4 @@
-"""Batches of worlds for a description: their shape, how all of them do, what is not finite."""
+"""Summaries of a batch of worlds: shape, ranges over the worlds, and non-finite values."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from jaxsim.model.model import Model
 
 
 def leading_axes(m: Model, d: Any) -> tuple[int, ...]:
-    """Shape of the batch; () for one world."""
+    """Return the shape of the batch; () for one world."""
     if not isinstance(d, Data):
         raise ValueError(f"describe: d: expected a Data, got {type(d).__name__}")
     if any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves(d)):
@@ -22,7 +22,7 @@ def leading_axes(m: Model, d: Any) -> tuple[int, ...]:
 
 
 def all_worlds(every: Data, world: int) -> list[str]:
-    """Which world is shown, and how the others do."""
+    """Return a line with the world shown, and the ranges of time and contacts over the batch."""
     many = len(every.qpos)
     spread = f"time {_range(every.time)} s"
     if every.ncon is not None:
@@ -33,7 +33,7 @@ def all_worlds(every: Data, world: int) -> list[str]:
 
 
 def _suspects(every: Data) -> np.ndarray:
-    """Worlds in which some number of the state is not finite."""
+    """Return the indices of the worlds whose state has a non-finite value."""
     state = [x for x in (every.qpos, every.qvel, every.qacc) if x is not None]
     return np.flatnonzero(~np.all([np.isfinite(x).all(axis=1) for x in state], axis=0))
 
@@ -44,7 +44,7 @@ def _range(values: np.ndarray) -> str:
 
 
 def not_finite(d: Data) -> list[str]:
-    """Fields with numbers that are not finite."""
+    """Return the names of fields with non-finite values."""
     found = [
         name
         for name in Data.fields

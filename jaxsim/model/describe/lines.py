@@ -1,4 +1,4 @@
-"""How a description names and cuts: names of objects and dofs, numbers, the first of a list."""
+"""Names, numbers and truncated lists in descriptions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ from jaxsim.enums import JointType
 from jaxsim.escape import line
 from jaxsim.model.model import Model
 
-ROWS = 12  # of a list that are shown
+ROWS = 12  # entries of a list that are shown
 AXES = {
     JointType.FREE: ("x", "y", "z", "turn x", "turn y", "turn z"),
     JointType.BALL: ("turn x", "turn y", "turn z"),
@@ -18,7 +18,7 @@ AXES = {
 
 
 def dofs(m: Model) -> list[str]:
-    """What each dof is, by its joint."""
+    """Return the name of each dof: its joint and axis."""
     return [
         f"{name_of(m, 'joint', j)} {axis}".rstrip()
         for j in range(m.njnt)
@@ -34,17 +34,17 @@ def name_of(m: Model, kind: str, index: int) -> str:
 
 
 def numbers(values: np.ndarray) -> str:
-    """Some numbers, in four digits each."""
+    """Return numbers as text, four digits each."""
     return " ".join(map(number, values))
 
 
 def number(value: float) -> str:
-    """A number, in four digits."""
+    """Return a number as text, four digits."""
     return f"{float(value):.4g}"
 
 
 def shown(lines: Iterable[str]) -> list[str]:
-    """The first of some lines, and how many there are more."""
+    """Return the first `ROWS` lines, and a line with the number of those left out."""
     every = [*lines]
     more = len(every) - ROWS
     return every if more <= 1 else [*every[:ROWS], f"... and {more} more"]

@@ -1,4 +1,4 @@
-"""What a model has, what it costs, and what a world of it does, for a person to read."""
+"""Describe a model: its sizes, kinds of objects, options and memory per world."""
 
 from enum import IntEnum
 
@@ -24,7 +24,7 @@ from jaxsim.model.model import Model
 
 
 class FlexDim(IntEnum):
-    """What a flex is, by `flex_dim`."""
+    """Kind of a flex, by `flex_dim`."""
 
     ROD = 1
     SHELL = 2
@@ -32,14 +32,14 @@ class FlexDim(IntEnum):
 
 
 def describe(m: Model, d: Data | None = None, world: int = 0) -> str:
-    """A short description of a model, or of what a world of it is doing.
+    """Return a short description of a model, or of the state of a world of it.
 
     Args:
-      m: the model: its sizes, kinds, options, and bytes a world.
+      m: the model: its sizes, kinds of objects, options, and bytes per world.
       d: one world or a batch, outside of jit: time, joints, controls, contacts with the names of
-        their geoms, the largest forces, warnings, and what is not finite. Lists are cut: the text
-        is about a page long.
-      world: which world of a batch, over all leading axes counted as one.
+        their geoms, the largest forces, warnings, and non-finite values. Lists are truncated: the
+        text is about a page long.
+      world: index of the world in the flattened batch.
 
     Raises:
       ValueError: `d` is not a Data of the model, is traced, or has no such world.
@@ -48,13 +48,13 @@ def describe(m: Model, d: Data | None = None, world: int = 0) -> str:
 
 
 def _of_model(m: Model) -> str:
-    """Sizes, kinds, options, and bytes a world."""
+    """Return the sizes, kinds of objects, options, and bytes per world."""
     rows = {
         "bodies": f"{m.nbody - 1}, mass {float(m.body_mass.sum()):.4g} kg",
         "joints": f"{m.njnt}{_kinds(JointType, m.jnt_type)}",
         "dofs": f"{m.nv} (nq {m.nq})",
         "geoms": f"{m.ngeom}{_kinds(GeomType, m.geom_type)}",
-        "contacts": f"room for {m.ncontact} a world{_smooth(m)}",
+        "contacts": f"capacity {m.ncontact} per world{_smooth(m)}",
         "actuators": f"{m.nu}{_kinds(TrnType, m.actuator_trntype)}",
         "tendons": str(m.ntendon),
         "flexes": f"{m.nflex}{_kinds(FlexDim, m.flex_dim)}",
@@ -67,7 +67,7 @@ def _of_model(m: Model) -> str:
             f"{_word(ConeType, m.opt.cone)} cones"
         ),
         "callbacks": _callbacks(m),
-        "state": f"{bytes_per_world(m)} bytes a world, {m.qpos0.dtype}",
+        "state": f"{bytes_per_world(m)} bytes per world, {m.qpos0.dtype}",
     }
     shown = {name: text for name, text in rows.items() if text not in ("", "0")}
     lines = [f"{name:11} {text}" for name, text in shown.items()]
@@ -75,13 +75,13 @@ def _of_model(m: Model) -> str:
 
 
 def bytes_per_world(m: Model, keep: Keep = "default") -> int:
-    """Bytes that a step carries from one to the next, for one world."""
+    """Return the bytes per world that a step carries to the next one."""
     d: Data = jax.eval_shape(lambda: allocate(m, keep))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(d))
 
 
 def _not_simulated(m: Model) -> list[str]:
-    """What a simulation is refused for."""
+    """Return the reasons why a model cannot be simulated, or no lines."""
     if not m.unsupported:
         return []
     lines = [
@@ -92,7 +92,7 @@ def _not_simulated(m: Model) -> list[str]:
 
 
 def _kinds(enum, types: np.ndarray) -> str:
-    """How many there are of each kind: " (2 free, 19 hinge)"."""
+    """Return the count of each kind: " (2 free, 19 hinge)"."""
     values, counts = np.unique(types, return_counts=True)
     each = (f"{n} {_word(enum, v)}" for v, n in zip(values, counts, strict=True))
     text = ", ".join(each)
@@ -104,12 +104,12 @@ def _word(enum, value) -> str:
 
 
 def _smooth(m: Model) -> str:
-    """Over which length contacts are felt: ", felt over 0.001 m", the largest of a batch."""
+    """Return the smoothing length of contacts, the largest of a batch: ", felt over 0.001 m"."""
     return "" if m.smooth is None else f", felt over {float(m.smooth.max()):g} m"
 
 
 def _callbacks(m: Model) -> str:
-    """Which functions of the user a step calls."""
+    """Return the names of the user callbacks that are set."""
     given = {} if m.callbacks is None else vars(m.callbacks)
     return ", ".join(name for name, function in given.items() if function is not None)
 

@@ -1,7 +1,7 @@
-"""What a world is doing, for a person to read: the part of `describe` that is about a Data.
+"""Describe the state of a world: the part of `describe` that reads a Data.
 
-Of everything only the first, or the largest, are shown: the text is about a page long whatever the
-model. A field that this Data does not carry is left out.
+Lists show only their first or largest entries, so that the text is about a page long for any model.
+Fields that the Data does not carry are left out.
 """
 
 import jax
@@ -22,7 +22,7 @@ FORCES = (
 
 
 def describe_state(m: Model, d: Data, world: int = 0) -> str:
-    """What one world of a Data holds; of a batch also what all together do.
+    """Return a description of one world of a Data, and for a batch a summary of all worlds.
 
     Raises:
       ValueError: `d` is not a Data of the model, is traced, or has no such world.
@@ -58,7 +58,7 @@ def describe_state(m: Model, d: Data, world: int = 0) -> str:
 
 
 def _joints(m: Model, d: Data) -> list[str]:
-    """Position and velocity of each joint."""
+    """Return the position and velocity of each joint."""
     lines = []
     for j in range(m.njnt):
         kind = JointType(int(m.jnt_type[j]))
@@ -81,7 +81,7 @@ def _mocap(m: Model, d: Data) -> list[str]:
 
 
 def _controls(m: Model, d: Data) -> list[str]:
-    """Controls, and the forces of the actuators where these have one each."""
+    """Return the controls, and the actuator forces where each actuator has one."""
     force = d.actuator_force
     if force is None or len(force) != m.nu:
         force = [None] * m.nu
@@ -96,7 +96,7 @@ def _to(force: float) -> str:
 
 
 def _contacts(m: Model, d: Data) -> list[str]:
-    """How many, and the deepest: their geoms, distances, points and normal forces."""
+    """Return the number of contacts, and the deepest: geoms, distances, points, normal forces."""
     c = d.contact
     if c is None or d.ncon is None or not m.ncontact:
         return []
@@ -104,14 +104,14 @@ def _contacts(m: Model, d: Data) -> list[str]:
     lines = []
     for k in np.argsort(c.dist[:count], kind="stable"):
         one, two = (_surface(m, d, k, side) for side in range(2))
-        force = "" if c.force is None else f", pushes with {number(c.force[k, 0])} N"
+        force = "" if c.force is None else f", normal force {number(c.force[k, 0])} N"
         place = numbers(c.pos[k])
         lines.append(f"{one} - {two}: {number(c.dist[k])} m, at {place}{force}")
-    return [f"{count} of {m.ncontact} places, the deepest first", *shown(lines)]
+    return [f"{count} of {m.ncontact} slots used, the deepest first", *shown(lines)]
 
 
 def _surface(m: Model, d: Data, contact: int, side: int) -> str:
-    """The geom or the flex on one side of a contact."""
+    """Return the name of the geom or flex on one side of a contact."""
     geom, flex = d.contact.geom[contact, side], d.contact.flex
     if geom >= 0 or flex is None:
         return name_of(m, "geom", geom)
@@ -128,7 +128,7 @@ def _rows(d: Data) -> list[str]:
 
 
 def _forces(m: Model, d: Data) -> list[str]:
-    """The largest entry of each generalized force, and its dof."""
+    """Return the largest entry of each generalized force, and its dof."""
     names, lines = dofs(m), []
     for field in FORCES:
         value = getattr(d, field)
@@ -139,7 +139,7 @@ def _forces(m: Model, d: Data) -> list[str]:
 
 
 def _pushed(m: Model, d: Data) -> list[str]:
-    """Bodies with an applied force and torque."""
+    """Return the bodies with an applied force and torque."""
     bodies = np.flatnonzero(np.any(d.xfrc_applied, axis=1)).tolist()
     return shown(
         f"{name_of(m, 'body', b):20} xfrc_applied {numbers(d.xfrc_applied[b])}" for b in bodies

@@ -1,4 +1,4 @@
-"""Warnings in words: what was bad, in which world, by the names of joints and actuators."""
+"""Warnings as sentences that name joints, actuators and worlds."""
 
 import numpy as np
 
@@ -18,17 +18,18 @@ COORDINATES = {
 
 
 def warning_texts(m: Model, d: Data, worlds: int = 3) -> list[str]:
-    """What went wrong since `make_data`, a sentence for each kind of warning and world.
+    """Return a sentence for each kind of warning and world since `make_data`.
 
-    MuJoCo's `mju_warningText`, with names: a bad number is said by its joint or actuator.
+    Corresponds to `mju_warningText` in MuJoCo, with the name of the joint or actuator of a bad
+    value.
 
     Args:
       m: the model.
       d: one world or a batch, outside jit: the counters are read on the host.
-      worlds: how many worlds of each kind are named, the first that have it.
+      worlds: number of worlds named for each kind of warning, the first that have it.
 
     Returns:
-      The sentences; none: nothing went wrong.
+      The sentences; an empty list if there was no warning.
 
     Example:
       >>> xml = "<body><joint name='knee'/><geom size='1'/></body>"
@@ -53,15 +54,15 @@ def _sentence(m: Model, kind: WarningType, times: int, info: int, where: str) ->
 
 
 def _name(m: Model, kind: WarningType, info: int) -> str:
-    """Whose entry it is, or how much room there was."""
+    """Return the owner of the bad entry, or the contact capacity, for the end of a sentence."""
     if kind == WarningType.CONTACTFULL:
-        return f", room for {m.ncontact}"
+        return f", capacity {m.ncontact}"
     names = _entries(m).get(ENTRY_OF.get(kind, ""), [])
     return f", of {names[info]}" if 0 <= info < len(names) else ""
 
 
 def _entries(m: Model) -> dict[str, list[str]]:
-    """What each number is, by field."""
+    """Return the names of the entries of each field."""
     qpos = [
         f"{name_of(m, 'joint', j)} {axis}".rstrip()
         for j in range(m.njnt)
@@ -71,7 +72,7 @@ def _entries(m: Model) -> dict[str, list[str]]:
 
 
 def _controls(m: Model) -> list[str]:
-    """The actuator of each control, and which of its inputs it is."""
+    """Return the name of each control: its actuator and input."""
     return [
         " ".join(filter(None, (name_of(m, "actuator", a), actuator_input_name(m, a, place))))
         for a in range(m.nactuator)

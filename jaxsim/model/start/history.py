@@ -1,8 +1,9 @@
-"""The history of a world that begins: samples of zero, at the times at which there would be some.
+"""Initial history of delayed controls and sensors: samples of zero at the preceding sample times.
 
-MuJoCo's documentation, Modeling: Delays, Initialization. The samples of n steps (of n periods for a
-sensor with an interval, at the first step that is not before it) end one step before time zero; the
-phase says when a sensor was sampled last, and zero that the first step will do it.
+MuJoCo's documentation, Modeling: Delays, Initialization. The samples are n steps apart (for a
+sensor with an interval, n periods, at the first step not before each period) and end one step
+before time zero. The phase of a sensor gives the time of its last sample; phase zero means that the
+first step takes a sample.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from jaxsim.model.structure import Structure, derived
 
 
 def start_history(m: Model) -> jax.Array:
-    """`history` at the start: its times and cursors."""
+    """Return the initial `history`: sample times and cursors."""
     table = _numbers(m)
     h = m.opt.timestep if m.opt.timestep.ndim else m.opt.timestep[None]
 
@@ -37,10 +38,11 @@ def start_history(m: Model) -> jax.Array:
 
 
 def _sampled(last: jax.Array, period: jax.Array, h: jax.Array, back: np.ndarray) -> jax.Array:
-    """The steps at which a sensor with an interval was sampled, `back` samples before the last.
+    """Return the steps at which a sensor with an interval was sampled, `back` samples before the
+    last.
 
-    The first that is not before its time; a period that is shorter than a step is one step. What
-    is due at time zero was sampled before.
+    Each is the first step not before the sample time; a period shorter than a step counts as one
+    step. A sample due at time zero counts as taken.
     """
     precise = 1e-12 if h.dtype == jnp.float64 else 8 * float(jnp.finfo(h.dtype).eps)
 
@@ -53,14 +55,14 @@ def _sampled(last: jax.Array, period: jax.Array, h: jax.Array, back: np.ndarray)
 
 
 class _Numbers(NamedTuple):
-    """What each number of the history is, `[nhistory]`.
+    """Meaning of each entry of the history, `[nhistory]`.
 
     Attributes:
-      is_time: the time of a sample.
-      is_user: the last tick of a buffer.
-      back: of a time: how many samples it is back from time zero.
-      cursor: its value if it is a cursor, else 0.
-      sensor: the sensor that it is of; -1: of an actuator.
+      is_time: the entry is the time of a sample.
+      is_user: the entry is the last tick of a buffer.
+      back: number of samples before time zero, for a time.
+      cursor: initial value of a cursor, otherwise 0.
+      sensor: id of its sensor; -1 for an actuator.
     """
 
     is_time: np.ndarray

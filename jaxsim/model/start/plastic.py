@@ -1,4 +1,4 @@
-"""Where springs that yield rest at the start of a world."""
+"""Initial rest positions of yielding springs."""
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +10,9 @@ from jaxsim.model.structure import Structure, derived
 
 
 def start_plastic(m: Model) -> jax.Array:
-    """`plastic` at the start: where the springs rest until they yield.
+    """Return the initial `plastic`: rest positions of yielding springs.
 
-    Positions of joints from `qpos_spring`, ranges of tendons from `tendon_lengthspring`.
+    Joint positions are those of `qpos_spring`, tendon ranges those of `tendon_lengthspring`.
     """
     given = [m.qpos_spring, m.tendon_lengthspring[:, 0], m.tendon_lengthspring[:, 1]]
     given.append(jnp.zeros_like(m.qpos_spring[:1]))
@@ -22,7 +22,8 @@ def start_plastic(m: Model) -> jax.Array:
 
 @derived
 def _source(s: Structure) -> np.ndarray:
-    """[nplastic]: the place of each number among the positions, both lengths, and a zero."""
+    """Return the source index of each entry among positions, both spring lengths and a zero,
+    [nplastic]."""
     source = np.full(s.nplastic, s.nq + 2 * s.ntendon)
     for joint in np.flatnonzero(s.jnt_plasticadr >= 0):
         place = np.arange(JointType(s.jnt_type[joint]).nq)

@@ -1,4 +1,4 @@
-"""The state of a world at the start, where it is not zero."""
+"""Initial state of a world, where it is not zero."""
 
 import jax
 import numpy as np
@@ -13,14 +13,14 @@ from jaxsim.model.structure import Structure, derived
 
 @derived
 def mocap_bodies(s: Structure) -> np.ndarray:
-    """[nmocap]: the bodies in the order of their mocap ids."""
+    """Return the bodies in the order of their mocap ids, [nmocap]."""
     bodies = np.flatnonzero(s.body_mocapid >= 0)
     return bodies[np.argsort(s.body_mocapid[bodies])]
 
 
 @derived
 def neutral_controls(s: Structure) -> np.ndarray:
-    """[nu]: controls that ask for nothing: zero, and as a quaternion the null rotation."""
+    """Return controls without effect: zeros, and the identity for quaternions, [nu]."""
     by_quat = (s.actuator_gaintype == GainType.SO3) & (s.actuator_ctrlspec == CtrlChart.QUAT)
     out = np.zeros(s.nu)
     out[s.actuator_ctrladr[by_quat]] = 1
@@ -28,10 +28,10 @@ def neutral_controls(s: Structure) -> np.ndarray:
 
 
 def start_state(m: Model) -> dict:
-    """Fields of Data at the start that are not zero, in the form that the model has.
+    """Return the initial fields of Data that are not zero, in the form that the model has.
 
-    Bodies that are moved from outside (mocap) begin where the model has them. In the form of the
-    physics poses are components, elsewhere arrays.
+    Mocap bodies start at their poses in the model. In the form of the physics poses are components,
+    otherwise arrays.
     """
     start = {"qpos": m.qpos0, "eq_active": np.array(m.eq_active0, bool)}
     neutral = neutral_controls(m.structure)

@@ -1,1 +1,1 @@
-"""A model or a world as others store it: as a vector, or as a dict of arrays."""
+"""External representations of a model or a world: state vectors, dicts of arrays, name texts."""

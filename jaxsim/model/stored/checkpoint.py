@@ -1,22 +1,22 @@
-"""Model and Data as plain dicts of arrays, for libraries that save such: flax, orbax, numpy.
+"""Model and Data as nested dicts of arrays, for flax, orbax and numpy.
 
     state = jaxsim.state_dict(d)                     # to be saved
     d = jaxsim.from_state_dict(like, state)          # like: any Data of this model and batch
 
-Those libraries know dicts and arrays, and orbax refuses arrays of size zero, of which every model
-has some (no tendons, no cameras). The dict leaves them out; what is static is not in it either.
-`save_model` keeps a model whole, in a file of its own. Neither has callbacks or the numbers that
-were given with them: save these yourself; a restored model has the callbacks of `like`.
+These libraries store dicts of arrays, and orbax rejects arrays of size zero, of which every model
+has some (no tendons, no cameras). The dict leaves them out, and static fields too. `save_model`
+stores a complete model in a file. Neither stores callbacks or their parameters: save these
+yourself; a restored model has the callbacks of `like`.
 
-Both functions are registered with flax, so that a state of training is saved with the simulation
-in it:
+Both functions are registered with flax, so that a training state is saved together with the
+simulation in it:
 
     state = {"params": params, "optimizer": optimizer_state, "worlds": d}
     data = flax.serialization.to_bytes(state)                       # msgpack
     state = flax.serialization.from_bytes(like, data)
     tree = flax.serialization.to_state_dict(state)                  # what orbax saves
 
-`like` may have shapes for arrays (`jax.eval_shape`): nothing is computed to restore.
+`like` may hold shapes instead of arrays (`jax.eval_shape`): nothing is computed to restore.
 """
 
 from collections.abc import Mapping
@@ -37,10 +37,10 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def state_dict(record: Record) -> dict[str, Any]:
-    """The arrays of a Model or a Data by field, without those of size zero.
+    """Return the arrays of a Model or a Data by field, without those of size zero.
 
-    A field that is a record of its own is a dict. Leaves that are shapes (`jax.eval_shape`) give a
-    dict of shapes, into which orbax restores.
+    A nested record becomes a dict. Leaves that are shapes (`jax.eval_shape`) give a dict of shapes,
+    into which orbax restores.
 
     Example:
       >>> state = state_dict(d)
@@ -59,16 +59,15 @@ def state_dict(record: Record) -> dict[str, Any]:
 
 
 def from_state_dict(like: AnyRecord, state: Mapping[str, Any]) -> AnyRecord:
-    """The record that `state_dict` was given.
+    """Return the record from which `state_dict` made a dict.
 
     Args:
-      like: a record of the same model with the same fields and batch; its numbers do not matter.
-      state: what `state_dict` made.
+      like: a record of the same model with the same fields and batch; its values are not used.
+      state: the result of `state_dict`.
 
     Raises:
-      ValueError: a field is missing, is not one of `like`, has another shape, or was compiled out
-        in `like` and is not zero. The message has the path to it, from the outermost tree that flax
-        restores.
+      ValueError: a field is missing, unknown, has another shape, or was compiled out in `like` and
+        is not zero. The message gives the path to it, from the outermost tree that flax restores.
     """
     path = serialization.current_path().split("/")
     return _filled(like, state, "".join(f"{name}." for name in path if name.strip(".")))
@@ -98,12 +97,13 @@ def _filled(like: Any, state: Any, prefix: str) -> Any:
     if isinstance(new, Model):
         new.check_values(f"state: {prefix}")
     if isinstance(new, Model) and hulls_differ(new.structure, new.mesh_vert):
-        return new.replace(mesh_vert=new.mesh_vert)  # which marks its structure
+        # marks in the structure that vertices were replaced
+        return new.replace(mesh_vert=new.mesh_vert)
     return new
 
 
 def _present(record: Record) -> list[tuple[str, Any]]:
-    """The fields with arrays that a record has."""
+    """Return the fields of a record that hold arrays."""
     values = ((name, getattr(record, name)) for name, f in record.fields.items() if not f.static)
     return [(name, value) for name, value in values if not isinstance(value, Callbacks | None)]
 

@@ -1,7 +1,7 @@
-"""The names of a model in one text, as mjModel keeps them: `m.names[m.name_bodyadr[1]:]`.
+"""Names of all objects in one text, as mjModel stores them: `m.names[m.name_bodyadr[1]:]`.
 
-Names of all objects follow each other, each ended by a zero byte, after that of the model, which is
-not kept: the text begins with an empty one.
+Names follow each other, each terminated by a zero byte, after the name of the model, which is not
+stored: the text begins with an empty name.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxsim.model.structure import Structure, derived
 
-# kinds of objects in the order of the text, and how their tables are called in mjModel
+# Kinds of objects in the order of the text, with the names of their tables in mjModel.
 NAME_TABLES = {
     "body": "body",
     "joint": "jnt",
@@ -41,12 +41,12 @@ ADDRESSES = {f"name_{table}adr": kind for kind, table in NAME_TABLES.items()}
 
 
 class NameText(bytes):
-    """All names, ended by zero bytes; by the kind of an object, the list of their names.
+    """Names of all objects, zero-terminated; indexing with a kind returns the list of its names.
 
     Example:
       >>> m.names["body"]
       ['world', 'arm']
-      >>> m.names[m.name_bodyadr[1]:].partition(b"\\0")[0].decode()
+      >>> m.names[m.name_bodyadr[1]:].partition(b"\0")[0].decode()
       'arm'
     """
 
@@ -59,15 +59,15 @@ class NameText(bytes):
         return key in self.of if isinstance(key, str) else super().__contains__(key)
 
     def get(self, kind: str, default: Any = None) -> Any:
-        """The names of a kind of object, or a default if there is no such kind."""
+        """Return the names of a kind of object, or a default if there is no such kind."""
         return self[kind] if kind in self.of else default
 
     def keys(self) -> Iterator[str]:
-        """The kinds of objects."""
+        """Return the kinds of objects."""
         return iter(self.of)
 
     def items(self) -> Iterator[tuple[str, list[str]]]:
-        """Each kind of object with its names."""
+        """Return each kind of object with its names."""
         return ((kind, self[kind]) for kind in self.of)
 
     def __reduce__(self) -> tuple:
@@ -76,7 +76,7 @@ class NameText(bytes):
 
 @derived
 def name_text(s: Structure) -> NameText:
-    """The names of a model."""
+    """Return the names of a model."""
     return _text(s.names)
 
 
@@ -101,5 +101,5 @@ def _text(names: tuple[tuple[str, tuple[str, ...]], ...]) -> NameText:
 
 
 def _encoded(name: str) -> bytes:
-    """Encode a name; one that is made in Python may have lone surrogates."""
+    """Return the encoded name; names made in Python may contain lone surrogates."""
     return name.encode("utf-8", "surrogatepass")

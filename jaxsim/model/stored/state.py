@@ -1,4 +1,4 @@
-"""A state as one vector, by the bits of `State`, MuJoCo's `mjtState`.
+"""State vectors selected by the bits of `State`, MuJoCo's `mjtState`.
 
 MuJoCo's documentation, Programming: Simulation, State and control.
 """
@@ -15,7 +15,7 @@ from jaxsim.model.data import LOW, Data
 from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 
-# fields by bit, the first of 1
+# Fields in the order of their bits, starting with bit 0.
 FIELDS = (
     *("time", "qpos", "qvel", "act", "history", "qacc_warmstart", "ctrl", "qfrc_applied"),
     *("xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state"),
@@ -24,12 +24,14 @@ FIELDS = (
 
 
 def state_size(m: Model, spec: int) -> int:
-    """How many numbers the parts of a state have together."""
+    """Return the number of values of parts of a state. Corresponds to `mj_stateSize` in MuJoCo."""
     return sum(int(np.prod(shape)) for _, shape in _parts(m, spec))
 
 
 def get_state(m: Model, d: Data, spec: int) -> jax.Array:
-    """Parts of a state as one vector, in the order of their bits.
+    """Return parts of a state as one vector, in the order of their bits.
+
+    Corresponds to `mj_getState` in MuJoCo.
 
     Args:
       m: the model.
@@ -37,8 +39,8 @@ def get_state(m: Model, d: Data, spec: int) -> jax.Array:
       spec: bits of `State`, such as `State.PHYSICS`.
 
     Returns:
-      (state_size(m, spec),), in the precision of the model: what `time` and the times in `history`
-      lack in single precision is not among MuJoCo's numbers (`copy_state` has it).
+      (state_size(m, spec),), in the precision of the model. The low-order parts of `time` and of
+      the times in `history` in single precision are not included (`copy_state` copies them).
 
     Example:
       >>> from jaxsim.enums import State
@@ -52,10 +54,12 @@ def get_state(m: Model, d: Data, spec: int) -> jax.Array:
 
 
 def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
-    """A world with parts of its state from a vector, as `get_state` makes it.
+    """Return a world with parts of its state set from a vector in the layout of `get_state`.
+
+    Corresponds to `mj_setState` in MuJoCo.
 
     Raises:
-      ValueError: the vector has not `state_size(m, spec)` numbers.
+      ValueError: the vector does not have `state_size(m, spec)` entries.
     """
     _check_one("set_state", d)
     if np.shape(state) != (state_size(m, spec),):
@@ -75,16 +79,16 @@ def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
 
 
 def extract_state(m: Model, src: jax.Array, srcspec: int, dstspec: int) -> jax.Array:
-    """Some parts of a state, of a vector that has more.
+    """Return some parts of a state vector. Corresponds to `mj_extractState` in MuJoCo.
 
     Args:
       m: the model.
-      src: a vector, as `get_state(m, d, srcspec)` makes it.
-      srcspec: the bits of what it has.
-      dstspec: the bits of what is wanted, all among those.
+      src: a vector made by `get_state(m, d, srcspec)`.
+      srcspec: bits of the parts in `src`.
+      dstspec: bits of the parts to return, a subset of `srcspec`.
 
     Raises:
-      ValueError: the vector has another size, or not all that is wanted.
+      ValueError: the vector has another size, or `dstspec` is no subset of `srcspec`.
     """
     if dstspec & ~srcspec:
         raise ValueError(
@@ -102,13 +106,18 @@ def extract_state(m: Model, src: jax.Array, srcspec: int, dstspec: int) -> jax.A
 
 
 def copy_state(m: Model, src: Data, dst: Data, spec: int) -> Data:
-    """`dst` with parts of the state of `src`: one world, or many in both.
+    """Return `dst` with parts of the state of `src`, for one world or for equal batches.
+
+    Corresponds to `mj_copyState` in MuJoCo.
 
     Args:
       m: the model.
       src: the worlds to copy from.
       dst: the worlds to copy to.
       spec: bits of `State`.
+
+    Raises:
+      ValueError: the batches differ.
     """
     if np.shape(src.time) != np.shape(dst.time):
         raise ValueError(
@@ -121,7 +130,7 @@ def copy_state(m: Model, src: Data, dst: Data, spec: int) -> Data:
 
 
 def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of the fields that bits name.
+    """Yield the names and shapes of the fields that bits select.
 
     Raises:
       ValueError: a bit that MuJoCo does not have.

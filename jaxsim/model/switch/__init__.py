@@ -1,1 +1,1 @@
-"""What of a model decides which parts a program has, and what cannot be set together."""
+"""Features that a model compiles in or out, and options that cannot be combined."""

@@ -1,9 +1,8 @@
-"""Options that cannot be used together, or with what a model has.
+"""Options that cannot be combined with each other or with features of a model.
 
-Most are MuJoCo's own, which its documentation names where it describes the option. What clashes is
-found when it is asked for, of the options and numbers as they are then: a model that was loaded
-with a clash can be simulated as soon as `Model.replace` has mended it, and `Model.replace` refuses
-one that was not there before.
+Most restrictions are MuJoCo's own, documented at the respective option. Clashes are computed when
+they are needed, from the present options and values: a model loaded with a clash can be simulated
+as soon as `Model.replace` has resolved it, and `Model.replace` rejects a new clash.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,16 +21,16 @@ from jaxsim.enums import (
 )
 from jaxsim.model.soft import asks_passive
 
-STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
+STRAIN = 3  # flex_edgeequality of a flex with strain constraints
 
 
 class Found(NamedTuple):
-    """One clash of a model.
+    """One clash in a model.
 
     Attributes:
-      message: what clashes, and the remedy.
-      kind: the kind of the object it is about, as in `m.names`; "": the options alone.
-      number: the id of that object.
+      message: the clash and its remedy.
+      kind: kind of the object concerned, as in `m.names`; "" for options alone.
+      number: id of that object.
     """
 
     message: str
@@ -40,12 +39,12 @@ class Found(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """What cannot be.
+    """A rule: a combination that is not allowed.
 
     Attributes:
-      there: of a model whether its options are so, or which of its objects clash with them, [n].
-      what: a sentence with the remedy.
-      kind: the kind of these objects; "": the options alone.
+      there: returns whether the options of a model clash, or which of its objects do, [n].
+      what: message with the remedy.
+      kind: kind of these objects; "" for options alone.
     """
 
     there: Callable[[Any], bool | np.ndarray]
@@ -54,19 +53,19 @@ class Clash(NamedTuple):
 
 
 def clashing(m: Any) -> tuple[Found, ...]:
-    """All that clashes in a model, as it is now."""
+    """Return all clashes of a model with its present values."""
     return tuple(found for clash in CLASHES for found in _each(m, clash))
 
 
 def check_clashes(before: Any, after: Any, field: str) -> None:
-    """Refuses a change that makes something clash.
+    """Reject a change that introduces a clash.
 
     Args:
-      before, after: the model before and after it.
+      before, after: the model before and after the change.
       field: the first field that changes.
 
     Raises:
-      ValueError: the first clash that was not there before, and its remedy.
+      ValueError: names the first new clash and its remedy.
     """
     known = clashing(before)
     for found in clashing(after):
@@ -74,7 +73,7 @@ def check_clashes(before: Any, after: Any, field: str) -> None:
             raise ValueError(f"{field}: {found.message.removeprefix(OF_OPTIONS)}")
 
 
-# the fields that decide
+# Fields whose changes are checked for clashes.
 DECIDE = frozenset(("opt", "smooth", "flex_edgestiffness", "flex_edgedamping"))
 OF_OPTIONS = "option: "
 
@@ -101,20 +100,23 @@ def _enables(m: Any, *flags: EnableBit) -> bool:
 
 
 def _elastic(m: Any) -> np.ndarray:
-    """Which flexes have an elasticity that is no constraint."""
+    """Return which flexes have an elastic energy, rather than constraints."""
     stretches = (m.flex_stiffnessadr >= 0) & (m.flex_edgeequality != STRAIN)
     return (stretches | (m.flex_bendingadr >= 0)) & ~np.asarray(m.flex_rigid, bool)
 
 
 def _passive(m: Any) -> np.ndarray:
-    """Which flexes ask for passive contacts."""
+    """Return which flexes request passive contacts."""
     return asks_passive(m.flex_passive, m.flex_dim, m.flex_rigid)
 
 
 def _springy(m: Any) -> np.ndarray:
-    """Which flexes have springs or dampers along their edges; of traced numbers: had, if that
-    clashed when the model was loaded."""
-    places = getattr(m.structure, "clash_places", ())  # not yet there while it is made
+    """Return which flexes have springs or dampers along their edges.
+
+    For traced values the answer is that at loading time.
+    """
+    # not present while the structure is being made
+    places = getattr(m.structure, "clash_places", ())
     said = {message for *_, message in places}
     found = np.array([f"{_named(m, 'flex', f)}: {SPRINGS}" in said for f in range(m.nflex)], bool)
     values = (m.flex_edgestiffness, m.flex_edgedamping)
@@ -125,10 +127,11 @@ def _springy(m: Any) -> np.ndarray:
 
 
 def _carried(m: Any) -> np.ndarray:
-    """Which shells are carried by what the mode ipc does not follow, as MuJoCo says it.
+    """Return which shells are carried by joints that the flag ipc does not support, as in MuJoCo.
 
-    A vertex is free if its body has three slides; what carries it may move only if it carries a
-    free vertex too. All other vertices ride slides, or nothing.
+    A vertex is free if its body has exactly three slides. A body that carries a free vertex may
+    move only if it carries a free vertex itself. All other vertices may have only slides above
+    them, or no joint.
     """
     vertices = {f: _bodies(m, f) for f in range(m.nflex) if m.flex_dim[f] == 2}
     slides = np.bincount(m.jnt_bodyid[m.jnt_type == JointType.SLIDE], minlength=m.nbody)
@@ -136,7 +139,7 @@ def _carried(m: Any) -> np.ndarray:
     for f in vertices:
         free[vertices[f]] = True
     free &= (slides == 3) & (m.body_dofnum == 3)
-    odd = slides != m.body_jntnum  # some joint is no slide
+    odd = slides != m.body_jntnum  # bodies with a joint other than a slide
     out = np.zeros(m.nflex, bool)
     for f, body in vertices.items():
         for b in body.tolist():
@@ -147,13 +150,13 @@ def _carried(m: Any) -> np.ndarray:
 
 
 def _bodies(m: Any, f: int) -> np.ndarray:
-    """The bodies of the vertices of a flex; nodes have none."""
+    """Return the bodies of the vertices of a flex; none if it has nodes."""
     body = np.unique(m.flex_vertbodyid[m.flex_vertadr[f] :][: m.flex_vertnum[f]])
     return body[body >= 0]
 
 
 def _up(m: Any, body: int) -> list[int]:
-    """A body and all that carry it, but the world."""
+    """Return a body and all its ancestors, without the world."""
     chain = []
     while body:
         chain.append(body)

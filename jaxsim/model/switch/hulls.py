@@ -1,4 +1,4 @@
-"""Compare the vertices of hulls with those of which the tables of a structure were made."""
+"""Compare mesh vertices of convex hulls with those from which the structure was derived."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsim.model.structure import Structure, derived
 
-SINGLE = 1e-6  # of the size of a mesh: vertices as near as that are the same in any precision
+SINGLE = 1e-6  # relative to the size of a mesh: closer vertices count as equal in any precision
 
 
 def hulls_differ(s: Structure, mesh_vert: Any) -> bool:
@@ -23,7 +23,7 @@ def loaded_hulls(s: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Returns:
       vertex: rows of `mesh_vert`, (n,), ascending.
       point: their coordinates, (n, 3) [m].
-      tolerance: how far from there a coordinate is another one, (n,) [m].
+      tolerance: smallest difference that counts as a change of a coordinate, (n,) [m].
     """
     vertex = np.unique(s.hull_vertid)
     point = s.hull_vert.view(np.float32).astype(np.float64)

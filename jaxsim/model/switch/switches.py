@@ -209,7 +209,7 @@ def check_states(structure: Structure, values: Mapping[str, Any]) -> None:
         for state, (field, column) in table.items():
             given = values.get(field)
             if not hasattr(given, "dtype") or isinstance(given, jax.core.Tracer):
-                continue  # traced, or an axis of vmap that stands for it
+                continue  # traced, or replaced by an axis of vmap
             on = np.asarray(given)[..., column].reshape(-1, len(kinds)) > 0
             has = structure.actuator_states[:, state - ActState.SLEW]
             for i in np.flatnonzero((kinds == kind) & (on != has).any(axis=0))[:1]:

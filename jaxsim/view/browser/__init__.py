@@ -1,1 +1,1 @@
-"""A model in the browser: drawn by viser, moved by poses, played live or from a recording."""
+"""Browser viewer on top of viser: live simulation, replay of recordings, and standalone pages."""

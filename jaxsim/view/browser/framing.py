@@ -1,4 +1,4 @@
-"""What the camera of a page is to see of a motion: all of it, but for what is lost far away."""
+"""Frame the camera of a page to a whole motion, ignoring objects that are lost far away."""
 
 import numpy as np
 
@@ -7,15 +7,15 @@ from jaxsim.view.browser.draw.scene import Scene
 from jaxsim.view.browser.motion import Motion
 from jaxsim.view.browser.server import Balls
 
-RECORDS = 48  # that are looked at, from the first to the last
-LOST = 30.0  # what is farther away than this, in sizes of the first picture, is not waited for
+RECORDS = 48  # number of records that are examined, from the first to the last
+LOST = 30.0  # distance beyond which objects are ignored, in sizes of the first frame
 
 
 def around_motion(scene: Scene, posing: Posing, motion: Motion, worlds: slice) -> Balls:
-    """Balls around worlds that stand as in `scene`, in the course of their motion.
+    """Return bounding spheres of worlds arranged as in `scene`, over their motion.
 
-    Something that falls without end would leave the rest too small to be seen: places that are
-    LOST sizes of the first picture away are left out.
+    An object that falls forever would make everything else too small: positions that are LOST sizes
+    of the first frame away are ignored.
     """
     number = min(motion.records, RECORDS)
     records = np.linspace(0, motion.records - 1, number).round().astype(int)

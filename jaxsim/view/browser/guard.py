@@ -1,13 +1,13 @@
-"""Who may see and drive a page: the token of its address, the host it was asked from, the origin.
+"""Access control of a page: token in its address, host name, and origin of requests.
 
-A server on the local machine is open to more than its user: every web page that the browser shows
-can send requests to it, and a name that an attacker owns can be made to point at it (DNS
-rebinding), upon which the browser takes the two for one site. Three checks on each request, of
-pages and of web sockets alike, shut both out:
+A server on the local machine is exposed to more than its user: every web page in the browser can
+send requests to it, and an attacker's host name can be made to resolve to it (DNS rebinding), so
+that the browser considers the two one site. Three checks on each request, for pages and web sockets
+alike, prevent both:
 
 - the path begins with a token, which is new for every server and cannot be guessed;
-- `Host` is a name of this machine or an address, never a name that somebody else owns;
-- `Origin`, which browsers send with web sockets, is the page that this server has served.
+- `Host` is a name of this machine or an address, never a foreign name;
+- `Origin`, which browsers send with web sockets, is the page served here.
 """
 
 import hmac
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Protocol
 from urllib.parse import urlsplit
 
-TOKEN_BYTES = 24  # of a token, 32 characters
+TOKEN_BYTES = 24  # bytes of a token, 32 characters
 AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
@@ -32,14 +32,14 @@ class Headers(Protocol):
 
 
 class Guard:
-    """Decides which requests a server answers.
+    """Check of the requests to a server.
 
     Args:
       host: the address or name where it listens.
-      names: further names by which browsers may call this machine.
+      names: additional host names accepted from browsers.
 
     Attributes:
-      token: what paths begin with.
+      token: prefix of valid paths.
       is_exposed: whether other machines can reach the server.
     """
 
@@ -50,7 +50,7 @@ class Guard:
         self._names = {name.lower().rstrip(".") for name in (*own, *names, "localhost")}
 
     def refusal(self, path: str, headers: Headers) -> str | None:
-        """Return why a request is not answered; None: it is."""
+        """Return why a request is rejected; None: it is accepted."""
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
         if len(hosts) != 1 or not self._is_own(hosts[0]):
             return "Host: this page is not served under that name; see --allow-host"
@@ -61,7 +61,7 @@ class Guard:
         return None
 
     def inner(self, path: str) -> str:
-        """Return a path without the token that it begins with."""
+        """Return a path without its token."""
         return "/" + path.removeprefix("/")[len(self.token) :].removeprefix("/")
 
     def _has_token(self, path: str) -> bool:
@@ -69,7 +69,7 @@ class Guard:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def _is_own(self, authority: str) -> bool:
-        """Return whether the value of a Host header is this machine."""
+        """Return whether the value of a Host header names this machine."""
         found = AUTHORITY.fullmatch(authority)
         if found is None:
             return False
@@ -80,7 +80,7 @@ class Guard:
             address = ipaddress.ip_address(name.strip("[]"))
         except ValueError:
             return False
-        # an address cannot be made to point elsewhere, so any of this machine will do
+        # an address cannot be rebound, so any address of this machine is accepted
         return self.is_exposed or address.is_loopback
 
 
@@ -95,7 +95,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_page_of(origin: str, host: str) -> bool:
-    """Return whether an origin is a page of the host that was asked, through a proxy or not."""
+    """Return whether an origin is a page of the requested host, through a proxy or not."""
     try:
         parts = urlsplit(origin)
     except ValueError:

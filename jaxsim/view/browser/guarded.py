@@ -1,13 +1,12 @@
-"""The server of viser behind a guard. With message.py the only file that uses what viser
-keeps to itself.
+"""The viser server behind a guard. With message.py the only file that uses viser's internals.
 
-viser answers whoever connects and believes what it is sent: it has no hook for checks. It is given
-them here by rebinding: a function of viser runs with other values for some of its global names, in
-a class of ours, and viser itself stays as it is for others in the same process. Three names are
-rebound: `infra` in the constructor, so that our web socket server is made; `websockets` in the
-thread of that server, so that requests pass `Guard`; and `_message_consumer`, so that messages pass
-`read_message`. Before a server is handed out, it is asked without a token and by a wrong name; one
-that answers is closed (`check_guarded`).
+viser accepts any connection and trusts its messages: it has no hook for checks. Checks are added
+here by rebinding: a function of viser runs with other values for some of its global names, in a
+subclass of ours, so that viser itself is unchanged for other users in the same process. Three names
+are rebound: `infra` in the constructor, so that our web socket server is created; `websockets` in
+the thread of that server, so that requests pass `Guard`; and `_message_consumer`, so that messages
+pass `read_message`. Before a server is returned, it is probed without a token and with a wrong
+name; one that answers is closed (`check_guarded`).
 """
 
 import dataclasses
@@ -28,31 +27,31 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-POLICY_VIOLATION = 1008  # why a web socket is closed
-# handshakes that fail are no matter of this program, nor is what is written in them
+POLICY_VIOLATION = 1008  # close code of the web socket
+# Failed handshakes are irrelevant for this program, and so are their log messages.
 _log = logging.getLogger("jaxsim.view.websocket")
 _log.addHandler(logging.NullHandler())
 _log.propagate = False
 
 
 class NotGuarded(RuntimeError):
-    """This version of viser cannot be put behind the guard."""
+    """This version of viser cannot be guarded."""
 
 
 def guarded_server(host: str, port: int, title: str, guard: Guard) -> Any:
-    """Start a server of viser that answers only what its guard admits.
+    """Start a viser server that answers only the requests that its guard accepts.
 
     Args:
-      host: where it listens.
-      port: where it listens first; taken ports are passed over.
-      title: of the page.
-      guard: what it admits.
+      host: address to listen on.
+      port: first port to try; used ports are skipped.
+      title: title of the page.
+      guard: check of the requests.
 
     Returns:
       A `viser.ViserServer` with the attribute `guard`.
 
     Raises:
-      NotGuarded: viser is not as it is expected to be.
+      NotGuarded: viser's internals are not as expected.
     """
     viser = needed("viser", "view")
     inbox = Inbox()
@@ -84,7 +83,7 @@ def guarded_server(host: str, port: int, title: str, guard: Guard) -> Any:
 
 
 def check_guarded(host: str, port: int, guard: Guard) -> None:
-    """Ask a server as an intruder would.
+    """Probe a server as an intruder would.
 
     Raises:
       NotGuarded: it answers.
@@ -114,7 +113,7 @@ def check_guarded(host: str, port: int, guard: Guard) -> None:
 
 
 def _guarded_websockets(guard: Guard) -> Any:
-    """The package websockets, whose servers ask a guard first."""
+    """Return the package websockets, with servers that check requests by a guard first."""
     websockets = needed("websockets", "view")
     home = needed("websockets.asyncio.server", "view")
 
@@ -130,7 +129,7 @@ def _guarded_websockets(guard: Guard) -> Any:
 
 
 def _gate(guard: Guard, pages: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return the function that checks a request before viser sees it."""
+    """Return the function that checks a request before viser handles it."""
     protocol = f"viser-v{needed('viser', 'view').__version__}"
 
     def process_request(connection: Any, request: Any) -> Any:
@@ -139,7 +138,7 @@ def _gate(guard: Guard, pages: Callable[[Any, Any], Any]) -> Callable[[Any, Any]
             return connection.respond(http.HTTPStatus.FORBIDDEN, f"{refused}\n")
         upgrades = request.headers.get_all("Upgrade")
         if upgrades:
-            # viser prints what it is told of versions: only its own comes through
+            # viser prints the protocols it receives: pass only its own
             told = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
             if upgrades != ["websocket"] or [name.strip() for name in told] != [protocol]:
                 return connection.respond(http.HTTPStatus.BAD_REQUEST, f"expected {protocol}\n")
@@ -161,9 +160,9 @@ def _consumer(inbox: Inbox) -> Callable[..., Any]:
             raw = await websocket.recv()
             try:
                 message = inbox.read(raw)
-            except Exception:  # noqa: BLE001  (whatever an intruder may think of)
+            except Exception:  # noqa: BLE001  (anything a malicious message may cause)
                 await websocket.close(POLICY_VIOLATION, "not a message of this page")
-                continue  # the next one finds it closed
+                continue  # the next iteration detects that it is closed
             if message is not None:
                 handle(message)
 
@@ -182,7 +181,7 @@ class _Instead:
 
 
 def _rebound(home: type, name: str, **names: Any) -> Any:
-    """A method with other values for some of the global names that it reads."""
+    """Return a method with other values for some of the global names that it reads."""
     function = vars(home).get(name)
     used = _global_names(function.__code__) if isinstance(function, types.FunctionType) else set()
     lacking = sorted(set(names) - used)
@@ -200,6 +199,6 @@ def _rebound(home: type, name: str, **names: Any) -> Any:
 
 
 def _global_names(code: types.CodeType) -> set[str]:
-    """Global names and attributes that a function reads, with those of functions inside it."""
+    """Return the global names and attributes that a function reads, including nested functions."""
     inner = (_global_names(c) for c in code.co_consts if isinstance(c, types.CodeType))
     return set(code.co_names).union(*inner)

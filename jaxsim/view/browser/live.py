@@ -1,4 +1,4 @@
-"""The controls of a world that runs: play, pause, step, speed, key frames, sliders, pulling."""
+"""Controls of a live simulation: play, pause, step, speed, keyframes, sliders, perturbation."""
 
 import threading
 import time
@@ -28,21 +28,21 @@ from jaxsim.view.perturb import PertBit
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5")
 START = "start"
-TOLD = 0.25  # time between two lines that say how it goes [s]
-HELD = 1.0  # a slider that somebody moved is left alone for this long [s]
-FREE = 1.0  # reach of a slider without a range, in radians or meters
+TOLD = 0.25  # interval of status updates [s]
+HELD = 1.0  # a slider moved by the user is not updated for this time [s]
+FREE = 1.0  # range of a slider for unlimited joints, in radians or meters
 
 
 class Live:
-    """A world that runs on the page of a viewer; a context manager.
+    """A live simulation on the page of a viewer; a context manager.
 
     Args:
       m: a model that can be simulated.
-      port, host, names: as for `Viewer`.
+      port, host, names: see `Viewer`.
 
     Attributes:
       viewer: the page.
-      simulation: the world.
+      simulation: the simulation.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Live:
     def __exit__(self, *_: object) -> None:
         try:
             self.simulation.end()
-        finally:  # somebody may not want to wait for the compiler
+        finally:  # the user may interrupt the wait for the compiler
             self._ending.set()
             self._telling.join()
             self.viewer.close()
@@ -90,7 +90,7 @@ class Live:
         self._plots.add(d)
 
     def _tell(self) -> None:
-        """Says how it goes, and moves the sliders of joints along."""
+        """Update the status line, plots and joint sliders periodically."""
         while not self._ending.wait(TOLD):
             s = self.simulation
             self._words.content = told(self._m, s)
@@ -127,7 +127,7 @@ class Live:
         reset.on_click(back)
 
     def _add_controls(self, gui: Any) -> None:
-        """A slider for each control."""
+        """Add a slider for each control."""
         self._ctrl: list[Any] = []
         if not self._m.nu:
             return
@@ -149,7 +149,7 @@ class Live:
 
     def _set_ctrl(self, i: int, slider: Any) -> Callable[[Any], None]:
         def change(event: Any) -> None:
-            if event.client is not None:  # not where the program itself has moved it
+            if event.client is not None:  # not for changes made by the program itself
                 ctrl = self.simulation.ctrl.copy()
                 ctrl[i] = slider.value
                 self.simulation.ctrl = ctrl
@@ -161,9 +161,9 @@ class Live:
             slider.value = float(np.clip(value, slider.min, slider.max))
 
     def _add_joints(self, gui: Any) -> None:
-        """A slider for each hinge and slide; it moves a world that stands still."""
+        """Add a slider for each hinge and slide, which moves a paused world."""
         self._joints: list[tuple[int, Any]] = []
-        self._moved = -np.inf  # when somebody moved one
+        self._moved = -np.inf  # time of the last change by the user
         joints = joint_bounds(self._m)
         if not joints:
             return
@@ -177,13 +177,13 @@ class Live:
                 self._joints.append((adr, slider))
 
     def _show_joints(self) -> None:
-        """Moves the sliders of joints to where the joints are."""
+        """Update the sliders of joints."""
         if time.monotonic() - self._moved < HELD:
             return
         qpos = np.asarray(self.simulation.d.qpos)
         for adr, slider in self._joints:
             value = float(np.clip(qpos[adr], slider.min, slider.max))
-            # not for less than a step of it, which would be seen by nobody
+            # changes below a step would not be visible
             if abs(value - slider.value) >= slider.step:
                 slider.value = value
 
@@ -196,21 +196,21 @@ class Live:
         return change
 
     def _on_part(self, handle: Any, part: Part, world: int) -> None:
-        """Lets the body of a part be pulled and turned."""
+        """Let the user pull and rotate the body of a part."""
         if self._m.body_weldid[part.body] != 0 or self._m.body_mocapid[part.body] >= 0:
             self._touchable(handle, lambda _: part.body)
 
     def _on_soft(self, handle: Any, soft: Soft) -> None:
-        """Lets the bodies of a flex or skin be pulled, each where it is taken hold of."""
+        """Let the user pull the bodies of a flex or skin, at the picked vertex."""
         self._touchable(handle, lambda point: body_at(self._m, soft, self._poses(), point))
 
     def _poses(self) -> Poses:
         poses = self.viewer.scene.poses
-        assert poses is not None  # what is dragged was drawn
+        assert poses is not None  # a dragged object was drawn
         return poses
 
     def _touchable(self, handle: Any, body_of: Callable[[np.ndarray], int]) -> None:
-        """Drags with Ctrl or Cmd held: the left button pulls, the right one turns."""
+        """Enable dragging with Ctrl or Cmd: the left button pulls, the right one rotates."""
 
         def begin(event: Any, active: PertBit) -> None:
             point = np.array(event.start_position)
@@ -218,7 +218,7 @@ class Live:
             if body > 0:
                 self.simulation.hold(body, point, int(active))
 
-        # `async`, here and below, keeps the order of what comes from a page; threads would not
+        # `async`, here and below, keeps the order of events from a page; threads would not
         @handle.on_drag("left", modifier="cmd/ctrl")
         async def _(event: Any) -> None:
             if event.phase == "start":
@@ -234,7 +234,8 @@ class Live:
     def _turnable(
         self, handle: Any, modifier: str, action: Mouse, begin: Callable[[Any, PertBit], None]
     ) -> None:
-        """The right button with a modifier turns, by the way of the mouse since the last event."""
+        """Enable rotation with the right button and a modifier, by the mouse motion since the last
+        event."""
         last = np.zeros(2)
 
         @handle.on_drag("right", modifier=modifier)
@@ -254,7 +255,7 @@ class Live:
 
 
 def told(m: Model, s: Simulation) -> str:
-    """How a world is, in a line of Markdown."""
+    """Return the status of a simulation as a line of Markdown."""
     if s.fault is not None:
         return stopped(s.fault)
     if not s.ready:
@@ -269,7 +270,7 @@ def told(m: Model, s: Simulation) -> str:
 
 
 def control_bounds(m: Model) -> list[tuple[str, float, float]]:
-    """Name, lower and upper end of the slider of each control; without a range -1 to 1."""
+    """Return name, lower and upper end of the slider of each control; -1 to 1 without a range."""
     ranges, found = np.asarray(m.actuator_ctrlrange), []
     for a in range(m.nactuator):
         for k in range(int(m.actuator_ctrlnum[a])):
@@ -282,7 +283,7 @@ def control_bounds(m: Model) -> list[tuple[str, float, float]]:
 
 
 def joint_bounds(m: Model) -> list[tuple[str, int, float, float]]:
-    """Name, place in qpos, lower and upper end of the slider of each hinge and slide."""
+    """Return name, index in qpos, lower and upper end of the slider of each hinge and slide."""
     start, limits, found = np.asarray(m.qpos0), np.asarray(m.jnt_range), []
     for j in np.flatnonzero(np.isin(m.jnt_type, (JointType.HINGE, JointType.SLIDE))):
         adr = int(m.jnt_qposadr[j])

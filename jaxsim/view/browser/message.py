@@ -1,9 +1,8 @@
-"""Messages of a page to its server: which there are, and what may be in them.
+"""Validate messages from a page to its server.
 
-viser builds a message from whatever it is sent and calls handlers with it, those of this package
-among them. Here a message must first be one that a page sends, with fields of the types that its
-class declares, with numbers that are finite; a change of a control must set its value, to one that
-the control could have been given by hand.
+viser builds a message from anything it receives and calls handlers with it, including those of this
+package. Here a message must first be of a kind that pages send, with fields of the declared types
+and finite numbers; a change of a control must set its value, to one that the control allows.
 """
 
 import math
@@ -14,10 +13,10 @@ from typing import Any
 from jaxsim.cache import bounded
 from jaxsim.extra import needed
 
-FAR = 1e9  # largest coordinate
-MAX_TEXT = 1_000_000  # characters of a text
-MAX_NODES = 100_000  # parts of a message
-# what a page sends; links that share it with the world are not among them
+FAR = 1e9  # limit on coordinates
+MAX_TEXT = 1_000_000  # limit on the characters of a text
+MAX_NODES = 100_000  # limit on the parts of a message
+# Messages that pages send; share links are not allowed.
 SENT = """
 ViewerCameraMessage SceneNodeClickMessage SceneNodeDragMessage ScenePointerMessage
 TransformControlsDragStartMessage TransformControlsUpdateMessage TransformControlsDragEndMessage
@@ -27,20 +26,17 @@ CommandTriggerMessage FileTransferStartUpload FileTransferPart GetRenderResponse
 
 
 class Inbox:
-    """Reads messages.
+    """Reader of messages.
 
     Attributes:
-      server: whose page sends them; None while it starts.
+      server: server of the page; None during startup.
     """
 
     def __init__(self) -> None:
         self.server: Any = None
 
     def read(self, raw: Any) -> Any:
-        """Read a message.
-
-        Returns:
-          The message of viser; None: it asks for what cannot be, and is left out.
+        """Return the message of viser; None if it requests something impossible, and is dropped.
 
         Raises:
           ValueError: it is no message that a page sends.
@@ -65,13 +61,14 @@ class Inbox:
 
 @bounded(1)
 def _classes() -> dict[str, type]:
-    """The classes of the messages that pages send, by name."""
+    """Return the classes of the messages that pages send, by name."""
     home = needed("viser._messages", "view")
     return {name: getattr(home, name) for name in SENT if hasattr(home, name)}
 
 
 def _with_integers(cls: type, mapping: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a message, whole numbers where they are declared: a page has only one kind."""
+    """Return the fields of a message, with integers where they are declared: pages send only
+    floats."""
     hints = typing.get_type_hints(cls)
     return {
         name: int(value)
@@ -84,7 +81,8 @@ def _with_integers(cls: type, mapping: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_sound(value: Any) -> bool:
-    """Whether all numbers in a message are finite and not far away, and texts not endless."""
+    """Return whether all numbers in a message are finite and bounded, and texts of limited
+    length."""
     stack, count = [value], 0
     while stack:
         part = stack.pop()
@@ -140,7 +138,7 @@ def _is_container(server: Any, message: Any) -> bool:
 
 
 def _is_update(server: Any, message: Any) -> bool:
-    """Return whether a control is set to a value that it can have."""
+    """Return whether a control is set to a value that it allows."""
     control = _control(server, message.uuid)
     if control is None or set(message.updates) != {"value"}:
         return False
@@ -148,7 +146,8 @@ def _is_update(server: Any, message: Any) -> bool:
 
 
 def _fits(control: Any, value: Any, present: Any) -> bool:
-    """Whether a value is of the kind of the present one, and within the bounds of its control."""
+    """Return whether a value has the type of the present one, and is within the bounds of its
+    control."""
     if isinstance(present, bool):
         return isinstance(value, bool)
     if isinstance(present, int | float):
@@ -170,12 +169,12 @@ def _fits(control: Any, value: Any, present: Any) -> bool:
 
 
 def _slack(low: float | None, high: float | None) -> float:
-    """Rounding at the ends of a slider, which a page counts in steps."""
+    """Return the rounding tolerance at the ends of a slider, which a page counts in steps."""
     return 1e-6 * max(1.0, abs(low or 0.0), abs(high or 0.0))
 
 
 def _control(server: Any, uuid: str | None) -> Any:
-    """A control of the panel of all pages, or of one; None: there is none with this number."""
+    """Return a control of the panel of all pages, or of one; None if there is none with this id."""
     found = (gui._gui_input_handle_from_uuid.get(uuid) for gui in _panels(server))
     return next((control for control in found if control is not None), None)
 

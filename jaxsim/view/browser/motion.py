@@ -1,4 +1,4 @@
-"""A recorded motion as it is drawn: times, and the states of the worlds that are looked at."""
+"""A recorded motion for drawing: times, and the states of the shown worlds."""
 
 import os
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory, load_trajectory
 from jaxsim.view.browser.draw.poses import STATE
 
-MORE = ("qvel", "act", "ctrl")  # that forces depend on
+MORE = ("qvel", "act", "ctrl")  # fields on which forces depend
 Recorded = Trajectory | Mapping[str, np.ndarray] | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Motion:
-    """A motion.
+    """A recorded motion.
 
     Attributes:
       time: time of each record since the first one, (records,) [s].
-      state: qpos and, if they were recorded, mocap_pos, mocap_quat, and what the forces of
-        contacts depend on besides, (records, worlds, ...).
+      state: qpos and, if they were recorded, mocap_pos, mocap_quat, and other fields on which
+        contact forces depend, (records, worlds, ...).
     """
 
     time: np.ndarray
@@ -29,16 +29,16 @@ class Motion:
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """Return the number of records."""
         return len(self.time)
 
     @property
     def worlds(self) -> int:
-        """How many worlds there are."""
+        """Return the number of worlds."""
         return self.state["qpos"].shape[1]
 
     def shown(self, worlds: int | None, most: int) -> int:
-        """How many worlds are shown: as many as were asked for, else `most` or all that there are.
+        """Return the number of worlds to show: as requested, else at most `most`.
 
         Raises:
           ValueError: there are not so many.
@@ -48,20 +48,20 @@ class Motion:
         return min(worlds or most, self.worlds)
 
     def at(self, record: int, worlds: slice = slice(None)) -> dict[str, np.ndarray]:
-        """The state of some worlds in a record, (worlds, ...)."""
+        """Return the state of some worlds in a record, (worlds, ...)."""
         return {name: value[record, worlds] for name, value in self.state.items()}
 
 
 def motion_of(m: Model, recorded: Recorded) -> Motion:
-    """A motion of a model.
+    """Return a motion of a model.
 
     Args:
       m: the model.
       recorded: a trajectory, its file, or arrays by name: qpos (records, nq) or (records, worlds,
-        nq), as `rollout` gives them, and likewise time, mocap_pos and mocap_quat.
+        nq), as `rollout` returns them, and optionally time, mocap_pos and mocap_quat.
 
     Raises:
-      ValueError: there are no positions, or they are those of another model.
+      ValueError: there are no positions, or they belong to another model.
       OSError: the file cannot be read.
     """
     step = float(m.opt.timestep)
@@ -93,12 +93,13 @@ def motion_of(m: Model, recorded: Recorded) -> Motion:
     sizes = {"qvel": m.nv, "act": m.na, "ctrl": m.nu}
     for name in MORE:
         value = np.asarray(recorded.get(name, ()))
-        if value.shape == (*qpos.shape[:-1], sizes[name]):  # else they are not of these records
+        # otherwise they do not belong to these records
+        if value.shape == (*qpos.shape[:-1], sizes[name]):
             state[name] = value
     state = {name: value[:, None] if one else value for name, value in state.items()}
     time = step * np.arange(len(qpos))
     if "time" in recorded:
         told = np.asarray(recorded["time"], float).reshape(len(qpos), -1)[:, 0]
-        if np.all(np.diff(told) > 0):  # else worlds were reset on their way
+        if np.all(np.diff(told) > 0):  # otherwise worlds were reset during the motion
             time = told - told[0]
     return Motion(time, state)

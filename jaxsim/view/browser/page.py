@@ -1,4 +1,4 @@
-"""A motion as one HTML page that plays by itself, without a server or a network."""
+"""Write a motion as a standalone HTML page, which needs no server or network."""
 
 import os
 
@@ -13,8 +13,8 @@ from jaxsim.view.browser.framing import around_motion
 from jaxsim.view.browser.motion import Motion, Recorded, motion_of
 from jaxsim.view.browser.server import aim, close_server, open_server
 
-RATE = 30.0  # pictures a second
-MOST = 64  # worlds at most, unless more are asked for
+RATE = 30.0  # frames per second
+MOST = 64  # default limit on the number of worlds
 
 
 def record(
@@ -26,25 +26,25 @@ def record(
     ghosts: bool = False,
     rate: float = RATE,
 ) -> int:
-    """Writes a motion as an HTML page that plays by itself.
+    """Write a motion as a standalone HTML page.
 
-    The page has all that it needs in itself; it is looked at in any browser, without jaxsim, a
-    server or a network.
+    The page contains everything it needs; it can be opened in any browser, without jaxsim, a server
+    or a network.
 
     Args:
       m: the model.
       motion: a trajectory, its file, or arrays by name: qpos (records, nq) or (records, worlds,
-        nq), as `rollout` gives them, and likewise time, mocap_pos and mocap_quat.
-      path: the file; it is written as a whole or not at all.
-      worlds: how many worlds are shown; None: as many as there are, at most 64.
-      ghosts: whether they stand in one place, all but the first faintly, and not side by side.
-      rate: pictures a second; records between them are left out.
+        nq), as `rollout` returns them, and optionally time, mocap_pos and mocap_quat.
+      path: the file; it is written atomically.
+      worlds: number of worlds shown; None: all of them, at most 64.
+      ghosts: whether they overlap, all but the first faintly, instead of being side by side.
+      rate: frames per second; records between them are skipped.
 
     Returns:
-      The number of pictures.
+      The number of frames.
 
     Raises:
-      ValueError: this is no motion of the model, or there would be no pictures.
+      ValueError: this is no motion of the model, or there would be no frames.
       OSError: the file cannot be written.
       MissingExtra: viser is not installed.
     """
@@ -62,9 +62,9 @@ def record(
 def _film(
     m: Model, moving: Motion, number: int, ghosts: bool, records: np.ndarray, rate: float
 ) -> str:
-    """The page of some records of the first worlds."""
+    """Return the page of some records of the first worlds."""
     posing, chosen = Posing(m), slice(0, number)
-    server = open_server(0)  # that nobody visits: viser records what it would send
+    server = open_server(0)  # without visitors: viser records the messages it would send
     try:
         start = posing.of(moving.at(0, slice(0, 1)))
         scene = Scene(server, m, start)

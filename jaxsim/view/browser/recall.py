@@ -1,4 +1,4 @@
-"""The contacts of a recorded motion: worlds are put into a recorded state and evaluated."""
+"""Recompute the contacts of a recorded motion from its states."""
 
 import functools
 
@@ -16,7 +16,7 @@ from jaxsim.view.browser.simulation import kept
 
 
 class Recall:
-    """Makes worlds of recorded states.
+    """Program that evaluates worlds at recorded states.
 
     Args:
       m: the model.
@@ -40,10 +40,10 @@ class Recall:
         return make_data(self._m, keep=kept())
 
     def of(self, state: dict[str, np.ndarray]) -> Data:
-        """Worlds in a state with their contacts, and the forces that follow from it.
+        """Return the worlds at a state with their contacts, and the forces that follow from it.
 
         Args:
-          state: fields of Data by name, (worlds, ...); what is missing is as at the start.
+          state: fields of Data by name, (worlds, ...); missing ones have their initial values.
         """
         number = len(state["qpos"])
         start = jax.tree.map(lambda x: jnp.broadcast_to(x, (number, *x.shape)), self._start)

@@ -1,4 +1,4 @@
-"""A recorded motion on a page: a time line, play, speed, and which worlds are seen."""
+"""Replay of a recorded motion on a page: time line, play, speed, and selection of worlds."""
 
 import math
 import threading
@@ -20,27 +20,27 @@ from jaxsim.view.browser.server import HOST, Balls
 from jaxsim.view.browser.viewer import Viewer
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
-MOST = 64  # worlds that are shown at first
-TURN = 1 / 60  # time between pictures [s]
-LONG = 0.25  # longest time that passes in a turn [s]: one that compiles takes longer
+MOST = 64  # default limit on the number of worlds shown
+TURN = 1 / 60  # time between frames [s]
+LONG = 0.25  # longest time step of the replay [s]: a frame that compiles takes longer
 
 
 class Replay:
-    """A motion that plays on the page of a viewer; a context manager.
+    """Replay of a motion on the page of a viewer; a context manager.
 
     Args:
       m: the model.
-      recorded: as for `record`.
-      port, host, names, ghosts: as for `Viewer`.
-      worlds: how many worlds are shown; None: as many as there are, at most 64.
+      recorded: the motion, see `record`.
+      port, host, names, ghosts: see `Viewer`.
+      worlds: number of worlds shown; None: all of them, at most 64.
 
     Attributes:
       viewer: the page.
-      motion: what is played.
+      motion: the motion.
       now: time in the motion [s].
-      playing: whether it plays; it does at first.
-      speed: time that passes in it for each second.
-      fault: why it has ended by itself; None: it has not.
+      playing: whether it plays; initially true.
+      speed: playback speed relative to real time.
+      fault: the error that has stopped it; None: none.
 
     Raises:
       ValueError: this is no motion of the model.
@@ -87,7 +87,7 @@ class Replay:
         self.viewer.close()
 
     def play(self, playing: bool) -> None:
-        """Plays or stands still; from the beginning if it was at the end."""
+        """Play or pause; play restarts from the beginning at the end."""
         if playing and self.now >= self.motion.time[-1]:
             self.now = 0.0
         self.playing = playing
@@ -95,14 +95,15 @@ class Replay:
         self._news.set()
 
     def seek(self, now: float) -> None:
-        """Goes to a time [s]."""
+        """Go to a time [s]."""
         self.now = float(np.clip(now, 0, self.motion.time[-1]))
         self._news.set()
 
     def _balls(self, poses: Poses) -> Balls:
-        """What the camera of a new page sees: the worlds that are shown, in all of their motion."""
+        """Return the bounding spheres for the camera of a new page: the shown worlds over their
+        motion."""
         number = len(poses.xpos)
-        # another first world may have been chosen since these were drawn
+        # the first world may have been changed since these were drawn
         first = min(self._first, self.motion.worlds - number)
         worlds = slice(first, first + number)
         return around_motion(self.viewer.scene, self.viewer.posing, self.motion, worlds)
@@ -112,7 +113,7 @@ class Replay:
         last = float(motion.time[-1])
         self._words = gui.add_markdown("", order=0)
         self._play = gui.add_button("Pause", order=1)
-        # a slider has a range, also where there is only one record
+        # a slider needs a nonempty range, even for a single record
         step = step_of(max(last, 1e-2))
         end = step * math.ceil(max(last, 1e-2) / step - 1e-6)
         self._line = gui.add_slider(
@@ -123,7 +124,7 @@ class Replay:
 
         @self._line.on_update
         def _(event: Any) -> None:
-            if event.client is not None:  # not where the program itself has moved it
+            if event.client is not None:  # not for changes made by the program itself
                 self.seek(self._line.value)
 
         @speed.on_update
@@ -155,7 +156,7 @@ class Replay:
     def _run(self) -> None:
         try:
             self._turns()
-        except BaseException as error:  # noqa: BLE001  (told by the page)
+        except BaseException as error:  # noqa: BLE001  (reported on the page)
             self.fault = error
             self._words.content = stopped(error)
 
@@ -179,7 +180,7 @@ class Replay:
             self._news.clear()
 
     def _show(self) -> None:
-        """The record at the present time, of the worlds that are chosen."""
+        """Show the record at the present time, of the selected worlds."""
         motion = self.motion
         record = int(np.searchsorted(motion.time, self.now + 1e-9, side="right")) - 1
         record = max(record, 0)

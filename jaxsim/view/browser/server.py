@@ -1,4 +1,4 @@
-"""The web server of a drawing: viser behind a guard, by default for this machine alone."""
+"""The web server of a viewer: viser behind a guard, by default for this machine alone."""
 
 import contextlib
 import socket
@@ -13,37 +13,38 @@ from jaxsim.view.browser.guard import Guard, is_loopback
 from jaxsim.view.browser.guarded import check_guarded, guarded_server
 
 HOST = "127.0.0.1"
-ANY = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # all addresses, and one of them
-PORTS = 65536  # that there are; 0 stands for any
-PORT = 8080  # where it is tried first if no port is asked for
+# wildcard addresses, and a loopback address of each
+ANY = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+PORTS = 65536  # number of ports; 0 means any
+PORT = 8080  # first port tried by default
 EXPOSED = (
     "other machines can reach this page at {host}: whoever knows its address sees the model and "
     "can drive it, and nothing is encrypted; a tunnel is safer: ssh -L 8080:127.0.0.1:8080 MACHINE"
 )
-FOVY = 45.0  # of the camera of the page [degrees]
+FOVY = 45.0  # field of view of the page's camera [degrees]
 AZIMUTH, ELEVATION = 120.0, -20.0  # direction of that camera [degrees]
-ABOVE = -40.0  # the second one where there are several worlds, lest they hide each other
-ASPECT = 4 / 3  # least width of a page, in its heights
-AWAY = 1.1  # its distance, in distances at which everything is just seen
+ABOVE = -40.0  # elevation for several worlds, so that they do not occlude each other
+ASPECT = 4 / 3  # smallest width of a page, relative to its height
+AWAY = 1.1  # distance relative to the closest one from which everything is visible
 
 
 class Balls(NamedTuple):
-    """What a camera is to see: centers (n, 3) and radii (n,) [m]."""
+    """Spheres to frame by a camera: centers (n, 3) and radii (n,) [m]."""
 
     center: np.ndarray
     radius: np.ndarray
 
 
 class PortInUse(OSError):
-    """Somebody else listens on a port."""
+    """The port is used by another program."""
 
 
 class HostUnknown(OSError):
-    """A host is no address of this machine."""
+    """The host is no address of this machine."""
 
 
 class ExposedWarning(UserWarning):
-    """Other machines can reach a page."""
+    """Warning that other machines can reach a page."""
 
 
 def open_server(
@@ -53,15 +54,15 @@ def open_server(
     host: str = HOST,
     names: Iterable[str] = (),
 ) -> Any:
-    """Starts a server behind a guard, by default one that this machine alone can reach.
+    """Start a server behind a guard, by default one that this machine alone can reach.
 
-    It answers those who know its address, which has a token that is new each time.
+    It answers only requests to its address, which has a token that is new each time.
 
     Args:
-      port: where it listens; 0: wherever there is room; None: at 8080, or the next free port.
-      title: what the page is called.
-      host: address or name of this machine where it listens; "0.0.0.0": at all of them.
-      names: further names by which browsers call this machine, such as that of a proxy.
+      port: port to listen on; 0: any free port; None: 8080, or the next free port.
+      title: title of the page.
+      host: address or name of this machine to listen on; "0.0.0.0": all of them.
+      names: additional host names accepted from browsers, such as that of a proxy.
 
     Raises:
       ValueError: there is no such port.
@@ -85,38 +86,38 @@ def open_server(
     with _quiet():
         server = guarded_server(host, PORT if port is None else port, title, guard)
     try:
-        if port and server.get_port() != port:  # somebody was faster
+        if port and server.get_port() != port:  # another program took it in the meantime
             raise PortInUse(_in_use(port))
         check_guarded(ANY.get(host, host), server.get_port(), guard)
     except BaseException:
         close_server(server)
         raise
-    # a link through somebody else's server shows the page to the world: never from here
+    # Share links would publish the page through a foreign server: disabled.
     server.request_share_url = lambda *_, **__: None
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     return server
 
 
 def close_server(server: Any) -> None:
-    """Stops a server and waits for its threads."""
+    """Stop a server and wait for its threads."""
     with _quiet():
         server.stop()
 
 
 def address(server: Any) -> str:
-    """Return where a browser finds the page, with the token that opens it."""
+    """Return the address of the page, with its token."""
     host = ANY.get(server.get_host(), server.get_host())
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{server.get_port()}/{server.guard.token}/"
 
 
 def aim(server: Any, balls: Balls, above: bool = False) -> None:
-    """Points the camera of new pages at balls, as near as lets it see all of them.
+    """Set the initial camera of new pages to the closest view of all spheres.
 
     Args:
-      server: of viser.
-      balls: at least one.
-      above: whether they are seen from farther above, as several worlds are.
+      server: viser server.
+      balls: at least one sphere.
+      above: whether the elevation is that for several worlds.
     """
     center, radius = balls
     turn, rise = np.deg2rad(AZIMUTH), np.deg2rad(ABOVE if above else ELEVATION)
@@ -150,7 +151,7 @@ def _check_host(host: str) -> None:
 
 @contextlib.contextmanager
 def _trial(host: str, port: int = 0) -> Iterator[tuple[socket.socket, Any]]:
-    """A socket, and where it is to be bound."""
+    """Yield a socket, and the address to bind it to."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, where = found[0]
     with socket.socket(family, kind, protocol) as trial:
@@ -172,7 +173,7 @@ def _in_use(port: int) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what viser prints about itself."""
+    """Suppress viser's startup messages."""
     console = needed("rich", "view").get_console()
     before, console.quiet = console.quiet, True
     try:

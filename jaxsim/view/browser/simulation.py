@@ -1,4 +1,4 @@
-"""A world that runs in real time in a thread of its own, whatever those do who look at it."""
+"""Real-time simulation of one world in a separate thread, independent of the pages that show it."""
 
 import functools
 import queue
@@ -26,10 +26,10 @@ from jaxsim.view.perturb import (
     move_perturb,
 )
 
-TURN = 1 / 60  # time between pictures [s]
-LONG = 0.1  # longest time for the steps of one turn [s]
-STANDING = 0.2  # time between looks at a world that stands still [s]
-SMOOTH = 0.1  # weight of the last turn in the mean pace
+TURN = 1 / 60  # time between frames [s]
+LONG = 0.1  # longest time for the steps of one frame [s]
+STANDING = 0.2  # polling interval of a paused world [s]
+SMOOTH = 0.1  # weight of the last frame in the running mean of the speed
 STATE = (
     *("time", "time_low", "qpos", "qvel", "act", "history", "history_low", "plastic"),
     *("plugin_state", "qacc_warmstart"),
@@ -42,21 +42,21 @@ Change = Callable[[Data], Data]
 
 
 class Simulation:
-    """Runs one world. Other threads change it by `ask`, and set its attributes.
+    """Real-time simulation of one world. Other threads change it by `ask` or its attributes.
 
     Args:
       m: a model that can be simulated.
-      show: called from the thread of the simulation with every state that is to be seen.
+      show: called from the thread of the simulation with every state to be shown.
 
     Attributes:
       d: the last state that was shown.
-      paused: whether it stands still; it does at first.
-      speed: time that passes in it for each second.
-      ctrl: controls that are held, (nu,).
-      held: the body that somebody holds.
-      pace: time that passes in it for each second, as measured; 0 while it stands still.
+      paused: whether it is paused; initially true.
+      speed: requested speed relative to real time.
+      ctrl: controls, held constant, (nu,).
+      held: the perturbation of a body by the user.
+      pace: measured speed relative to real time; 0 while paused.
       ready: whether its program is compiled.
-      fault: why it has ended by itself; None: it has not.
+      fault: the error that has stopped it; None: none.
     """
 
     def __init__(self, m: Model, show: Callable[[Data], None]):
@@ -75,45 +75,45 @@ class Simulation:
         self._thread = threading.Thread(target=self._run, name="jaxsim simulation", daemon=True)
 
     def begin(self) -> None:
-        """Starts the thread; it compiles first."""
+        """Start the thread; it compiles first."""
         self._thread.start()
 
     def end(self) -> None:
-        """Stops the thread and waits for it."""
+        """Stop the thread and wait for it."""
         self._ending = True
         self._news.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def run(self, playing: bool) -> None:
-        """Lets time pass in it, or not."""
+        """Run or pause."""
         self.paused = not playing
         self._news.set()
 
     def ask(self, change: Change) -> None:
-        """Has a state changed between two steps; what is seen follows."""
+        """Queue a change of the state, applied between two steps and then shown."""
         self._asked.put(change)
         self._news.set()
 
     def look_again(self) -> None:
-        """Has what is seen shown again, also of a world that stands still."""
+        """Request that the state is shown again, even if paused."""
         self.ask(lambda d: d)
 
     def step_once(self) -> None:
-        """One step, of a world that stands still."""
+        """Make a single step of a paused world."""
         self.ask(lambda d: self._advance(d, 1))
 
     def reset(self, key: int | None = None) -> None:
-        """Back to the start, or to a key frame, with its controls."""
+        """Reset to the initial state, or to a keyframe, including its controls."""
         d = self.start if key is None else reset_data_keyframe(self._m, self.start, key)
         self.ctrl = np.asarray(d.ctrl).copy()
         self.ask(lambda _: d)
 
     def place(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Changes coordinates of a world that stands still, which comes to rest.
+        """Set coordinates of a paused world, with zero velocity.
 
         Args:
-          change: gives new `qpos` for the present one, (nq,).
+          change: returns the new `qpos` for the present one, (nq,).
         """
 
         def moved(d: Data) -> Data:
@@ -123,12 +123,12 @@ class Simulation:
         self.ask(moved)
 
     def hold(self, body: int, point: np.ndarray, active: int) -> None:
-        """Takes hold of a point of a body, in the world (3,) [m]; bits of `PertBit` say how."""
+        """Start a perturbation of a body at a point in the world (3,) [m]; bits of `PertBit`."""
         place = jnp.asarray(point)
         self._grasp(lambda d, _: _take_hold(self._m, d, jnp.int32(body), place, active))
 
     def pull(self, point: np.ndarray) -> None:
-        """Wants the point that is held elsewhere in the world, (3,) [m]."""
+        """Move the target of the perturbed point in the world, (3,) [m]."""
 
         def pulled(_: Data, held: Perturb) -> Perturb:
             way = jnp.asarray(point, held.refpos.dtype) - held.refselpos
@@ -137,12 +137,12 @@ class Simulation:
         self._grasp(pulled)
 
     def turn(self, azimuth: float, x: float, y: float, action: Mouse = Mouse.ROTATE_V) -> None:
-        """Wants the body that is held turned.
+        """Rotate the target of the perturbed body.
 
         Args:
-          azimuth: direction of who looks, about the vertical [degrees].
-          x, y: how far the mouse moves, to the right and down, in heights of the window.
-          action: ROTATE_V or ROTATE_H, as for `move_perturb`.
+          azimuth: azimuth of the page's camera, about the vertical [degrees].
+          x, y: mouse motion, to the right and down, in heights of the window.
+          action: ROTATE_V or ROTATE_H, see `move_perturb`.
         """
 
         def turned(d: Data, held: Perturb) -> Perturb:
@@ -152,15 +152,16 @@ class Simulation:
         self._grasp(turned)
 
     def let_go(self) -> None:
-        """Holds nothing any more."""
+        """End the perturbation."""
         self._grasp(lambda *_: self.nobody)
-        # a world that stands still is not to keep the force
+        # a paused world must not keep the force
         self.ask(lambda d: d.replace(xfrc_applied=jnp.zeros_like(d.xfrc_applied)))
 
     def _grasp(self, change: Callable[[Data, Perturb], Perturb]) -> None:
-        """Has the hold changed between two steps, in the order in which it was asked for.
+        """Queue a change of the perturbation, in the order of requests.
 
-        To take hold may compile; who pulls meanwhile must find the new hold, not the last one.
+        Starting a perturbation may compile; later requests must apply to the new perturbation, not
+        to the last one.
         """
 
         def changed(d: Data) -> Data:
@@ -176,7 +177,7 @@ class Simulation:
             self.ready = True
             self._show(self.d)
             self._turns()
-        except BaseException as error:  # noqa: BLE001  (told by who looks at the simulation)
+        except BaseException as error:  # noqa: BLE001  (reported by the page)
             self.fault = error
 
     def _turns(self) -> None:
@@ -197,7 +198,7 @@ class Simulation:
             self._rest(now, count)
 
     def _steps_due(self, seconds: float) -> int:
-        """How many steps the world is behind; what it cannot catch up with is forgotten."""
+        """Return the number of steps that are due; a backlog that is too long is dropped."""
         dt = float(self._m.opt.timestep)
         self._behind += self.speed * seconds
         due, most = int(self._behind / dt), max(1, int(LONG / self._step_time))
@@ -205,11 +206,11 @@ class Simulation:
         return min(due, most)
 
     def _rest(self, begun: float, count: int) -> None:
-        """Waits for the next turn; a world that stands still waits for news."""
+        """Wait for the next frame; a paused world waits for requests."""
         left = TURN - (time.perf_counter() - begun)
         if self.paused:
             self.pace, self._behind = 0.0, 0.0
-            time.sleep(max(left, 0.0))  # changes come no faster than pictures
+            time.sleep(max(left, 0.0))  # changes come no faster than frames
             self._news.wait(STANDING)
         elif left > 0:
             time.sleep(left)
@@ -220,7 +221,7 @@ class Simulation:
             self.pace += SMOOTH * (count * dt / elapsed - self.pace)
 
     def _answer(self) -> bool:
-        """Makes the changes that were asked for; whether there were some."""
+        """Apply the queued changes; return whether there were any."""
         changed = False
         while not self._asked.empty():
             self.d = self._asked.get()(self.d)
@@ -228,15 +229,15 @@ class Simulation:
         return changed
 
     def _evaluated(self, d: Data) -> Data:
-        """The same state with its contacts, forces and sensors.
+        """Return the state with its contacts, forces and sensors.
 
-        They are those that a step from it finds on its way, so that no other program is compiled.
+        They are computed by the program of a step, so that no other program is compiled.
         """
         after = self._advance(d, 1)
         return after.replace(**{name: getattr(d, name) for name in STATE})
 
     def _carried(self) -> bool:
-        """Puts a body that is held in a world that stands still where it is wanted."""
+        """Move a perturbed body of a paused world to its target."""
         if int(self.held.active) == 0:
             return False
         self.d = _carry(self._m, self.d, self.held)
@@ -249,7 +250,7 @@ class Simulation:
 
 @Programs
 def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
-    """Some steps with a body that somebody holds."""
+    """Return the state after some steps with the perturbation."""
 
     def pulled(d: Data) -> Data:
         d = apply_perturb_pose(m, d, held)
@@ -269,7 +270,7 @@ def _carry(m: Model, d: Data, held: Perturb) -> Data:
 
 @Programs
 def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax.Array) -> Perturb:
-    """A hold of a point that is given in the world."""
+    """Return the perturbation of a body at a point in the world."""
     local = d.xmat[body].T @ (point.astype(d.xpos.dtype) - d.xpos[body])
     held = init_perturb(m, d, default_free_camera(m), body, local)
     return held._replace(active=jnp.asarray(active, jnp.int32))
@@ -289,7 +290,7 @@ TURNS = {
 
 
 def _nobody(m: Model, d: Data) -> Perturb:
-    """A hold of nothing."""
+    """Return an empty perturbation."""
     zero, none = jnp.zeros((), m.qpos0.dtype), jnp.int32(0)
     point = jnp.zeros(3, m.qpos0.dtype)
     return Perturb(
@@ -298,5 +299,5 @@ def _nobody(m: Model, d: Data) -> Perturb:
 
 
 def kept() -> list[str]:
-    """The fields of a world by default, and those that contact forces follow from."""
+    """Return the default fields of a world, and those from which contact forces follow."""
     return [*(n for n, f in Data.fields.items() if f.keep and not f.static), *KEPT]

@@ -1,4 +1,4 @@
-"""A viewer in the browser, for any loop: `viewer.show(d)`."""
+"""Browser viewer for any simulation loop: `viewer.show(d)`."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -19,36 +19,36 @@ from jaxsim.view.browser.panel.selection import Selected
 from jaxsim.view.browser.panel.sight import add_sight
 from jaxsim.view.browser.server import HOST, Balls, address, aim, close_server, open_server
 
-SETTLED = 0.05  # after this time without a new state the last one is shown for good [s]
-RATE = 60.0  # pictures a second at most
+SETTLED = 0.05  # delay without a new state after which the last one is settled [s]
+RATE = 60.0  # largest frame rate
 
 
 class Viewer:
-    """Shows worlds of a model on a page that the local machine serves; a context manager.
+    """Page that shows worlds of a model, served by the local machine; a context manager.
 
-    It listens on 127.0.0.1 only unless another host is given, and answers those who know its
-    `address`, which has a token. Closing the page ends nothing, opening it again goes on; `close`
-    ends it. In a notebook the viewer shows the page where it is the value of a cell.
+    It listens on 127.0.0.1 only unless another host is given, and answers only requests to its
+    `address`, which has a token. Closing the page ends nothing, and it can be reopened; `close`
+    ends it. In a notebook a viewer as the value of a cell shows the page.
 
     Args:
-      m: the model; one that cannot be simulated can be looked at.
-      port: where the server listens; 0: wherever there is room; None: at 8080, or the next free
-        port.
-      host: address of this machine where it listens; "0.0.0.0": all of them, for other machines.
-      names: further names by which browsers call this machine.
-      ghosts: whether the worlds of a batch stand in one place, all but the first faintly, and not
-        side by side.
-      spacing: distance between worlds side by side [m]; None: as their size asks for.
-      on_part: called with each handle of viser, its part, and the world of its first instance.
-      on_soft: called with each handle of viser of a flex or skin of the first world, and which.
-      contacts: whether the page has switches for contacts, which states that are shown may carry.
+      m: the model; also one that cannot be simulated.
+      port: port to listen on; 0: any free port; None: 8080, or the next free port.
+      host: address of this machine to listen on; "0.0.0.0": all of them, for other machines.
+      names: additional host names accepted from browsers.
+      ghosts: whether the worlds of a batch overlap, all but the first faintly, instead of being
+        side
+        by side.
+      spacing: distance between worlds side by side [m]; None: chosen by their size.
+      on_part: called with each viser handle, its part, and the world of its first instance.
+      on_soft: called with each viser handle of a flex or skin of the first world, and that object.
+      contacts: whether the page has switches for contacts, if shown states may carry them.
 
     Attributes:
-      server: the server of viser, for controls of one's own.
-      scene: what is drawn.
-      selected: what was clicked on.
+      server: the viser server, for custom controls.
+      scene: the drawing.
+      selected: the selected object.
       ghosts: as given.
-      posing: finds the poses of the worlds that are drawn.
+      posing: computes the poses of the drawn worlds.
 
     Raises:
       ValueError: there is no such port.
@@ -87,7 +87,7 @@ class Viewer:
             self.scene = Scene(self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft)
             add_sight(self.server, m, self.scene, contacts)
             aim(self.server, self.scene.around(poses))
-            # a page that opens while nothing moves is turned to the camera that is looked through
+            # a page that opens while nothing moves must be set to the selected camera
             self.server.on_client_connect(lambda _: self.scene.again())
         except BaseException:
             close_server(self.server)
@@ -102,19 +102,19 @@ class Viewer:
 
     @property
     def address(self) -> str:
-        """Where a browser finds the page."""
+        """Return the address of the page."""
         return address(self.server)
 
     def show(self, d: Data) -> None:
-        """Shows one world, or those of a batch; returns at once.
+        """Show one world, or those of a batch; return at once.
 
-        What a slow page has no time for is left out: it is always the last state that is drawn. The
+        States that a slow page cannot keep up with are skipped: always the last one is drawn. The
         poses follow from `qpos` (and the poses of mocap bodies). Contacts are drawn if `d` carries
         them (`make_data(m, keep=["contact", ...])`).
 
         Raises:
           ValueError: this is not a Data of the model, or the viewer is closed.
-          RuntimeError: what was shown before could not be drawn.
+          RuntimeError: an earlier state could not be drawn.
         """
         if not isinstance(d, Data):
             raise ValueError(f"show: d: expected a Data, got {type(d).__name__}")
@@ -123,12 +123,12 @@ class Viewer:
                 f"show: d.qpos: expected shape ({self._m.nq},) or (worlds, {self._m.nq}), got "
                 f"{d.qpos.shape}"
             )
-        # begun here: the caller may give the memory of `d` away to its next step
+        # started here: the caller may donate the memory of `d` to its next step
         touch = self._touching.find(d) if self.wants_contacts() else None
         self._put(self.posing.find(state_of(d)), touch)
 
     def show_state(self, state: dict) -> None:
-        """Shows worlds by their qpos and, if there are some, mocap_pos and mocap_quat.
+        """Show worlds by their qpos and, if there are mocap bodies, mocap_pos and mocap_quat.
 
         Args:
           state: arrays by name, (worlds, ...).
@@ -136,17 +136,18 @@ class Viewer:
         self._put(self.posing.find(state), None)
 
     def lay_out(self, ghosts: bool) -> None:
-        """Chooses whether the worlds of a batch stand in one place or side by side."""
+        """Choose whether the worlds of a batch overlap or are side by side."""
         if ghosts != self.ghosts:
             self.ghosts, self._laid_out = ghosts, False
 
     def start_with(self, state: dict, balls: Callable[[Poses], Balls]) -> None:
-        """Draws worlds before anybody visits the page.
+        """Draw worlds before the page is opened.
 
         Args:
-          state: as for `show_state`.
-          balls: what the camera of a new page is to see, of worlds with these poses, now and
-            whenever they are laid out anew.
+          state: see `show_state`.
+          balls: returns the spheres to frame by the camera of a new page, for worlds with these
+            poses,
+            now and whenever the layout changes.
         """
         self._balls = balls
         poses = self.posing.of(state)
@@ -168,7 +169,7 @@ class Viewer:
             self._news.notify()
 
     def close(self) -> None:
-        """Ends the page's server; a second time it does nothing."""
+        """End the page's server; repeated calls have no effect."""
         with self._news:
             if self._closed:
                 return
@@ -195,7 +196,7 @@ class Viewer:
         return f'<iframe src="{self.address}" width="100%" height="480"></iframe>'
 
     def wants_contacts(self) -> bool:
-        """Whether somebody wants to see contacts or their forces."""
+        """Return whether contacts or their forces are to be drawn."""
         return bool(self.scene.marks.shown & {"contacts", "forces"})
 
     def _has_news(self) -> bool:
@@ -208,15 +209,15 @@ class Viewer:
     def _draw(self) -> None:
         try:
             self._turns()
-        except BaseException as error:  # noqa: BLE001  (told by the page, and who shows more)
+        except BaseException as error:  # noqa: BLE001  (reported by the page and by `show`)
             self._fault = error
             self.server.gui.add_markdown(stopped(error), order=-1)
 
     def _turns(self) -> None:
-        """Draws the last state that was shown, until the viewer is closed."""
+        """Draw the last state shown, repeatedly, until the viewer is closed."""
         while True:
             if not self._await(SETTLED):
-                self.scene.settle()  # may take its time: `show` does not wait for it
+                self.scene.settle()  # may be slow: `show` does not wait for it
                 self._await(None)
             with self._news:
                 if self._next is None:

@@ -1,1 +1,1 @@
-"""Pictures of worlds by rays, on the device: pixels, surfaces, textures, light."""
+"""Ray-traced images of worlds on the device: pixels, surfaces, textures, lighting."""

@@ -1,12 +1,13 @@
-"""Light on surfaces: ambient, diffuse and specular of each lamp, and its shadow.
+"""Lighting of surfaces: ambient, diffuse and specular terms of each light, and shadows.
 
-The model of OpenGL's fixed pipeline, which MuJoCo's renderer uses: for each light
+The model of OpenGL's fixed-function pipeline (Blinn-Phong), which MuJoCo's renderer uses: for each
+light
 
     ambient color + a s (diffuse max(n l, 0) color + specular k max(n h, 0)^(128 shininess))
 
-with the unit vectors n outwards, l to the light, h between l and the camera, the specular k of the
-material, the attenuation a = 1 / (c0 + c1 r + c2 r^2) and, within the cone of a spot, s = cos^e of
-the angle from its axis. What stands in the way of a light takes all but the ambient part.
+with the unit vectors n outward, l to the light, h halfway between l and the camera, the specular k
+of the material, the attenuation a = 1 / (c0 + c1 r + c2 r^2) and, within the cone of a spotlight, s
+= cos^e of the angle from its axis. Occluders block everything but the ambient term.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from jaxsim.view.picture.pixels import Seen, first_hits
 from jaxsim.view.picture.scene import Scene
 from jaxsim.view.picture.surface import Surface
 
-LIFT = 1e-4  # how far above a surface its shadow rays begin, of the distance seen
+LIFT = 1e-4  # offset of shadow ray origins from a surface, relative to the distance to the camera
 SHINE = 128  # exponent of the shiniest surface
 
 
@@ -57,9 +58,9 @@ def lit(
     shown: np.ndarray,
     shadows: bool,
 ) -> Vec:
-    """Colors of surfaces in the light of the camera and of the model's lights.
+    """Return the colors of surfaces lit by the headlight and the model's lights.
 
-    Only geoms that are shown cast shadows.
+    Only visible geoms cast shadows.
     """
     normal = surface.normal
     to_camera = -seen.way.normalize()
@@ -68,7 +69,7 @@ def lit(
         return color + _of_lamp(m, d, scene, seen, surface, normal, to_camera, lamp, geoms)
 
     color = surface.color.scale(surface.emission) + _of_camera(look, seen, surface, to_camera)
-    some = m.light_active & (m.light_type != LightType.IMAGE)  # images give no light here
+    some = m.light_active & (m.light_type != LightType.IMAGE)  # image lights are not supported here
     casts = np.asarray(m.light_castshadow, bool) & shadows
     geoms = shown[np.asarray(m.geom_castshadow, bool)[shown]]
     for ids, blocking in ((some & casts, geoms), (some & ~casts, None)):
@@ -78,13 +79,13 @@ def lit(
 
 
 def _sum(add: Callable, color: Vec, lamps: Lamp, geoms: np.ndarray | None) -> Vec:
-    """One light after another, so that their shadows are one program."""
+    """Accumulate one light after another, so that their shadows share one program."""
     each = jax.tree.map(lambda x: x[:, None], lamps)
     return lax.scan(lambda c, lamp: (add(c, lamp, geoms), None), color, each)[0]
 
 
 def _of_camera(look: Look, seen: Seen, surface: Surface, to_camera: Vec) -> Vec:
-    """The light of the camera, which shines along the view everywhere."""
+    """Return the light of the headlight, which shines along the view direction everywhere."""
     n, to_light = surface.normal, -seen.ahead
     rows = [Vec(*(x[k : k + 1] for k in range(3))) for x in (look.ambient, look.diffuse)]
     shine = Vec(*(look.specular[k : k + 1] for k in range(3)))
@@ -104,7 +105,7 @@ def _of_lamp(
     lamp: Lamp,
     geoms: np.ndarray | None,
 ) -> Vec:
-    """The light of one lamp; geoms that may stand in its way."""
+    """Return the light of one lamp; `geoms` are the possible occluders."""
     apart = lamp.pos - seen.point
     far = apart.norm()
     to_light = apart.scale(1 / jnp.where(far > 0, far, 1))
@@ -115,7 +116,7 @@ def _of_lamp(
     within = along >= lamp.cosine
     cone = jnp.where(within, jnp.where(within, along, 1).clip(1e-6) ** lamp.exponent, 0)
     strength = jnp.where(lamp.directional, 1, fade * jnp.where(lamp.cosine > -1, cone, 1))
-    # what follows goes by directions
+    # directional lights
     back = Vec(*(jnp.broadcast_to(-w, far.shape) for w in lamp.way.parts))
     to_light = Vec(
         *(
@@ -144,7 +145,7 @@ def _highlight(surface: Surface, n: Vec, to_light: Vec, to_camera: Vec) -> Array
 
 
 def _lamps(m: Model, d: Data, ids: np.ndarray) -> Lamp:
-    """Lights of the model, `[n, *W]`."""
+    """Return the lights of the model, `[n, *W]`."""
     shape = (len(ids), *d.qpos.shape[1:])
 
     def rows(x: Array) -> Vec:

@@ -1,7 +1,8 @@
-"""How a picture looks besides its model: the light at the camera, the images, what lies behind.
+"""Appearance settings of an image: headlight, textures, background, haze and fog.
 
-A Model has geoms, materials and lights. What is in `<visual>` of a file, and the pixels of its
-textures, are here; each may differ between worlds (MuJoCo's documentation, XML reference: visual).
+A Model has geoms, materials and lights. The settings of `<visual>` in a file, and the pixels of its
+textures, are stored here; each may differ between worlds (MuJoCo's documentation, XML reference:
+visual).
 """
 
 from os import PathLike
@@ -18,7 +19,7 @@ from jaxsim.spec import Spec
 from jaxsim.view.camera import AZIMUTH, ELEVATION, FOVY, Camera, default_free_camera
 from jaxsim.view.picture.pyramid import Texture, pyramid, textures_of
 
-LAYERS = 4  # surfaces behind the first that are seen through it, and in mirrors
+LAYERS = 4  # surfaces behind the first that are visible through it, and in mirrors
 HAZE = 0.3  # MuJoCo's default
 FOG = {"fogstart": 3.0, "fogend": 10.0}
 HEADLIGHT = {"ambient": 0.1, "diffuse": 0.4, "specular": 0.5}  # MuJoCo's defaults
@@ -33,24 +34,26 @@ znear zfar haze_part fogstart fogend layers azimuth elevation fovy orthographic 
 
 @node(*STATIC)
 class Look:
-    """A pytree; what it holds may be batched, for pictures of worlds that look different.
+    """Appearance settings; a pytree whose arrays may be batched, for worlds of different
+    appearance.
 
     Attributes:
-      ambient, diffuse, specular: colors of the light that goes with the camera, (3,).
-      background: color of what is behind everything where there is no sky, (3,).
-      tex_pyramid: pixels of all textures, then those of smaller images of them (pyramid.py), bytes;
-        `tex_data` are the first, and `replace(tex_data=...)` makes the others.
-      haze: color of planes without end before their horizon, where there is a sky, (3,).
-      fog: color of what is far away, (3,); None: there is no fog.
-      znear, zfar: how far in front of the camera one sees from and to, in extents of the model
-        (static).
-      haze_part: part of the way to the horizon that the haze covers; 0: there is none (static).
-      fogstart, fogend: where the fog begins and hides everything, in extents (static).
-      layers: how many surfaces are seen behind what lets light through and in mirrors; 0: all
-        surfaces are opaque and none is a mirror, which is faster (static).
-      azimuth, elevation, fovy, orthographic: of the free camera that sees the whole model, as for
+      ambient, diffuse, specular: colors of the headlight, (3,).
+      background: background color without a skybox, (3,).
+      tex_pyramid: pixels of all textures, followed by their mipmaps (pyramid.py), bytes; `tex_data`
+        is
+        the first part, and `replace(tex_data=...)` recomputes the rest.
+      haze: color of infinite planes near the horizon, with a skybox, (3,).
+      fog: color of distant surfaces, (3,); None: no fog.
+      znear, zfar: near and far clipping distances, in extents of the model (static).
+      haze_part: fraction of the distance to the horizon covered by haze; 0: none (static).
+      fogstart, fogend: distances where the fog begins and where it is opaque, in extents (static).
+      layers: number of surfaces visible through transparent ones and in mirrors; 0: all surfaces
+        are
+        opaque and without reflection, which is faster (static).
+      azimuth, elevation, fovy, orthographic: of the default free camera, as for
         `default_free_camera` (static).
-      textures: where the pixels of each texture are (static).
+      textures: addresses and sizes of the textures (static).
     """
 
     ambient: jax.Array
@@ -72,22 +75,23 @@ class Look:
     orthographic: bool = False
     textures: tuple[Texture, ...] = ()
 
-    for_all_worlds: ClassVar[bool] = True  # arrays/native.py: worlds may have it in common
+    for_all_worlds: ClassVar[bool] = True  # arrays/native.py: may be shared by all worlds
 
     @classmethod
     def of(
         cls, m: Model, source: str | PathLike[str] | Spec | None = None, *, fog: bool = False
     ) -> "Look":
-        """The look of a model.
+        """Return the appearance settings of a model.
+
+        Whether surfaces are seen through others and in mirrors (`layers`) follows from the
+        opacities and reflectances of the model; if these are traced, it is assumed.
 
         Args:
           m: the model.
-          source: the file, text or specification that it comes from, for what `<visual>` says of
-            headlight, map, rgba and global; None: MuJoCo's defaults.
-          fog: whether there is fog. MuJoCo's renderer has it switched off at first.
-
-        Whether surfaces are seen through others and in mirrors (`layers`) follows from the
-        opacities and reflectances of the model; if these are traced, they may be anything.
+          source: the file, text or Spec of the model, for its `<visual>` settings headlight, map,
+            rgba and
+            global; None: MuJoCo's defaults.
+          fog: whether there is fog. It is off by default in MuJoCo's renderer.
         """
         light = {name: np.full(3, value) for name, value in HEADLIGHT.items()}
         near, far, haze, numbers = ZNEAR, ZFAR, HAZE, dict(FOG)
@@ -127,17 +131,17 @@ class Look:
         )
 
     def free_camera(self, m: Model) -> Camera:
-        """The camera that sees the whole model from where its file says."""
+        """Return the camera that sees the whole model from the direction set in its file."""
         free = {name: getattr(self, name) for name in FREE}
         return default_free_camera(m, **free, orthographic=self.orthographic)
 
     @property
     def tex_data(self) -> jax.Array:
-        """Pixels of all textures, (ntexdata,), bytes."""
+        """Return the pixels of all textures, (ntexdata,), bytes."""
         return self.tex_pyramid[..., : sum(t.pixels() for t in self.textures)]
 
     def replace(self, **changes) -> "Look":
-        """A changed copy; `tex_data` may be changed as well, (..., ntexdata) bytes.
+        """Return a changed copy; `tex_data` may be changed as well, (..., ntexdata) bytes.
 
         Raises:
           ValueError: `tex_data` has another size or type.
@@ -161,13 +165,14 @@ def _pyramid_of(s: Structure) -> np.ndarray:
 
 
 def _may_be_clear(m: Model) -> bool:
-    """Whether a model has mirrors or lets light through, as far as its numbers are known."""
+    """Return whether a model may have mirrors or transparent surfaces, as far as values are
+    known."""
     opacity = [m.geom_rgba, m.site_rgba, m.mat_rgba, m.flex_rgba, m.skin_rgba, m.tendon_rgba]
     if any(isinstance(x, jax.core.Tracer) for x in (*opacity, m.mat_reflectance)):
         return True
     some = [np.asarray(x)[..., 3] for x in opacity]
     clear = any(bool(np.any((x > 0) & (x < 1))) for x in some)
-    images = bool(np.any(m.tex_nchannel == 4))  # with an opacity of their own
+    images = bool(np.any(m.tex_nchannel == 4))  # textures with an alpha channel
     return clear or images or bool(np.any(np.asarray(m.mat_reflectance) > 0))
 
 

@@ -1,7 +1,7 @@
-"""The images that a camera of a model says it makes: camera `output` and `resolution`.
+"""Images that a camera of a model requests by its attributes `output` and `resolution`.
 
-MuJoCo only keeps these attributes (XML reference: body/camera); here they are carried out. The
-sensor `rangefinder` of a camera reports depth, distance and normals of the same rays as numbers.
+MuJoCo only stores these attributes (XML reference: body/camera); here they are rendered. The sensor
+`rangefinder` of a camera reports depth, distance and normals of the same rays as numbers.
 """
 
 from collections.abc import Sequence
@@ -26,19 +26,20 @@ def camera_images(
     sitegroup: Sequence[bool] = SHOWN,
     shadows: bool = True,
 ) -> Picture:
-    """The images of a camera: those that its `output` names, with its `resolution`.
+    """Return the images of a camera: those named by its `output`, with its `resolution`.
 
     Args:
       m, d: as for `render`.
-      camera: name or number of a camera of the model.
+      camera: name or id of a camera of the model.
       look, geomgroup, sitegroup, shadows: as for `render`.
 
     Returns:
-      The images; what its output does not name is None. `segmentation` gives two, the numbers of
-      geoms and `object`, MuJoCo's segmentation, which has sites, flexes, skins and tendons too.
+      The images; others are None. `segmentation` gives two, the geom ids and `object`, MuJoCo's
+      segmentation, which also covers sites, flexes, skins and tendons.
 
     Raises:
-      ValueError: there is no such camera, it has no output or no resolution, or as for `render`.
+      ValueError: there is no such camera, it has no output or no resolution, or an argument of
+        `render` is invalid.
     """
     number = Camera.fixed(m, camera).fixedcamid
     kinds = [name for name, bit in OUTPUTS.items() if int(m.cam_output[number]) & bit]
@@ -68,6 +69,7 @@ def camera_images(
 
 
 def resolution(m: Model, camera: int) -> tuple[int, int] | None:
-    """Width and height of the images of a camera [pixels]; None: it was given none (1 x 1)."""
+    """Return the width and height of the images of a camera [pixels]; None: it was given none (1 x
+    1)."""
     width, height = (int(n) for n in m.cam_resolution[camera])
     return (width, height) if width * height > 1 else None

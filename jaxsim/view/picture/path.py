@@ -1,11 +1,11 @@
-"""Colors along rays: of the surface that is seen, and of what is seen through and in it.
+"""Colors along rays, with transparency, mirror reflections, haze and fog.
 
-What lets light through is mixed with what is behind it, with the opacity a as if it were there
-twice, front and back: 1 - (1 - a)^2. A plane, or the upper side of a box, with `reflectance` adds
-this part of what a mirror would show there, but the sky, and nothing is mirrored twice. Haze and
-fog mix distant surfaces with a color; the fog before what a mirror shows is as thick as the whole
-way is long, and no mirror dims it. All of this is MuJoCo's renderer's (XML reference,
-asset/material and visual).
+Transparent surfaces are blended with what is behind them, with the opacity a applied twice, for
+front and back: 1 - (1 - a)^2. A plane, or the upper side of a box, with `reflectance` adds that
+fraction of its mirror image, without the skybox and without multiple reflections. Haze and fog
+blend distant surfaces with a color; the fog in front of a mirrored surface depends on the total
+path length, and is not attenuated by the mirror. All of this reproduces MuJoCo's renderer (XML
+reference, asset/material and visual).
 """
 
 from typing import NamedTuple
@@ -28,23 +28,23 @@ from jaxsim.view.picture.pixels import STEP, Beam, Reach, Seen, seen
 from jaxsim.view.picture.scene import Scene
 from jaxsim.view.picture.surface import NONE, Surface, plan_of, sky, surface
 
-FAINT = 1 / 512  # of the color of a pixel: what adds less is not looked for
-EDGE = 0.5**0.5  # where the haze is thickest, in distances to which one sees
+FAINT = 1 / 512  # smallest contribution to the color of a pixel that is traced
+EDGE = 0.5**0.5  # distance of the densest haze, relative to the far clipping distance
 
 
 class _Path(NamedTuple):
-    """Rays on their way, `[n, *W]`.
+    """State of rays, `[n, *W]`.
 
     Attributes:
-      total: color so far.
-      weight: of what comes in the color of the pixel.
-      dim: the part of this weight that is the mirror's; 1 before it.
-      gone: how far away the mirror is, along the view [m]; 0 before it.
+      total: accumulated color.
+      weight: weight of further contributions to the color of the pixel.
+      dim: the mirror's factor in this weight; 1 before the mirror.
+      gone: distance of the mirror along the view [m]; 0 before it.
       mirrored: whether there was a mirror.
-      pos, way: the ray; it begins anew at the mirror.
-      begin: how far it has come from there [m].
-      beam: the rays of the next pixels.
-      going: whether it goes on.
+      pos, way: the ray; it starts again at the mirror.
+      begin: distance traveled from its origin [m].
+      beam: the rays of the adjacent pixels.
+      going: whether it continues.
     """
 
     total: Vec
@@ -71,16 +71,16 @@ def colors(
     geoms: np.ndarray,
     shadows: bool,
 ) -> Vec:
-    """Colors of pixels, from 0 to 1, `[n, *W]`.
+    """Return the colors of pixels, from 0 to 1, `[n, *W]`.
 
     Args:
       m, d: model and data with the poses of geoms and lights.
-      scene: what there is.
-      look: light at the camera, images, what is behind; how many surfaces are seen.
-      rays, beam, reach: of the pixels.
-      found: what they see first.
-      geoms: those that may be seen.
-      shadows: whether lights cast them.
+      scene: the visible objects.
+      look: appearance settings.
+      rays, beam, reach: rays of the pixels.
+      found: their first hits.
+      geoms: visible geoms.
+      shadows: whether lights cast shadows.
     """
     behind = _behind(m, look, found.way, beam)
     if not (m.ngeom or scene.soft is not None):
@@ -108,18 +108,18 @@ def colors(
     state = _Path(total, one, one, 0 * one, no, rays[0], found.way, 0 * one, beam, no)
     state = _onward(m, d, found, painted, state)
     state = lax.scan(turn, state, None, length=look.layers)[0]
-    # what is still clear ends before what is behind everything
+    # the remaining transparency shows the background
     rest = behind.scale(jnp.where(state.going & ~state.mirrored, state.weight, 0))
     return (state.total + rest).map(lambda x: x.clip(0, 1))
 
 
 def _seen(found: Seen, color: Vec, surface: Surface, behind: Vec) -> Vec:
-    """The part of a color that a surface gives, or what is behind everything."""
+    """Return the contribution of a surface to the color, or of the background."""
     return select(found.met, color.scale(surface.opacity), behind)
 
 
 def _onward(m: Model, d: Data, found: Seen, surface: Surface, state: _Path) -> _Path:
-    """How rays go on from what they met."""
+    """Return the continuation of rays behind transparent surfaces or from mirrors."""
     through = 1 - surface.opacity
     mirror = jnp.where(found.met & ~state.mirrored & _flat(m, d, found), surface.reflectance, 0)
     turns = (mirror > 0) & (through <= 0)
@@ -142,7 +142,7 @@ def _onward(m: Model, d: Data, found: Seen, surface: Surface, state: _Path) -> _
 
 
 def _flat(m: Model, d: Data, found: Seen) -> Array:
-    """Whether a surface can be a mirror: a plane, or the upper side of a box."""
+    """Return whether a surface can be a mirror: a plane, or the upper side of a box."""
     if not m.ngeom:
         return jnp.zeros(found.depth.shape, bool)
     geom = jnp.maximum(found.geom, 0)
@@ -162,13 +162,13 @@ def _shaded(
     shadows: bool,
 ) -> tuple[Vec, Surface]:
     painted = surface(m, d, scene, found, beam, look.tex_pyramid, worlds_of(found.depth))
-    # MuJoCo draws what lets light through twice
+    # MuJoCo draws transparent surfaces twice
     painted = painted._replace(opacity=1 - (1 - painted.opacity.clip(0, 1)) ** 2)
     return lit(m, d, scene, look, found, painted, geoms, shadows), painted
 
 
 def _behind(m: Model, look: Look, way: Vec, beam: Beam) -> Vec:
-    """What is behind everything; a sky is as far away as one sees."""
+    """Return the background; a skybox is at the far clipping distance."""
     color = sky(m, way, beam, look.tex_pyramid, worlds_of(way.x))
     if color is not None:
         return _fogged(m, look, look.zfar * m.stat.extent + 0 * way.x, color)
@@ -176,7 +176,7 @@ def _behind(m: Model, look: Look, way: Vec, beam: Beam) -> Vec:
 
 
 def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, behind: Vec) -> Vec:
-    """Colors with the fog, and planes without end with the haze before their horizon."""
+    """Return the colors with fog, and infinite planes with haze near the horizon."""
     color = _fogged(m, look, found.depth, color)
     endless = m.geom_type == GeomType.PLANE
     if not look.haze_part or not endless.any() or plan_of(m.structure).sky == NONE:
@@ -198,9 +198,9 @@ def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, b
 
 
 def _fogged(m: Model, look: Look, depth: Array, color: Vec, dim: Array | float = 1.0) -> Vec:
-    """Colors with the fog, if there is any: thicker in proportion to the depth [m].
+    """Return the colors with fog, if there is any: proportional to the depth [m].
 
-    `dim` is what the color will be dimmed by, and the fog will not.
+    `dim` is the later attenuation of the color, which does not apply to the fog.
     """
     if look.fog is None:
         return color

@@ -1,7 +1,7 @@
-"""The rays of pixels, and what each sees first.
+"""The rays of pixels and their first hits.
 
-Surfaces are seen from outside alone, as MuJoCo's renderer draws them: a camera inside a head looks
-out of it. Rays begin in the plane `znear` before the camera and end in the plane `zfar`.
+Surfaces are visible from outside only, as in MuJoCo's renderer: a camera inside a head sees through
+it. Rays are clipped by the planes `znear` and `zfar`.
 """
 
 from typing import NamedTuple
@@ -19,16 +19,16 @@ from jaxsim.physics.ray.cast import NOTHING, Hits, Rays, cast, cast_again
 from jaxsim.view.picture.scene import Scene
 from jaxsim.view.picture.soft import NONE, Met, again, nearest
 
-THROUGH = 8  # surfaces that a ray may leave from inside until it sees nothing
-GRAZING = 0.05  # least slope of a neighbouring ray, in that of a ray
-STEP = 1e-5  # by how much farther it goes on, of the distance so far
+THROUGH = 8  # limit on surfaces that a ray leaves from inside
+GRAZING = 0.05  # smallest slope of an adjacent ray, relative to that of the ray
+STEP = 1e-5  # advance beyond a surface left from inside, relative to the distance
 
 
 class View(NamedTuple):
-    """A camera and its picture, as one array `[18, *W]` of rows.
+    """A camera and its image plane, as one array `[18, *W]` of rows.
 
-    Rows: position, directions ahead, up and to the right; bottom, height, left and width of the
-    picture at unit distance (in meters if the rays are parallel); nearest and farthest depth.
+    Rows: position, directions forward, up and right; bottom, height, left and width of the image
+    plane at unit distance (in meters if the rays are parallel); near and far depth.
     """
 
     pos: Vec
@@ -44,25 +44,25 @@ class View(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array) -> "View":
-        """From the rows; each has one item."""
+        """Return the view of an array of rows with one item each."""
         some = [rows[k : k + 1] for k in range(rows.shape[0])]
         pos, ahead, up, right = (Vec(*some[k : k + 3]) for k in range(0, 12, 3))
         return cls(pos, ahead, up, right, *some[12:])
 
 
 class Seen(NamedTuple):
-    """What pixels see, `[n, *W]`.
+    """Hits of pixels, `[n, *W]`.
 
     Attributes:
-      way: directions of their rays, of length 1 along the view.
-      ahead: direction of the view.
-      point: what they meet, in the world [m].
-      depth: how far before the camera, along the view [m]; that of `zfar` for nothing.
-      geom: which geom, or -1.
-      normal: of the surface, in the world; or zero.
-      part: of a mesh the face.
-      piece: which part of what changes its form (soft.py), or NONE.
-      soft: what is met there; None: a model has nothing that does.
+      way: directions of the rays, of length 1 along the optical axis.
+      ahead: direction of the optical axis.
+      point: the hit point, in the world [m].
+      depth: depth along the optical axis [m]; that of `zfar` if nothing was hit.
+      geom: id of the geom, or -1.
+      normal: surface normal, in the world; or zero.
+      part: face of a mesh.
+      piece: index of the deformable part (soft.py), or NONE.
+      soft: the hit on a deformable part; None: the model has none.
     """
 
     way: Vec
@@ -77,20 +77,21 @@ class Seen(NamedTuple):
 
     @property
     def met(self) -> Array:
-        """Whether a ray meets anything."""
+        """Return whether a ray hits anything."""
         return (self.geom >= 0) | (self.piece >= 0)
 
 
 def rays_of(
     view: View, index: Array, size: tuple[int, int], parallel: bool, like: Array
 ) -> tuple[Vec, Vec]:
-    """Where the rays of some pixels begin, and their directions, of length 1 along the view.
+    """Return the origins of the rays of some pixels, and their directions, of length 1 along the
+    optical axis.
 
     Args:
-      view: from where.
-      index: numbers of the pixels, row by row from the upper left one, `[n]`.
-      size: width and height of the picture in pixels.
-      parallel: whether the rays are.
+      view: the camera.
+      index: indices of the pixels, row by row from the upper left one, `[n]`.
+      size: width and height of the image in pixels.
+      parallel: whether the rays are parallel.
       like: an array `[n, *W]`.
     """
     column, row = (
@@ -106,12 +107,12 @@ def rays_of(
 
 
 class Beam(NamedTuple):
-    """How the rays of the next pixels differ from those of some, `[n, *W]`.
+    """Ray differentials: differences to the rays of the adjacent pixels, `[n, *W]`.
 
     Attributes:
-      begin: where rays begin; behind mirrors the place in them of the camera.
-      right, up: what the next pixel's has in addition: its direction, or its beginning.
-      shift: 1 if it is the beginning, 0 if it is the direction.
+      begin: origins of the rays; behind mirrors the mirror image of the camera.
+      right, up: difference of the adjacent pixel's ray: of its direction, or of its origin.
+      shift: 1 if it is of the origin, 0 if of the direction.
     """
 
     begin: Vec
@@ -121,14 +122,15 @@ class Beam(NamedTuple):
 
     @classmethod
     def of(cls, view: View, size: tuple[int, int], parallel: bool, begin: Vec) -> "Beam":
-        """Of pixels of a view whose rays begin somewhere."""
+        """Return the ray differentials of pixels of a view with these ray origins."""
         zero = jnp.zeros_like(begin.x)
         sides = view.right.scale(view.width / size[0]), view.up.scale(view.height / size[1])
         right, up = (jax.tree.map(lambda a: a + zero, side) for side in sides)
         return cls(begin, right, up, zero + (1.0 if parallel else 0.0))
 
     def near(self, way: Vec, point: Vec, normal: Vec) -> tuple[Vec, Vec]:
-        """Where the next pixels' rays meet the planes that rays meet at points.
+        """Return the intersections of the adjacent pixels' rays with the tangent planes at hit
+        points.
 
         Args:
           way: directions of the rays.
@@ -139,14 +141,15 @@ class Beam(NamedTuple):
 
         def one(side: Vec) -> Vec:
             begin, ahead = self.begin + side.scale(self.shift), way + side.scale(1 - self.shift)
-            # a ray beyond the horizon of the plane is taken for one that nearly grazes it
+            # a ray beyond the horizon of the plane is replaced by a grazing one
             slope = jnp.maximum(normal.dot(ahead) / facing, GRAZING) * facing
             return begin + ahead.scale(normal.dot(point - begin) / slope)
 
         return one(self.right), one(self.up)
 
     def mirrored(self, turns: Array, normal: Vec, point: Vec, way: Vec) -> "Beam":
-        """As it is behind mirrors at points, for rays that turn there to the directions `way`."""
+        """Return the differentials reflected by mirrors at points, for rays with new directions
+        `way`."""
         right, up = (
             select(turns, side - normal.scale(2 * normal.dot(side)), side)
             for side in (self.right, self.up)
@@ -158,7 +161,7 @@ class Beam(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """From where to where rays see, `[n, *W]` or `[1, *W]`, in their lengths."""
+    """Range of rays, `[n, *W]` or `[1, *W]`, in units of their lengths."""
 
     near: jax.Array
     far: jax.Array
@@ -173,15 +176,15 @@ def seen(
     ahead: Vec,
     geoms: np.ndarray,
 ) -> Seen:
-    """What rays see.
+    """Return the first hits of rays.
 
     Args:
       m, d: model and data with the poses of geoms.
-      scene: what there is.
-      rays: where they begin, and their directions, of length 1 along the view.
-      reach: from where to where they see.
-      ahead: direction of the view.
-      geoms: those that may be seen.
+      scene: the visible objects.
+      rays: origins, and directions of length 1 along the optical axis.
+      reach: their range.
+      ahead: direction of the optical axis.
+      geoms: visible geoms.
     """
     pos, way = rays
     near, far = (x + jnp.zeros_like(pos.x) for x in reach)
@@ -213,7 +216,7 @@ def seen(
 def first_hits(
     m: Model, d: Data, scene: Scene, rays: Rays, geoms: np.ndarray
 ) -> tuple[Hits, Array]:
-    """What rays meet first: a geom, or a piece of what changes its form."""
+    """Return the nearest hits of rays: on geoms, or on deformable parts."""
     hits = cast(m, d, rays, geoms, scene.solid)
     none = jnp.full(hits.dist.shape, NONE, jnp.int32)
     if scene.soft is None:
@@ -234,7 +237,7 @@ def _outside(
     near: Array,
     geoms: np.ndarray,
 ) -> tuple[Array, Hits, Array]:
-    """The first surfaces that rays meet from outside, and from where on they see them."""
+    """Return the first hits from outside, and the distances from which rays see them."""
     pos, way = rays
 
     def turn(state: tuple) -> tuple:

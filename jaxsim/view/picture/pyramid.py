@@ -1,8 +1,8 @@
-"""Smaller and smaller images of textures, so that what is far away does not flicker: mip maps.
+"""Mipmaps of textures, which prevent aliasing at a distance.
 
-Each level is half as wide and high as the one before, rounded down, until one pixel is left, and
-its pixels are means of those around them (OpenGL 4.6, 8.14.4). All levels of all textures are one
-array: the pixels as a model has them, then the smaller images.
+Each level has half the width and height of the previous one, rounded down, until one pixel is left,
+and its pixels are averages of the corresponding ones (OpenGL 4.6, 8.14.4). All levels of all
+textures are one array: the pixels of the model, then the mipmaps.
 """
 
 from typing import Any, NamedTuple
@@ -19,13 +19,13 @@ SRGB = 2  # mjCOLORSPACE_SRGB
 
 
 class Texture(NamedTuple):
-    """An image, or six of a cube.
+    """An image, or the six images of a cube.
 
     Attributes:
-      start: where its pixels begin.
+      start: address of its pixels.
       width, height, channels: of each image.
-      sides: how many images there are; 1 of a cube: it has the same one on all sides.
-      srgb: whether its numbers are what a screen is told, and not linear in light.
+      sides: number of images; 1 for a cube with equal sides.
+      srgb: whether its values are sRGB-encoded, not linear.
     """
 
     start: int
@@ -36,16 +36,17 @@ class Texture(NamedTuple):
     srgb: bool
 
     def pixels(self) -> int:
-        """How many numbers there are."""
+        """Return the number of values."""
         return self.sides * self.width * self.height * self.channels
 
 
 class Levels(NamedTuple):
-    """Where all levels of all textures are, `[levels, ntex]`; small ones repeat their last level.
+    """Addresses and sizes of all levels of all textures, `[levels, ntex]`; padded with the last
+    level.
 
     Attributes:
       start, width, height: of the first image of the level.
-      last: number of the smallest level of each texture, `[ntex]`.
+      last: index of the smallest level of each texture, `[ntex]`.
     """
 
     start: np.ndarray
@@ -55,7 +56,7 @@ class Levels(NamedTuple):
 
 
 def textures_of(s: Structure) -> tuple[Texture, ...]:
-    """The textures of a model; what has no pixels has none here either."""
+    """Return the textures of a model; those without pixels are empty."""
     found = []
     names = "tex_adr tex_width tex_height tex_nchannel tex_type tex_colorspace".split()
     for row in zip(*(np.asarray(getattr(s, n)) for n in names), strict=True):
@@ -70,7 +71,7 @@ def textures_of(s: Structure) -> tuple[Texture, ...]:
 
 @bounded(32)
 def levels_of(textures: tuple[Texture, ...]) -> Levels:
-    """Where the levels are."""
+    """Return the addresses and sizes of the levels."""
     end = max((t.start + t.pixels() for t in textures), default=0)
     rows = []
     for t in textures:
@@ -86,7 +87,7 @@ def levels_of(textures: tuple[Texture, ...]) -> Levels:
 
 
 def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
-    """All levels, (..., n) bytes, from the pixels of all textures, (..., ntexdata)."""
+    """Return all levels, (..., n) bytes, from the pixels of all textures, (..., ntexdata)."""
     traced = isinstance(tex_data, jax.core.Tracer)
     xp: Any = jnp if traced else np
     data = tex_data if traced else np.asarray(tex_data)
@@ -105,24 +106,25 @@ def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
 
 
 def light_of(xp: Any, told: Any) -> Any:
-    """Light of what a screen is told, from 0 to 1; of colors, not of opacity (IEC 61966-2-1)."""
+    """Return linear values of sRGB-encoded ones, from 0 to 1; the alpha channel is unchanged (IEC
+    61966-2-1)."""
     curved = xp.where(told <= 0.04045, told / 12.92, ((told + 0.055) / 1.055) ** 2.4)
     return _colors_only(xp, curved, told)
 
 
 def _told(xp: Any, light: Any) -> Any:
-    """The inverse of `light_of`."""
+    """Return sRGB-encoded values, the inverse of `light_of`."""
     high = 1.055 * xp.maximum(light, 0.0031308) ** (1 / 2.4) - 0.055
     return _colors_only(xp, xp.where(light <= 0.0031308, 12.92 * light, high), light)
 
 
 def _colors_only(xp: Any, changed: Any, before: Any) -> Any:
-    """Changed colors with the opacity as it was, (..., channels)."""
+    """Return changed colors with the original alpha channel, (..., channels)."""
     return xp.concatenate([changed[..., :3], before[..., 3:]], axis=-1)
 
 
 def _sizes(t: Texture) -> list[tuple[int, int]]:
-    """Widths and heights of the smaller images."""
+    """Return the widths and heights of the mipmaps."""
     found, width, height = [], t.width, t.height
     while max(width, height) > 1:
         width, height = max(width // 2, 1), max(height // 2, 1)
@@ -131,7 +133,8 @@ def _sizes(t: Texture) -> list[tuple[int, int]]:
 
 
 def _half(xp: Any, image: Any, axis: int) -> Any:
-    """Half as many pixels along an axis: means at the middles of the new ones."""
+    """Return an image with half as many pixels along an axis, by linear interpolation at the new
+    centers."""
     number = image.shape[axis]
     if number == 1:
         return image

@@ -1,8 +1,8 @@
-"""Pictures: colors, depth, segmentation and normals of what a camera sees, by rays.
+"""Render images by ray tracing: color, depth, segmentation and normals.
 
 MuJoCo's `Renderer` without a window or OpenGL: a pure function that jits, batches and, where
-surfaces are smooth, differentiates. Pixels are taken some at a time, so that a picture needs little
-more memory than it has pixels (docs/render.md).
+surfaces are smooth, differentiates. Pixels are processed in chunks, so that an image needs little
+more memory than its pixels (docs/render.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -38,23 +38,25 @@ from jaxsim.view.picture.sites import sites_seen, with_sites
 from jaxsim.view.picture.soft import NONE, thing_of, things
 from jaxsim.view.select import SHOWN
 
-TOGETHER = 64  # times as many rays are drawn together as lanes are searched together
-MOST = 1 << 15  # pixels of a side of a picture
+TOGETHER = 64  # chunk of rays, in multiples of the lanes searched together
+MOST = 1 << 15  # limit on the width and height of an image
 WHAT = ("rgb", "depth", "distance", "segmentation", "normal", "object")
 
 
 class Picture(NamedTuple):
-    """What a camera sees; row 0 is the upper one. What was not asked for is None.
+    """Images of a camera; row 0 is the top. Images that were not requested are None.
 
     Attributes:
       rgb: colors from 0 to 1, (height, width, 3).
-      depth: how far before the camera, along its axis, (height, width) [m]; where nothing is seen
-        the distance up to which one sees (`znear` and `zfar` of the look).
-      distance: how far along the ray of the pixel, (height, width) [m]; likewise.
-      segmentation: numbers of the geoms, (height, width); -1: no geom.
-      normal: of the surfaces, outwards, in the world, (height, width, 3); zero: nothing.
-      object: number and `ObjType` of what is seen, a geom, site, flex, skin or tendon, (height,
-        width, 2); -1 and -1: nothing. MuJoCo's segmentation.
+      depth: depth along the optical axis, (height, width) [m]; the far clipping distance where
+        nothing
+        is hit (`znear` and `zfar` of the look).
+      distance: distance along the ray of the pixel, (height, width) [m]; that of the far clipping
+        plane where nothing is hit.
+      segmentation: geom ids, (height, width); -1: no geom.
+      normal: outward surface normals in the world, (height, width, 3); zero: nothing.
+      object: id and `ObjType` of a geom, site, flex, skin or tendon, (height, width, 2); -1 and -1:
+        nothing. MuJoCo's segmentation.
     """
 
     rgb: jax.Array | None = None
@@ -78,31 +80,32 @@ def render(
     sitegroup: Sequence[bool] = SHOWN,
     shadows: bool = True,
 ) -> Picture:
-    """A picture of a world; for many worlds use jax.vmap.
+    """Return an image of a world; for many worlds use jax.vmap.
 
-    It depends on the configuration alone. For depth, segmentation and normals everything is opaque,
-    unless its opacity is 0: then it is not there. Depth is differentiable in the state: what is
-    seen is held fixed.
+    It depends on the configuration alone. For depth, segmentation and normals every surface is
+    opaque, except that objects with opacity 0 are invisible. Depth is differentiable in the state,
+    with the visible surface held fixed.
 
     Args:
       m: the model; its colors, materials and lights may differ between worlds.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      camera: name or number of a camera of the model, or a `jaxsim.view.Camera`; None: a free one
-        that sees the whole model, from the direction that the look has (`<visual><global>`).
-      width, height: of the picture [pixels].
-      what: which pictures, of "rgb", "depth", "distance", "segmentation", "normal", "object".
-      look: the light at the camera, images and sky; None: `Look.of(m)`.
-      geomgroup: six numbers, which groups are shown, of geoms, flexes, skins and tendons. Known
-        when traced.
-      sitegroup: the same of sites.
-      shadows: whether lights that cast shadows do.
+      d: data, of which qpos (and the poses of mocap bodies) are used.
+      camera: name or id of a camera of the model, or a `jaxsim.view.Camera`; None: a free camera
+        that sees the whole model, from the direction in the look (`<visual><global>`).
+      width, height: size of the image [pixels].
+      what: requested images, of "rgb", "depth", "distance", "segmentation", "normal", "object".
+      look: appearance settings; None: `Look.of(m)`.
+      geomgroup: six values, visibility of the groups of geoms, flexes, skins and tendons. Known
+        when
+        traced.
+      sitegroup: six values, visibility of the groups of sites. Known when traced.
+      shadows: whether lights cast shadows.
 
     Returns:
-      The pictures that were asked for.
+      The requested images.
 
     Raises:
-      ValueError: there is no such camera, a size is not positive, a kind of picture is not known,
-        or as for `jaxsim.ray`.
+      ValueError: there is no such camera, a size is not positive, a kind of image is not known,
+        or `jaxsim.ray` does not support a geom.
     """
     check_model("render", m)
     check_data("render", m, d)
@@ -128,7 +131,7 @@ def _in_rows(found: list[Array], size: tuple[int, int]) -> list[Array]:
 
 
 def _view(m: Model, d: Data, camera: Camera, look: Look, size: tuple[int, int]) -> Array:
-    """The rows of a `View`, (18,)."""
+    """Return the rows of a `View`, (18,)."""
     frame, frustum = camera_frame(m, d, camera), camera_frustum(m, camera)
     width = jnp.where(frustum.width > 0, frustum.width, size[0] / size[1] * frustum.height)
     left = frustum.center - 0.5 * width
@@ -148,7 +151,7 @@ def _drawing(
     shadows: bool,
     parallel: bool,
 ) -> Callable[[Model, Data, Array, Look], list[Array]]:
-    """The program of pictures of one kind: what was asked for of all pixels, `[n, ...]`."""
+    """Return the program of the requested images of all pixels, `[n, ...]`."""
 
     def draw(m: Model, d: Data, rows: Array, look: Look) -> list[Array]:
         none = d.xpos[:0]
@@ -189,7 +192,8 @@ def _drawing(
 
 
 def _objects(m: Model, scene: Scene, found: Seen, sites: np.ndarray) -> Array:
-    """Number and type of what pixels see, `[n, 2, *W]`; the last geoms are some sites."""
+    """Return the id and type of the objects that pixels see, `[n, 2, *W]`; the last geoms are
+    sites."""
     first = m.ngeom - len(sites)
     ids = np.concatenate([np.arange(first), sites, [NONE]]).astype(np.int32)
     kinds = np.repeat([ObjType.GEOM, ObjType.SITE, NONE], [first, len(sites), 1]).astype(np.int32)

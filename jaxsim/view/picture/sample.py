@@ -1,12 +1,11 @@
-"""Colors of images at places, as OpenGL finds them: between pixels, and between sizes of images.
+"""Texture sampling as in OpenGL: bilinear, and trilinear between mipmap levels.
 
-An image is looked up at the size at which a pixel of the picture is as large as one of its own.
-With the changes of the place (u, v) to the next pixels to the right and up, counted in pixels of
-the image, that is the level
+The level is chosen so that a pixel of the image covers one texel. With the changes of the texture
+coordinates (u, v) to the adjacent pixels to the right and up, in texels, it is
 
     log2 max(|du/dx|, |du/dy|, |dv/dx|, |dv/dy|)
 
-which is what OpenGL allows (4.6, 8.14.1) and Mesa does; between two levels colors are mixed.
+as OpenGL allows (4.6, 8.14.1) and Mesa does; colors are interpolated between two levels.
 """
 
 import jax.numpy as jnp
@@ -19,10 +18,10 @@ from jaxsim.physics.ray.local import look as look_up
 from jaxsim.view.picture.pyramid import Texture, levels_of, light_of
 
 Place = tuple[Array, Array]
-# of the sides +x -x +y -y +z -z of a cube: signed axes (1 to 3) to the right and down in the image,
-# seen from inside (OpenGL 4.6, table 8.19)
+# For the sides +x -x +y -y +z -z of a cube: signed axes (1 to 3) to the right and down in the
+# image, seen from inside (OpenGL 4.6, table 8.19).
 CUBE = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
-LEAST = 1e-9  # how small changes of places count
+LEAST = 1e-9  # lower bound on changes of texture coordinates
 
 
 def of_flat(
@@ -33,15 +32,15 @@ def of_flat(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Color and opacity of flat images, which repeat.
+    """Return the color and opacity of 2D textures, which repeat.
 
     Args:
-      textures: of the model.
-      which: number of the texture of each ray.
-      place: where, from the left and from above, from 0 to 1 before they repeat.
-      near: the places of the next pixels to the right and up.
+      textures: textures of the model.
+      which: texture id of each ray.
+      place: texture coordinates, from the left and from the top, from 0 to 1 before repetition.
+      near: texture coordinates of the adjacent pixels to the right and up.
       pixels: all levels of all textures, `[n]`, `[n, 1]` or `[n, worlds]`.
-      world: number of the world, `[1, *W]`.
+      world: index of the world, `[1, *W]`.
     """
     return _mixed(textures, which, place, near, jnp.zeros_like(which), False, pixels, world)
 
@@ -54,7 +53,8 @@ def of_cube(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Color and opacity of cubes of images in directions, and those of the next pixels."""
+    """Return the color and opacity of cube textures in directions, given those of the adjacent
+    pixels."""
     x, y, z = (jnp.abs(p) for p in way.parts)
     axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2)).astype(jnp.int32)
     main = _along(way, axis + 1)
@@ -64,7 +64,7 @@ def of_cube(
 
     def place(to: Vec) -> Place:
         ahead = sign * _along(to, axis + 1)
-        # a neighbour may be beside the cube's edge, but not behind the camera
+        # an adjacent direction may be beyond the edge of the side, but not behind the camera
         ahead = jnp.maximum(ahead, jnp.maximum(0.1 * jnp.abs(main), jnp.finfo(main.dtype).tiny))
         u, v = (0.5 + 0.5 * _along(to, across[..., k]) / ahead for k in range(2))
         return u, v
@@ -74,7 +74,7 @@ def of_cube(
 
 
 def _along(way: Vec, axis: Array) -> Array:
-    """The component along a signed axis, 1 to 3."""
+    """Return the component along a signed axis, 1 to 3."""
     part = jnp.select([jnp.abs(axis) == 1, jnp.abs(axis) == 2], way.parts[:2], way.z)
     return jnp.sign(axis).astype(part.dtype) * part
 
@@ -89,7 +89,7 @@ def _mixed(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Colors between those of two sizes of images."""
+    """Return the colors interpolated between two mipmap levels."""
     table = levels_of(textures)
     size = [jnp.asarray(x[0])[which].astype(place[0].dtype) for x in (table.width, table.height)]
     changes = [
@@ -101,7 +101,7 @@ def _mixed(
     level = level.clip(0, last.astype(level.dtype))
     lower = jnp.floor(level).astype(jnp.int32)
     upper = jnp.minimum(lower + 1, last)
-    # both sizes at once: one program of look-ups, not two
+    # both levels at once: one program of look-ups, not two
     twice = [jnp.concatenate([x, x]) for x in (which, *place, side)]
     both = twice[0], (twice[1], twice[2]), jnp.concatenate([lower, upper]), twice[3]
     color, opacity = _between(textures, *both, cube, pixels, world)
@@ -125,7 +125,7 @@ def _between(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Colors between the four nearest pixels of images of a level."""
+    """Return the colors interpolated between the four nearest texels of a level."""
     table, (u, v) = levels_of(textures), place
     channels = jnp.asarray(np.array([t.channels for t in textures], np.int32))[which]
     start, width, height = (
@@ -157,7 +157,7 @@ def _between(
 
 
 def _light(textures: tuple[Texture, ...], which: Array, value: Array, channel: int) -> Array:
-    """Numbers of a channel as they are mixed: linear in light."""
+    """Return the values of a channel in linear space, as they are interpolated."""
     if channel == 3 or not any(t.srgb for t in textures):
         return value
     srgb = jnp.asarray(np.array([t.srgb for t in textures]))[which]

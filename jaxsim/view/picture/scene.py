@@ -1,7 +1,8 @@
-"""What rays may meet, made once for each picture: surfaces of geoms, and what changes its form.
+"""Objects that rays may hit, prepared once per image: surfaces of geoms, and deformable parts.
 
-Rays are cast in many places of a program: first hits, what is behind and in mirrors, shadows. The
-tables of meshes are long, and stand in the program once; so do the boxes around their faces.
+Rays are cast in many parts of a program: first hits, through transparent surfaces, in mirrors, for
+shadows. The tables of meshes are large, and are included in the program once; so are the bounding
+boxes of their faces.
 """
 
 from typing import NamedTuple
@@ -18,13 +19,13 @@ from jaxsim.view.picture.soft import Soft, soft
 
 
 class Scene(NamedTuple):
-    """What may be met.
+    """Objects that rays may hit.
 
     Attributes:
       solid: surfaces of geoms, with the vertices of the faces of meshes.
       soft: flexes, skins, tendons and rods; None: there are none.
-      normal, place: of all faces of meshes the normals and texture coordinates of their corners,
-        three arrays `[nmeshface]`.
+      normal, place: normal and texture coordinate indices of the corners of all mesh faces, three
+        arrays `[nmeshface]`.
     """
 
     solid: Surfaces
@@ -34,12 +35,12 @@ class Scene(NamedTuple):
 
 
 def scene(m: Model, d: Data, geoms: np.ndarray, groups: tuple[bool, ...]) -> Scene:
-    """What may be met in a world with the poses of bodies.
+    """Return the objects that rays may hit in a world with the poses of bodies.
 
     Args:
       m, d: model and data.
-      geoms: those that may be seen.
-      groups: which groups of other things are shown.
+      geoms: visible geoms.
+      groups: visible groups of other objects.
     """
     normal, place = (tuple(map(jnp.asarray, table)) for table in _of_corners(m.structure))
     return Scene(surfaces(m, geoms), soft(m, d, groups), normal, place)
@@ -47,7 +48,8 @@ def scene(m: Model, d: Data, geoms: np.ndarray, groups: tuple[bool, ...]) -> Sce
 
 @derived
 def _of_corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Normals and texture coordinates of the corners of all faces of meshes, `[3, nmeshface]`."""
+    """Return the normal and texture coordinate indices of the corners of all mesh faces, `[3,
+    nmeshface]`."""
     starts = s.mesh_normaladr, np.maximum(s.mesh_texcoordadr, 0)
     tables = s.mesh_facenormal, s.mesh_facetexcoord
     normal, place = (

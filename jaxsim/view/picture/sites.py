@@ -1,8 +1,8 @@
-"""Sites in pictures: they are drawn like geoms, so they are geoms of the model that is drawn.
+"""Draw sites as additional geoms of the rendered model.
 
-MuJoCo's renderer makes of a site what it makes of a geom of its shape, color and material: it stops
-light, mirrors, lets light through and carries images. A picture is therefore one of a model whose
-geoms are followed by the sites that are shown; nothing but the pictures sees this model.
+MuJoCo's renderer draws a site like a geom of its shape, color and material, including shadows,
+reflections, transparency and textures. An image is therefore rendered from a model whose geoms are
+followed by the visible sites; only the renderer uses this model.
 """
 
 import jax.numpy as jnp
@@ -17,25 +17,27 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 
 NONE = -1
-ALIKE = ("type", "bodyid", "dataid", "matid", "group")  # tables that sites have as well
-OTHERS = {"contype": 0, "conaffinity": 0, "castshadow": 1}  # what they have not
+ALIKE = ("type", "bodyid", "dataid", "matid", "group")  # tables that sites have too
+# values of tables that sites do not have
+OTHERS = {"contype": 0, "conaffinity": 0, "castshadow": 1}
 
 
 def sites_seen(s: Structure, sitegroup: tuple[bool, ...]) -> np.ndarray:
-    """Sites of some groups but meshes without faces; a group beyond the last counts as that."""
+    """Return the visible sites, except meshes without faces; larger group numbers count as the
+    last."""
     shown = np.array(sitegroup)[np.clip(s.site_group, 0, len(sitegroup) - 1)]
     mesh = np.where(s.site_type == GeomType.MESH, s.site_dataid, NONE)
     return np.flatnonzero(shown & ((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0)))
 
 
 def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, Data]:
-    """A model whose last geoms are the sites of some groups, and its poses.
+    """Return a model whose last geoms are the sites of some groups, and its poses.
 
-    Only for rays and for what surfaces look like: other fields of its geoms are those of `m`.
+    Only for rays and appearance: other fields of its geoms are those of `m`.
 
     Args:
       m, d: model and data, unpacked, with the poses of geoms and sites.
-      sitegroup: which groups are shown.
+      sitegroup: visible groups.
     """
     sites = sites_seen(m.structure, sitegroup)
     if not len(sites):
@@ -55,7 +57,7 @@ def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, D
 
 
 def _placed(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
-    """Poses of some sites; of a mesh that of its own frame, in which its points are."""
+    """Return the poses of some sites; for a mesh that of the frame of its points."""
     pos, rot = take((d.site_xpos, d.site_xmat), sites)
     is_mesh = m.site_type[sites] == GeomType.MESH
     if not is_mesh.any():
@@ -81,7 +83,7 @@ def _structure(s: Structure, sitegroup: tuple[bool, ...]) -> Structure:
 
 
 def _joined(a: Array, b: Array) -> Array:
-    """Rows of two tables, of which one may be the same for all worlds."""
+    """Return the concatenated rows of two tables, one of which may be shared by all worlds."""
     rank = max(a.ndim, b.ndim)
     a, b = (x.reshape(x.shape + (1,) * (rank - x.ndim)) for x in (a, b))
     shape = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])

@@ -1,8 +1,8 @@
-"""Rays and what changes its form: triangles of flexes and skins, capsules of tendons and rods.
+"""Rays and deformable objects: triangles of flexes and skins, capsules of tendons and rods.
 
-Triangles are found by trees of boxes like those of meshes, whose boxes are made anew of the points
-as they are; faces that follow each other in a file are near each other. Pieces of strands are
-looked at one after another. A part is a triangle or, after all of these, a piece.
+Triangles are searched by bounding volume hierarchies like those of meshes, refitted to the present
+points; faces that are adjacent in a file are near each other. Segments of strands are tested one
+after another. A part is a triangle or, after all of these, a segment.
 """
 
 from dataclasses import dataclass
@@ -33,14 +33,14 @@ NONE = -1
 
 
 class Soft(NamedTuple):
-    """What may be met, as it is; what a model has not is None.
+    """Deformable objects in their present state; absent ones are None.
 
     Attributes:
-      trees: of triangles, one for each flex and skin.
-      points: corners of all triangles and normals there.
-      corner, place: of each triangle which points, and which texture coordinates, or NONE, three
+      trees: hierarchies of triangles, one for each flex and skin.
+      points: corners of all triangles and their normals.
+      corner, place: point indices and texture coordinate indices of each triangle, or NONE, three
         arrays `[faces]`; no `place` if none has any.
-      owner, flat: of each triangle its thing, and whether it is flat.
+      owner, flat: object of each triangle, and whether it is flat-shaded.
       strands: tendons and rods.
     """
 
@@ -54,13 +54,13 @@ class Soft(NamedTuple):
 
 
 class Met(NamedTuple):
-    """What rays meet, `[n, *W]`.
+    """Hits of rays, `[n, *W]`.
 
     Attributes:
-      dist: how far they go [m]; NEVER: they meet nothing.
-      normal: of the surface there, towards where the ray begins.
-      shade: the normal that light sees.
-      weights: how near the point is to the three corners of a triangle.
+      dist: distance [m]; NEVER: no hit.
+      normal: surface normal, toward the ray origin.
+      shade: shading normal.
+      weights: barycentric coordinates in a triangle.
     """
 
     dist: jax.Array
@@ -71,12 +71,12 @@ class Met(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Things:
-    """Constants of what may be met, after the geoms: surfaces, tendons, flexes as rods.
+    """Constants of the drawable objects other than geoms: surfaces, tendons, flexes as rods.
 
     Attributes:
-      type, id: `ObjType` and number of each.
-      material: of each, or NONE.
-      faces: how many triangles there are.
+      type, id: `ObjType` and id of each.
+      material: material of each, or NONE.
+      faces: number of triangles.
     """
 
     type: np.ndarray
@@ -87,7 +87,7 @@ class Things:
 
 @derived
 def things(s: Structure) -> Things:
-    """The constants."""
+    """Return the constants."""
     plan = topology(s)
     first = [np.asarray(s.flex_matid[a], int) for a in s.flex_elemadr] if s.nflex else []
     return Things(
@@ -101,11 +101,11 @@ def things(s: Structure) -> Things:
 
 
 def soft(m: Model, d: Data, groups: tuple[bool, ...]) -> Soft | None:
-    """What may be met besides geoms in a world with the poses of bodies; None: nothing.
+    """Return the deformable objects in a world with the poses of bodies; None if there are none.
 
     Args:
       m, d: model and data.
-      groups: which groups are shown.
+      groups: visible groups.
     """
     faces, pieces = _forest(m.structure, groups), has_strands(m.structure)
     if not (len(faces.face) or pieces):
@@ -127,14 +127,14 @@ def soft(m: Model, d: Data, groups: tuple[bool, ...]) -> Soft | None:
 
 
 def _shown(m: Model, found: Strands, groups: tuple[bool, ...]) -> Strands:
-    """Strands of groups that are shown."""
+    """Return the strands of visible groups."""
     table = np.concatenate([m.tendon_group, m.flex_group]).clip(0, len(groups) - 1)
     shown = jnp.asarray(np.array(groups)[table])[found.owner]
     return found._replace(radius=jnp.where(shown, found.radius, -1))
 
 
 def _forest(s: Structure, groups: tuple[bool, ...]) -> Plan:
-    """Trees of the surfaces that are shown."""
+    """Return the hierarchies of the visible surfaces."""
     plan = topology(s)
     shown = np.array(groups)[plan.group.clip(0, len(groups) - 1)] if len(plan.group) else plan.group
     trees = np.flatnonzero(shown & (np.bincount(plan.owner, minlength=len(plan.type)) > 0))
@@ -143,13 +143,13 @@ def _forest(s: Structure, groups: tuple[bool, ...]) -> Plan:
 
 
 def nearest(m: Model, scene: Soft, pos: Vec, way: Vec, limit: Array) -> tuple[Array, Array]:
-    """How far rays go, NEVER if they meet nothing, and which part they meet.
+    """Return the distances of the nearest hits, NEVER if there is none, and the parts hit.
 
     Args:
       m: the model.
-      scene: what may be met.
+      scene: the deformable objects.
       pos, way: rays; the directions have unit length.
-      limit: how far they are of interest [m].
+      limit: largest distance of interest [m].
     """
     best, part = limit, jnp.full(limit.shape, NONE, jnp.int32)
     if scene.trees is not None:
@@ -178,11 +178,11 @@ def nearest(m: Model, scene: Soft, pos: Vec, way: Vec, limit: Array) -> tuple[Ar
 
 
 def again(m: Model, scene: Soft, pos: Vec, way: Vec, part: Array) -> Met:
-    """What rays were found to meet, as a differentiable function of rays and points.
+    """Return known hits as a differentiable function of rays and points.
 
     Args:
       m, scene, pos, way: as for `nearest`.
-      part: its result; NONE for rays that meet nothing.
+      part: its result; NONE for rays without a hit.
     """
     faces, zero = things(m.structure).faces, jnp.zeros_like(pos.x)
     dist, normal = zero + NEVER, Vec(zero, zero, zero + 1)
@@ -215,7 +215,7 @@ def again(m: Model, scene: Soft, pos: Vec, way: Vec, part: Array) -> Met:
 
 
 def thing_of(m: Model, scene: Soft, part: Array) -> Array:
-    """The thing that a part belongs to, a number of `Things`; NONE for none."""
+    """Return the object that a part belongs to, an index into `Things`; NONE for none."""
     table = things(m.structure)
     first = len(topology(m.structure).type)
     thing = jnp.full(part.shape, NONE, jnp.int32)
@@ -229,7 +229,7 @@ def thing_of(m: Model, scene: Soft, part: Array) -> Array:
 
 
 def colors(m: Model) -> list[Array]:
-    """Red, green, blue and opacity that things have of their own, `[things, *W]`."""
+    """Return red, green, blue and opacity of the objects' own colors, `[things, *W]`."""
     plan = topology(m.structure)
     found = []
     for k in range(4):
@@ -249,7 +249,7 @@ def colors(m: Model) -> list[Array]:
 
 
 def _opaque(m: Model) -> Array:
-    """Things that are not invisible, by their own color or that of their material."""
+    """Return which objects are visible, by their own color or that of their material."""
     own, material = colors(m)[3] != 0, things(m.structure).material
     if not (material >= 0).any():
         return own

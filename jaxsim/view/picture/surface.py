@@ -1,7 +1,7 @@
-"""What surfaces look like where rays meet them: smooth normals, colors, images.
+"""Appearance of surfaces at hit points: smooth normals, colors, textures.
 
-Images lie on geoms as MuJoCo's renderer lays them (XML reference, asset/texture and
-asset/material): flat ones by the texture coordinates of a mesh, around primitives (wrap.py), else
+Textures are mapped to geoms as in MuJoCo's renderer (XML reference, asset/texture and
+asset/material): 2D ones by the texture coordinates of a mesh, around primitives (wrap.py), else
 along the z axis of the geom; cubes as seen from its center.
 """
 
@@ -30,12 +30,12 @@ from jaxsim.view.picture.soft import Soft, thing_of, things
 from jaxsim.view.picture.soft import colors as thing_colors
 from jaxsim.view.picture.wrap import WRAPPED
 
-UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
+UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba value that leaves the color to the material
 RGB, RGBA = 1, 8  # mjTEXROLE_RGB, mjTEXROLE_RGBA
 SKY = 2  # mjTEXTURE_SKYBOX
 NONE = -1
 PLAIN = (0.5, 0.5, 0.0, 0.0)  # specular, shininess, emission, reflectance without a material
-SHARP = 0.8  # least cosine between the normals of a corner and its face, in MuJoCo's renderer
+SHARP = 0.8  # smallest cosine between the normals of a corner and its face, in MuJoCo's renderer
 ROUND = {  # which of the three sizes is a geom's half length along x, y and z
     GeomType.SPHERE: (0, 0, 0),
     GeomType.CAPSULE: (0, 0, 1),
@@ -44,13 +44,13 @@ ROUND = {  # which of the three sizes is a geom's half length along x, y and z
 
 
 class Surface(NamedTuple):
-    """Of what rays meet, `[n, *W]`.
+    """Appearance at hit points, `[n, *W]`.
 
     Attributes:
-      normal: the normal that light sees, in the world.
+      normal: shading normal, in the world.
       color: red, green and blue.
       specular, shininess, emission, reflectance: of the material.
-      opacity: of the surface, with that of its image.
+      opacity: opacity, including that of the texture.
     """
 
     normal: Vec
@@ -68,14 +68,14 @@ class Plan:
 
     Attributes:
       texture: of each geom, or NONE, `[ngeom]`.
-      flat: whether its image is flat.
-      uniform: whether the image is laid on by the meter.
-      formed: whether the geom has a form of its own: a mesh or height field.
+      flat: whether its texture is 2D.
+      uniform: whether the texture is scaled in meters.
+      formed: whether the geom is a mesh or height field.
       axes: which of its sizes are its half lengths, `[ngeom, 3]`.
       texcoord: whether its mesh has texture coordinates.
-      sky: texture of the sky, or NONE.
-      pictured, smooth: whether any geom has an image, or is a mesh.
-      of_thing: texture of each flex, skin and tendon (soft.py), or NONE; only flat ones are shown.
+      sky: texture of the skybox, or NONE.
+      pictured, smooth: whether any geom has a texture, or is a mesh.
+      of_thing: texture of each flex, skin and tendon (soft.py), or NONE; only 2D ones are drawn.
     """
 
     texture: np.ndarray
@@ -92,7 +92,7 @@ class Plan:
 
 @derived
 def plan_of(s: Structure) -> Plan:
-    """The constants."""
+    """Return the constants."""
     material, mesh = s.geom_matid, np.where(s.geom_type == GeomType.MESH, s.geom_dataid, NONE)
     images = np.append(np.maximum(s.mat_texid[:, RGB], s.mat_texid[:, RGBA]), NONE)
     there = np.append(s.tex_adr >= 0, False)
@@ -119,15 +119,15 @@ def plan_of(s: Structure) -> Plan:
 def surface(
     m: Model, d: Data, scene: Scene, seen: Seen, beam: Beam, pixels: Array, world: Array
 ) -> Surface:
-    """What surfaces look like where rays meet them.
+    """Return the appearance of surfaces at hit points.
 
     Args:
       m, d: model and data with the poses of geoms.
-      scene: what there is.
-      seen: what rays meet.
-      beam: the rays of the next pixels.
-      pixels: of all textures (pyramid.py), `[n]`, `[n, 1]` or `[n, worlds]`.
-      world: number of the world, `[1, *W]`.
+      scene: the visible objects.
+      seen: the hits.
+      beam: ray differentials.
+      pixels: pixels of all textures (pyramid.py), `[n]`, `[n, 1]` or `[n, worlds]`.
+      world: index of the world, `[1, *W]`.
     """
     plan, which, soft = plan_of(m), jnp.maximum(seen.geom, 0), scene.soft
     if soft is not None:
@@ -160,7 +160,8 @@ def _of_geoms(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, tuple[Vec, Array] | None]:
-    """Normals that light sees on geoms, and their images, with opacity; None: there are none."""
+    """Return the shading normals of geoms, and their texture colors and opacities; None without
+    textures."""
     geom = jnp.maximum(seen.geom, 0)
     rot, pos = pick((d.geom_xmat, d.geom_xpos), geom)
     local = rot.T @ (seen.point - pos)
@@ -185,7 +186,7 @@ def _of_things(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array] | None:
-    """Images on flexes and skins, with opacity: white where there is none."""
+    """Return the texture colors of flexes and skins, with opacity: white without a texture."""
     met, number = seen.soft, things(m.structure).faces
     if met is None or not ((plan.of_thing != NONE).any() and soft.place):
         return None
@@ -193,7 +194,7 @@ def _of_things(
     both = m.flex_texcoord, m.skin_texcoord
     table = [jnp.concatenate(_like_each_other(*(x[:, k] for x in both))) for k in range(2)]
     corners = [look_up(table, jnp.maximum(p[face], 0), world) for p in soft.place]
-    assert soft.points is not None  # what has texture coordinates has triangles
+    assert soft.points is not None  # objects with texture coordinates have triangles
     corner = [look_up(soft.points.pos, c[face], world) for c in soft.corner]
 
     def between(weights: tuple[Array, ...]) -> Place:
@@ -215,7 +216,8 @@ def _of_things(
 
 
 def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | None:
-    """Color of the sky in some directions; None: there is none. Its cube has y upwards."""
+    """Return the color of the skybox in some directions; None if there is none. Its cube has y
+    up."""
     texture = plan_of(m).sky
     if texture == NONE:
         return None
@@ -226,7 +228,8 @@ def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | No
 
 
 def _paint(m: Model, soft: Soft | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
-    """Color, opacity, specular, shininess, emission and reflectance of geoms, then other things."""
+    """Return the color, opacity, specular, shininess, emission and reflectance of geoms, then other
+    objects."""
     own, material = [m.geom_rgba[:, k] for k in range(4)], m.geom_matid
     if soft is not None:
         pairs = zip(own, thing_colors(m), strict=True)
@@ -249,14 +252,14 @@ def _paint(m: Model, soft: Soft | None) -> tuple[Vec, Array, Array, Array, Array
 
 
 def _like_each_other(a: Array, b: Array) -> tuple[Array, Array]:
-    """Tables of as many worlds, where one of them has one for all."""
+    """Return two tables broadcast to the same number of worlds."""
     worlds = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
     one, other = (jnp.broadcast_to(x, (len(x), *worlds)) for x in (a, b))
     return one, other
 
 
 def _weights(m: Model, scene: Scene, seen: Seen, p: Vec, world: Array) -> tuple[Array, ...]:
-    """How near points of faces are to their three corners; they sum up to one."""
+    """Return the barycentric coordinates of points in mesh faces."""
     corner = (c[seen.part] for c in scene.solid.corner)
     return triangle.weights(*(look_up(m.mesh_vert, index, world) - p for index in corner))
 
@@ -268,7 +271,7 @@ def _mean(
     weights: tuple[Array, ...],
     world: Array,
 ) -> list[Array]:
-    """Values of a table of corners, by the weights of a point between them."""
+    """Return the values of a table of corners, interpolated by barycentric coordinates."""
     x, y, z = (look_up(table, c[seen.part], world) for c in corner)
     p, q, r = weights
     return [p * a + q * b + r * c for a, b, c in zip(x, y, z, strict=True)]
@@ -283,10 +286,10 @@ def _smooth(
     facet: Vec,
     world: Array,
 ) -> Vec:
-    """Normal between those of the corners of a face, in the frame of the mesh.
+    """Return the interpolated corner normal of a face, in the frame of the mesh.
 
-    A corner whose normal is far from that of the face has that of the face, so that edges are sharp
-    where MuJoCo's are; of a mesh with texture coordinates none is changed.
+    Corner normals far from the face normal are replaced by it, so that edges are sharp where
+    MuJoCo's are; those of a mesh with texture coordinates are never replaced.
     """
     total = facet.scale(jnp.zeros_like(facet.x))
     bent = jnp.asarray(plan.texcoord)[jnp.maximum(seen.geom, 0)]
@@ -308,7 +311,7 @@ def _image(
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
-    """Color and opacity of the images at points of geoms; white where a geom has none."""
+    """Return the color and opacity of the textures at points of geoms; white without a texture."""
     geom = jnp.maximum(seen.geom, 0)
 
     def of(table: np.ndarray) -> Array:
@@ -353,7 +356,8 @@ def _image(
 def _wrapped(
     m: Model, plan: Plan, geom: Array, p: Vec, at: Vec, half: list, repeat: list, uniform: Array
 ) -> Place:
-    """Places of points near `at` in flat images: around primitives, along z on other geoms."""
+    """Return the coordinates of points near `at` in 2D textures: around primitives, along z on
+    other geoms."""
     span = [jnp.where(uniform, 1, h) for h in half[:2]]
     u, v = (
         s * 0.5 * r * x / h - 0.5

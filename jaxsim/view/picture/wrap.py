@@ -1,6 +1,6 @@
-"""How flat images are wrapped around primitives, as MuJoCo 4's renderer does (a test compares).
+"""Mapping of 2D textures to primitives, as in MuJoCo 4's renderer (a test compares).
 
-Places count from 0 to 1, to the right and down in the image, before they are repeated:
+Texture coordinates are from 0 to 1, to the right and down in the image, before repetition:
 
     box, plane    .5 + a, .5 - b        a, b from -.5 to .5 along the first and the second of the
                                         axes of the face
@@ -8,8 +8,8 @@ Places count from 0 to 1, to the right and down in the image, before they are re
     cylinder      azimuth / 2 pi, .5 - z / 2h               its ends: .5 + x / 2r, .5 + y / 2r
     capsule       the same; the upper end: twice the polar angle / pi, the lower one: that - 1
 
-With `texuniform` they are multiplied by the half sizes along x and y. Shapes that are no primitives
-and planes without end have them along their z axis (XML reference, asset/material).
+With `texuniform` they are multiplied by the half sizes along x and y. Other shapes and infinite
+planes are mapped along their z axis (XML reference, asset/material).
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Place = tuple[Array, Array]
 
 
 def box(p: Vec, half: Vec, at: Vec) -> Place:
-    """A box; the face is that which `at` is before."""
+    """Return the coordinates on a box; `at` selects the face."""
     near = [jnp.abs(a) / h for a, h in zip(at.parts, half.parts, strict=True)]
     on_x = (near[0] >= near[1]) & (near[0] >= near[2])
     on_z = ~on_x & (near[2] > near[1])
@@ -34,26 +34,26 @@ def box(p: Vec, half: Vec, at: Vec) -> Place:
 
 
 def plane(p: Vec, half: Vec, at: Vec) -> Place:
-    """A plane with ends."""
+    """Return the coordinates on a finite plane."""
     return 0.5 + 0.5 * p.x / half.x, 0.5 - 0.5 * p.y / half.y
 
 
 def ellipsoid(p: Vec, half: Vec, at: Vec) -> Place:
-    """A sphere or ellipsoid."""
+    """Return the coordinates on a sphere or ellipsoid."""
     q = Vec(*(a / h for a, h in zip(p.parts, half.parts, strict=True))).normalize()
     return _azimuth(q, at), jnp.arccos(q.z.clip(-1, 1)) / np.pi
 
 
 def cylinder(p: Vec, half: Vec, at: Vec) -> Place:
-    """A cylinder."""
-    # the side is farther out than any point of the ends is
+    """Return the coordinates on a cylinder."""
+    # points of the lateral surface are relatively farther out than those of the ends
     end = (jnp.abs(at.z) / half.z) ** 2 > (at.x**2 + at.y**2) / half.x**2
     u = jnp.where(end, 0.5 + 0.5 * p.x / half.x, _azimuth(p, at))
     return u, jnp.where(end, 0.5 + 0.5 * p.y / half.x, 0.5 - 0.5 * p.z / half.z)
 
 
 def capsule(p: Vec, half: Vec, at: Vec) -> Place:
-    """A capsule."""
+    """Return the coordinates on a capsule."""
     beyond = p.z - p.z.clip(-half.z, half.z)
     angle = jnp.arccos((beyond / half.x).clip(-1, 1)) * 2 / np.pi
     end = jnp.where(at.z > 0, angle, angle - 1)
@@ -71,7 +71,8 @@ WRAPPED: dict[int, Callable[[Vec, Vec, Vec], Place]] = {
 
 
 def _azimuth(p: Vec, at: Vec) -> Array:
-    """Part of a full turn about z from the x axis: 0 to 1 at `at`, and as near there at `p`."""
+    """Return the azimuth from the x axis in revolutions: 0 to 1 at `at`, continuous near it at
+    `p`."""
     there, here = (jnp.arctan2(v.y, v.x) / (2 * np.pi) for v in (at, p))
     there = there % 1
     return there + (here - there + 0.5) % 1 - 0.5

@@ -1,1 +1,1 @@
-"""What is drawn and changes its form: surfaces of flexes and skins, rods, tendons."""
+"""Geometry of deformable objects: surfaces of flexes and skins, rods, tendons."""

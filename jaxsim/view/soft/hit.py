@@ -1,9 +1,9 @@
-"""What a ray meets of flexes and skins, for the mouse, which takes hold of a point and its body.
+"""Ray hits on flexes and skins, for selection of a point and its body with the mouse.
 
-As in MuJoCo's `mjv_select` flexes are as its viewers show them at first: rods along edges, and
-faces, of solids the outer ones. The point taken is not where the ray ends but the vertex nearest to
-that, or, of an interpolated flex, the node nearest to the vertex; of a skin its body is the bone
-with the largest weight there.
+As in MuJoCo's `mjv_select`, flexes are those that its viewers show by default: rods along edges,
+and faces, for solids the outer ones. The selected point is not the hit point but the nearest vertex
+or, for an interpolated flex, the node nearest to that vertex; for a skin the body is the bone with
+the largest weight there.
 """
 
 from typing import NamedTuple
@@ -29,13 +29,13 @@ NOTHING = -1
 
 
 class SoftHit(NamedTuple):
-    """What rays meet first, `[n, *W]`.
+    """First hits of rays, `[n, *W]`.
 
     Attributes:
-      dist: how far they go, in lengths of their vectors; -1: they meet nothing.
-      id: number of the flex or skin, or -1.
-      body: the body that is taken.
-      point: the point that is taken, in the world.
+      dist: distance in lengths of the ray vectors; -1: no hit.
+      id: id of the flex or skin, or -1.
+      body: the selected body.
+      point: the selected point, in the world.
     """
 
     dist: jax.Array
@@ -45,7 +45,7 @@ class SoftHit(NamedTuple):
 
 
 def flex_hit(m: Model, d: Data, rays: Rays) -> SoftHit:
-    """What rays meet of the flexes of a model that has some; `d` has their vertices."""
+    """Return the hits of rays on the flexes of a model; `d` has their vertices."""
     tables, flex = _flex_tables(m.structure)
     hits = cast_soft(d.flexvert_xpos, take(m.flex_radius, flex), tables, rays)
     met, vert = hits.vert >= 0, jnp.maximum(hits.vert, 0)
@@ -61,7 +61,7 @@ def flex_hit(m: Model, d: Data, rays: Rays) -> SoftHit:
 
 
 def skin_hit(m: Model, d: Data, rays: Rays) -> SoftHit:
-    """What rays meet of the skins of a model that has some; `d` has the poses of bodies."""
+    """Return the hits of rays on the skins of a model; `d` has the poses of bodies."""
     bone, _, skin, around, corner, _ = skin_tables(m.structure)
     pos = skin_points(m, d).pos
     hits = cast_soft(pos, jnp.zeros_like(pos.x), [corner.T.astype(np.int32)], rays)
@@ -80,7 +80,7 @@ def skin_hit(m: Model, d: Data, rays: Rays) -> SoftHit:
 
 
 def _nearest_node(m: Model, vert: Array, flex: Array) -> Array:
-    """The node of its flex that is nearest to a vertex at qpos0; the lower of two."""
+    """Return the node of its flex that is nearest to a vertex at qpos0; of two, the lower."""
     sizes = np.array([lattice(m.structure, f)[1] for f in range(m.nflex)], np.int32)
     size = jnp.moveaxis(jnp.asarray(sizes)[flex], -1, 0)
     place = pick(m.flex_vert0, vert)
@@ -94,7 +94,8 @@ def _nearest_node(m: Model, vert: Array, flex: Array) -> Array:
 
 @derived
 def _flex_tables(s: Structure) -> tuple[list, np.ndarray]:
-    """What of all flexes is met, by vertices of the model, and the flex of each vertex."""
+    """Return the visible elements of all flexes, by vertices of the model, and the flex of each
+    vertex."""
     parts: dict[int, list] = {}
     for f in range(s.nflex):
         for table in drawn(s, f, SHOWN):

@@ -1,7 +1,7 @@
-"""Tendons and rods as they are drawn: pieces of capsules.
+"""Tendons and rods as chains of capsules, for drawing.
 
-A tendon goes straight from point to point of its path, around shapes along the chord, as thick as
-`tendon_width`; a flex of one dimension has a piece for each edge, as thick as its radius.
+A tendon is straight between the points of its path, around shapes along the chord, with the radius
+`tendon_width`; a one-dimensional flex has a segment for each edge, with its own radius.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick, take
 
-PULLEY = -2  # of `wrap_obj`
+PULLEY = -2  # value of `wrap_obj`
 
 
 class Strands(NamedTuple):
-    """Pieces, those of tendons first, `[n, *W]`.
+    """Segments, those of tendons first, `[n, *W]`.
 
     Attributes:
-      begin, end: middles of their round ends, in the world [m].
-      radius: [m]; below 0 for a place of which no piece is made.
-      owner: number of the tendon, or ntendon and that of the flex.
+      begin, end: centers of their round ends, in the world [m].
+      radius: radius [m]; negative for unused slots.
+      owner: id of the tendon, or ntendon plus that of the flex.
     """
 
     begin: Vec
@@ -39,26 +39,26 @@ class Strands(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Rods:
-    """Edges of flexes of one dimension: their vertices, `[2, n]`, and flexes, `[n]`."""
+    """Edges of one-dimensional flexes: their vertices, `[2, n]`, and flexes, `[n]`."""
 
     vert: np.ndarray
     flex: np.ndarray
 
 
 def strands(m: Model, d: Data) -> Strands:
-    """All pieces; `d` has the paths of tendons and the vertices of flexes."""
+    """Return all segments; `d` has the paths of tendons and the vertices of flexes."""
     like = jnp.zeros_like(d.qpos, shape=(1, *d.qpos.shape[1:]))
     parts = [*_tendons(m, d), *_rods(m, d)]
     return concat(jax.tree.map(lambda x: x + 0 * like.astype(x.dtype), parts))
 
 
 def has_strands(s: Structure) -> bool:
-    """Whether a model has tendons with a path, or rods."""
+    """Return whether a model has tendons with a path, or rods."""
     return _has_paths(s) or len(_rods_of(s).flex) > 0
 
 
 def _has_paths(s: Structure) -> bool:
-    """Whether a tendon has a path, and is not a sum of joints."""
+    """Return whether some tendon is spatial, not a sum of joints."""
     return bool(np.any(s.wrap_type != WrapType.JOINT)) if s.nwrap else False
 
 
@@ -70,7 +70,7 @@ def _tendons(m: Model, d: Data) -> list[Strands]:
     pulley = d.wrap_obj.reshape(number, *d.qpos.shape[1:]) == PULLEY
     place = jnp.asarray(column(np.arange(number, dtype=np.int32), point.x))
     end = d.ten_wrapadr + d.ten_wrapnum
-    # the tendon of each point: the first one that ends behind it
+    # the tendon of each point: the first one that ends after it
     tendon = sum((place >= end[k : k + 1]).astype(jnp.int32) for k in range(m.ntendon))
     joined = (tendon[:-1] == tendon[1:]) & (tendon[1:] < m.ntendon) & ~(pulley[:-1] | pulley[1:])
     owner = jnp.minimum(tendon[:-1], m.ntendon - 1)
@@ -100,19 +100,19 @@ def _rods_of(s: Structure) -> _Rods:
 
 
 def crossing(strand: Strands, pos: Vec, way: Vec) -> tuple[Array, Vec]:
-    """Where rays enter capsules from outside, and the normal there, outwards.
+    """Return where rays enter capsules from outside, and the outward normals there.
 
-    With the axis s from begin to end and o from begin to where a ray starts, the ray o + t u is at
-    the distance of the radius from the axis where
+    With the axis s from begin to end and o from begin to the ray origin, the ray o + t u is at the
+    distance of the radius from the axis where
 
         (s s - (s u)^2) t^2 + 2 (s s (o u) - (s o)(s u)) t + s s (o o - r^2) - (s o)^2 = 0
 
     Args:
-      strand: pieces, shaped as the rays or so that they meet them by broadcasting.
+      strand: segments, with the shape of the rays or broadcastable to it.
       pos, way: rays; the directions have unit length.
 
     Returns:
-      How far they go [m], infinite for those that meet nothing.
+      Distances [m], infinite without a hit, and normals.
     """
     axis, away = strand.end - strand.begin, pos - strand.begin
     ss, su, so = axis.dot(axis), axis.dot(way), axis.dot(away)
@@ -132,7 +132,7 @@ def crossing(strand: Strands, pos: Vec, way: Vec) -> tuple[Array, Vec]:
 
 
 def _enters(a: Array, b: Array, c: Array) -> Array:
-    """The smaller root of a t^2 + 2 b t + c = 0 if it is not negative, else infinite."""
+    """Return the smaller root of a t^2 + 2 b t + c = 0 if it is not negative, else infinity."""
     square = b * b - a * c
     meets = (square >= 0) & (a > 1e-12)
     root = jnp.sqrt(jnp.where(meets, square, 1))

@@ -1,12 +1,12 @@
-"""Where the points of flexes and skins are in the world, and the normals there.
+"""World positions and normals of the points of flexes and skins.
 
-Normals of a flex at its vertices are means of the unit normals of the triangles around them, those
-of a skin of the normals by area, as MuJoCo's scene has them. A skin's vertex v is carried along by
-its bones (linear blend skinning; MuJoCo's documentation, XML reference: skin),
+Normals of a flex at its vertices are averages of the unit normals of the adjacent triangles, those
+of a skin are area-weighted, as in MuJoCo's scene. A skin's vertex v is moved by its bones (linear
+blend skinning; MuJoCo's documentation, XML reference: skin),
 
     sum_b w_b (R_b (v - bindpos_b) + xpos_b),   R_b = R(xquat_b) R(bindquat_b)'
 
-with the weights w of the vertex, which sum up to one, and moved by `skin_inflate` along its normal.
+with the normalized weights w of the vertex, and offset by `skin_inflate` along its normal.
 """
 
 from typing import NamedTuple
@@ -26,8 +26,8 @@ class Points(NamedTuple):
     """Points of all flexes and skins, in the order of `Topology`, `[points, *W]`.
 
     Attributes:
-      pos: where they are, in the world [m].
-      normal: of the surface there, outwards, of unit length.
+      pos: positions, in the world [m].
+      normal: outward unit normals.
     """
 
     pos: Vec
@@ -35,13 +35,13 @@ class Points(NamedTuple):
 
 
 def soft_points(m: Model, d: Data) -> Points:
-    """The points, from the poses of bodies and the vertices of flexes."""
+    """Return the points, from the poses of bodies and the vertices of flexes."""
     parts = [make(m, d) for make, has in ((_flexes, m.nflex), (skin_points, m.nskin)) if has]
     return Points(concat([p.pos for p in parts]), concat([p.normal for p in parts]))
 
 
 def _flexes(m: Model, d: Data) -> Points:
-    """Both sides of surfaces, and shells, as far outwards as their radius."""
+    """Return both sides of surfaces, and outer shells of solids, offset outward by their radius."""
     plan, xpos = topology(m.structure), d.flexvert_xpos
     a, b, c = (take(xpos, index) for index in plan.tangent)
     faces = (b - a).cross(c - a).normalize()
@@ -51,7 +51,7 @@ def _flexes(m: Model, d: Data) -> Points:
 
 
 def skin_points(m: Model, d: Data) -> Points:
-    """Vertices of skins, carried along by their bones."""
+    """Return the vertices of skins, moved by their bones."""
     bone, vert, skin, around, corner, meets = skin_tables(m.structure)
     turn = take(d.xquat, m.skin_bonebodyid) * m.skin_bonebindquat.normalize().conj
     shift = take(d.xpos, m.skin_bonebodyid) - turn.rotate(m.skin_bonebindpos)
@@ -64,11 +64,11 @@ def skin_points(m: Model, d: Data) -> Points:
 
 @derived
 def skin_tables(s: Structure) -> tuple[np.ndarray, ...]:
-    """Constants of skins.
+    """Return the constants of skins.
 
     Returns:
       Bone and vertex of each weight; the skin of each vertex; the weights of each vertex, a table
-      of `groups`; vertices of all faces, `[3, n]`; the faces at each vertex.
+        of `groups`; vertices of all faces, `[3, n]`; the faces at each vertex.
     """
     bone = np.repeat(np.arange(s.nskinbone), s.skin_bonevertnum)
     of_bone = np.repeat(np.arange(s.nskin), s.skin_bonenum)

@@ -1,9 +1,9 @@
-"""The triangles of flexes and skins as they are drawn: what belongs to what, which is constant.
+"""Topology of the drawn triangles of flexes and skins, which is constant.
 
-As MuJoCo's scene has them (`mjv_updateScene`, compared by a test): a flex of two dimensions has an
-upper and a lower side, each as far from it as its radius, and triangles between these around its
-rim; one of three dimensions its shell, moved outwards by the radius; a skin its faces. Flexes of
-one dimension have no triangles: their edges are capsules (strands.py).
+As in MuJoCo's scene (`mjv_updateScene`, compared by a test): a two-dimensional flex has an upper
+and a lower side, offset by its radius, and triangles between these around its rim; a
+three-dimensional one its shell, offset outward by the radius; a skin its faces. One-dimensional
+flexes have no triangles: their edges are capsules (strands.py).
 """
 
 from dataclasses import dataclass
@@ -21,21 +21,22 @@ NONE = -1
 class Topology:
     """Constants of the surfaces of a model: objects, their points and triangles.
 
-    Points of flexes stand first, then all vertices of skins.
+    Points of flexes come first, then all vertices of skins.
 
     Attributes:
-      type, id: which flex or skin each object is, `[nobject]`.
+      type, id: `ObjType` and id of each object, `[nobject]`.
       group, material: of each object.
-      vert, side: of each point of a flex its vertex, and on which side of it it is, 1 or -1.
-      flex: of each point of a flex, that flex.
+      vert, side: vertex of each flex point, and the side it is offset to, 1 or -1.
+      flex: flex of each flex point.
       around: triangles of `tangent` at each vertex of flexes, a table of `groups`.
-      tangent: vertices of the triangles that give flexes their normals, `[3, n]`.
+      tangent: vertices of the triangles that define the normals of flexes, `[3, n]`.
       corner: points of all triangles, counterclockwise from outside, `[3, nface]`.
       owner: the object of each triangle.
-      flat: whether it is shaded by its own normal, and not by those of its points.
-      place: texture coordinates of its corners, of flexes first, then of skins; NONE: without.
-      first: number of the first point of skins.
-      points: how many points there are.
+      flat: whether it is shaded by its own normal instead of point normals.
+      place: texture coordinate indices of its corners, of flexes first, then of skins; NONE:
+        without.
+      first: index of the first point of skins.
+      points: number of points.
     """
 
     type: np.ndarray
@@ -57,7 +58,8 @@ class Topology:
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Triangles of one object: points, whether flat, texture coordinates, `[n, 3]`, `[n]`."""
+    """Triangles of one object: points, flat shading, texture coordinate indices, `[n, 3]`,
+    `[n]`."""
 
     type: int
     id: int
@@ -70,7 +72,7 @@ class _Piece:
 
 @derived
 def topology(s: Structure) -> Topology:
-    """The constants."""
+    """Return the constants."""
     drawn = [f for f in range(s.nflex) if s.flex_dim[f] > 1]
     sides, start = {}, 0  # first point of the upper and the lower side of each flex
     for f in drawn:
@@ -111,7 +113,8 @@ def topology(s: Structure) -> Topology:
 
 
 def _triangles(s: Structure, f: int) -> np.ndarray:
-    """The elements of a flex of two dimensions, the shell of one of three, `[n, 3]`."""
+    """Return the elements of a two-dimensional flex, the shell of a three-dimensional one, `[n,
+    3]`."""
     if s.flex_dim[f] == 2:
         start, number, table = s.flex_elemdataadr[f], s.flex_elemnum[f], s.flex_elem
     else:

@@ -133,7 +133,7 @@ def test_tiles_of_a_curriculum():
         (lambda: terrain.stairs((1, 1), step_width=0.05), "step_width: expected at least"),
         (lambda: terrain.stepping_stones((1, 1), gap=0), "gap: expected at least the spacing"),
         (lambda: terrain.wave((1, 1), wavelength=0), "wavelength: expected a positive number"),
-        (lambda: terrain.stairs_of_boxes((1, 1)), "has no room for a step"),
+        (lambda: terrain.stairs_of_boxes((1, 1)), "is too small for a step"),
     ],
 )
 def test_numbers_that_are_out_of_range(make, message):

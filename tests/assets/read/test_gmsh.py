@@ -126,8 +126,8 @@ def test_flexcomps_of_them(form, element, tmp_path):
         (text_4(TETRA).replace(b"\n1\n2\n3\n", b"\n2\n1\n3\n"), "in this order"),
         (text_4(TETRA).replace(b"1 2 1 2\n", b"1 3 1 2\n"), "3 elements are in 1 blocks"),
         (text_4(TETRA).replace(b"\n3 1 4 2\n", b"\n2 1 4 2\n"), "of dimension 2"),
-        (text_2(TETRA).replace(b"$Nodes\n5\n", b"$Nodes\n7\n"), "not a sound"),
-        (binary_4(TETRA)[:120] + b"\n$EndNodes\n$Elements\n\n$EndElements\n", "not a sound"),
+        (text_2(TETRA).replace(b"$Nodes\n5\n", b"$Nodes\n7\n"), "not a valid"),
+        (binary_4(TETRA)[:120] + b"\n$EndNodes\n$Elements\n\n$EndElements\n", "not a valid"),
     ],
 )
 def test_damaged_files_are_refused(data, word):

@@ -104,7 +104,7 @@ def test_an_encrypted_file_and_an_unknown_packing(file, tmp_path):
 def test_a_small_file_does_not_become_a_large_array(file):
     path = file(zipfile.ZIP_DEFLATED, x=member(np.zeros(100_000)), y=member(np.zeros(3)))
     with limits(archive_bytes=99_999):
-        with pytest.raises(ValueError, match=r"a\.npz: .* most is 99999: .* raise the limit by"):
+        with pytest.raises(ValueError, match=r"a\.npz: .* limit is 99999: .* raise the limit by"):
             read_npz(path)
         assert len(read_npz(path, "y")["y"]) == 3
     assert len(read_npz(path)["x"]) == 100_000

@@ -88,10 +88,10 @@ def test_full():
     """Code 1 of the documentation."""
     vfs = Vfs(max_files=1)
     vfs["a"] = b""
-    with pytest.raises(OSError, match="has room for 1 files") as caught:
+    with pytest.raises(OSError, match="is limited to 1 files") as caught:
         vfs["b"] = b""
     assert caught.value.errno == errno.ENOSPC
-    with pytest.raises(OSError, match="has room for 2 files"):
+    with pytest.raises(OSError, match="is limited to 2 files"):
         Vfs(max_files=2).add_archive(zipped(a=b"", b=b"", c=b""))
 
 
@@ -150,7 +150,7 @@ def test_damaged_archives():
 
 def test_an_archive_that_unpacks_to_too_much():
     packed = zipped(a=bytes(100_000), compression=zipfile.ZIP_DEFLATED)
-    message = "the archive: 100000 bytes that an archive unpacks to, the most is 99999: .*--limit"
+    message = "the archive: 100000 bytes that an archive unpacks to, the limit is 99999: .*--limit"
     with limits(archive_bytes=99_999), pytest.raises(ValueError, match=message):
         Vfs().add_archive(packed)
     with limits(archive_bytes=100_000):

@@ -73,12 +73,12 @@ def test_what_mujoco_refuses_is_refused(asset, words):
     [
         ("a.hf", CUT_OFF, "2 x 3 heights take 32"),
         ("a.hf", hf(2, 3, [*HEIGHTS, 8]), "2 x 3 heights take 32"),
-        ("a.hf", hf(2**30, 2**30, HEIGHTS), "cut off"),
+        ("a.hf", hf(2**30, 2**30, HEIGHTS), "truncated"),
         ("a.hf", hf(-2, 3, HEIGHTS), "2 x 2 is least"),
         ("a.hf", b"123", "its header alone takes 8"),
         ("a.hf", b"", "empty"),
         ("a.png", b"123", "no PNG image"),
-        ("a.png", png(GRAY)[:-20], "cut off"),
+        ("a.png", png(GRAY)[:-20], "truncated"),
         ("a.png", png(GRAY[:1]), "2 x 2 is least"),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_height_that_is_no_number_is_refused():
 
 def test_an_absurd_size_is_refused_before_memory_is_spent():
     field = f'<hfield name="h" nrow="1000000" ncol="1000000" {FIELD}/>'
-    with pytest.raises(ModelError, match="take fewer"):
+    with pytest.raises(ModelError, match="use fewer"):
         compile_string(model(field))
 
 

@@ -74,12 +74,12 @@ def test_those_of_the_assets_are_first():
         (file(), "needs vertices, faces and bones"),
         (file(BONE, texcoord=TEXCOORD[:2]), "2 texture coordinates"),
         (GOOD[:-1], "ends 1 bytes early"),
-        (GOOD[:60], "it is cut off"),
+        (GOOD[:60], "it is truncated"),
         (GOOD[:10], "its header alone takes 16"),
         (GOOD + b"1234", "4 bytes more"),
         (b"", "0 bytes"),
         (struct.pack("<4i", -1, 0, 0, 0), "negative count"),
-        (struct.pack("<4i", 2**30, 0, 0, 0), "cut off"),
+        (struct.pack("<4i", 2**30, 0, 0, 0), "truncated"),
     ],
 )
 def test_a_damaged_file_is_refused(data, words):

@@ -174,7 +174,7 @@ def test_what_mujoco_refuses_is_refused(attrs, words):
 
 
 def test_absurd_sizes_are_refused_before_memory_is_spent():
-    with pytest.raises(ModelError, match="take fewer"):
+    with pytest.raises(ModelError, match="use fewer"):
         compile_string(texture('name="t" builtin="flat" width="1000000"'))
 
 
@@ -190,8 +190,8 @@ def broken(kind: bytes, change) -> bytes:
 
 DAMAGED = {
     "text": (b"abc", "no PNG image"),
-    "end": (png(COLOR)[:-20], "cut off"),
-    "half": (png(COLOR)[:60], "cut off"),
+    "end": (png(COLOR)[:-20], "truncated"),
+    "half": (png(COLOR)[:60], "truncated"),
     "checksum": (png(COLOR)[:-1] + b"\0", "does not match its checksum"),
     "kind": (with_chunk(png(COLOR), b"ab1d", b""), "the kind 'ab1d'"),
     "critical": (with_chunk(png(COLOR), b"ABCD", b""), "must not be ignored"),
@@ -265,7 +265,7 @@ def test_what_is_refused_is_what_mujoco_refuses(seed):
 def test_a_large_image_is_refused_until_the_limit_is_raised():
     data = png(np.zeros((64, 64, 3), np.uint8))
     text = texture('type="2d" file="a.png"')
-    remedy = r"12288 bytes of pixels in one image, the most is 12287: .*\(image_bytes=12288\)"
+    remedy = r"12288 bytes of pixels in one image, the limit is 12287: .*\(image_bytes=12288\)"
     with limits(image_bytes=12287), pytest.raises(ModelError, match=remedy):
         compile_string(text, {"a.png": data})
     with limits(image_bytes=12288):

@@ -187,7 +187,7 @@ def test_replicated_attachments(tmp_path):
     [
         ('<attach model="kid" body="z" prefix="p_"/>', "body='z' names no body of the model"),
         ('<attach model="who" body="b" prefix="p_"/>', "model='who' names no <model>"),
-        ('<body name="a"><attach body="a" prefix="p_"/></body>', "attach what it stands in"),
+        ('<body name="a"><attach body="a" prefix="p_"/></body>', "attach its own parent"),
         ('<attach body="a" prefix="p_"/><body name="a"/>', "<body name='a'> stands after it"),
         ('<attach frame="a" prefix="p_"/><frame name="a"/>', "<frame name='a'> stands after it"),
     ],
@@ -204,7 +204,7 @@ def test_a_circle_of_models_is_refused(tmp_path):
           <asset><model name="again" file="main.xml"/></asset>
           <worldbody><attach model="again" prefix="p_"/></worldbody>
         </mujoco>""")
-    with pytest.raises(ModelError, match="is there a circle"):
+    with pytest.raises(ModelError, match="check for a cycle"):
         compile_file(str(main))
 
 

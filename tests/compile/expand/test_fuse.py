@@ -242,4 +242,4 @@ def test_angles_of_an_attached_model_stay_its_own():
 
 def test_a_static_body_that_is_no_real_body_is_refused():
     tree = _moving(inside='<inertial mass="1" pos="0 0 0" diaginertia="1 1 5"/>')
-    assert_refused(_model(tree), "of no real body")
+    assert_refused(_model(tree), "physically impossible")

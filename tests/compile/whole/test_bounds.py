@@ -1,4 +1,4 @@
-"""What asks for more than any machine has is refused at once, with its place."""
+"""What has more than any machine has is refused at once, with its place."""
 
 import inspect
 import resource
@@ -26,42 +26,42 @@ def _model(section: str, body: str = "") -> str:
 
 HUGE = 2_000_000_000
 TOO_MUCH = {
-    "a million bodies": (_nested(3), "replicates ask for more than 250000 elements"),
+    "a million bodies": (_nested(3), "replicates create more than 250000 elements"),
     "a count": (
         f'<mujoco><worldbody><replicate count="{HUGE}"/></worldbody></mujoco>',
-        "replicates ask for more than 250000 elements",
+        "replicates create more than 250000 elements",
     ),
     "a count inside none": (
         f'<mujoco><worldbody><replicate count="0"><replicate count="{HUGE}"><site/></replicate>'
         "</replicate></worldbody></mujoco>",
-        "replicates ask for more than 250000 elements",
+        "replicates create more than 250000 elements",
     ),
     "contacts": (
         _model('<sensor><contact body1="b" num="2147483647" data="found force"/></sensor>'),
-        "<contact>: with the sensors before it, sensordata asks for 8589934588 numbers",
+        "<contact>: with the sensors before it, sensordata has 8589934588 numbers",
     ),
     "pixels": (
         _model(
             '<sensor><rangefinder camera="c"/></sensor>',
             '<camera name="c" resolution="100000 100000"/>',
         ),
-        "<rangefinder>: with the sensors before it, sensordata asks for 10000000000 numbers",
+        "<rangefinder>: with the sensors before it, sensordata has 10000000000 numbers",
     ),
     "many sensors": (
         _model('<sensor><user dim="60000000"/><user dim="60000000"/></sensor>'),
-        "<user>: with the sensors before it, sensordata asks for 120000000 numbers",
+        "<user>: with the sensors before it, sensordata has 120000000 numbers",
     ),
     "numeric": (
         _model(f'<custom><numeric name="n" size="{HUGE}" data="1"/></custom>'),
-        "<numeric name='n'>: size asks for 2000000000 numbers; the most is 100000000",
+        "<numeric name='n'>: size has 2000000000 numbers; the limit is 100000000",
     ),
-    "nkey": (_model(f'<size nkey="{HUGE}"/>', "<joint/>"), "nkey asks for"),
-    "nuserdata": (_model(f'<size nuserdata="{HUGE}"/>'), "nuserdata asks for 2000000000 numbers"),
-    "nuser": (_model(f'<size nuser_geom="{HUGE}"/>'), "nuser_geom asks for 2000000000 numbers"),
-    "sensor": (_model(f'<sensor><user dim="{HUGE}"/></sensor>'), "dim asks for 2000000000 numbers"),
+    "nkey": (_model(f'<size nkey="{HUGE}"/>', "<joint/>"), "nkey has"),
+    "nuserdata": (_model(f'<size nuserdata="{HUGE}"/>'), "nuserdata has 2000000000 numbers"),
+    "nuser": (_model(f'<size nuser_geom="{HUGE}"/>'), "nuser_geom has 2000000000 numbers"),
+    "sensor": (_model(f'<sensor><user dim="{HUGE}"/></sensor>'), "dim has 2000000000 numbers"),
     "history": (
         _model(f'<sensor><clock nsample="{HUGE}"/></sensor>'),
-        "nsample asks for 4000000000 numbers",
+        "nsample has 4000000000 numbers",
     ),
     "flexcomp": (
         '<mujoco><worldbody><flexcomp name="f" type="grid" count="1000 1000 1000" dim="3" '
@@ -73,7 +73,7 @@ TOO_MUCH = {
             f'<actuator><general joint="j" dyntype="user" actdim="{HUGE}"/></actuator>',
             '<joint name="j"/>',
         ),
-        "actdim asks for 2000000000 numbers",
+        "actdim has 2000000000 numbers",
     ),
 }
 

@@ -120,9 +120,9 @@ def test_refused(parts, words):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("solid", ("gone since MuJoCo 3.2.4", "<elasticity young='...'")),
-        ("membrane", ("gone since MuJoCo 3.2.4", "<elasticity elastic2d='stretch'")),
-        ("shell", ("gone since MuJoCo 3.3.3", "<elasticity elastic2d='bend'")),
+        ("solid", ("was removed in MuJoCo 3.2.4", "<elasticity young='...'")),
+        ("membrane", ("was removed in MuJoCo 3.2.4", "<elasticity elastic2d='stretch'")),
+        ("shell", ("was removed in MuJoCo 3.3.3", "<elasticity elastic2d='bend'")),
     ],
 )
 def test_what_flexes_do_now_is_named_once_with_the_remedy(name, words):

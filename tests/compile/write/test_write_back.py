@@ -188,7 +188,7 @@ def test_masses_stay_when_the_compiler_would_change_them():
 
 def test_what_mjcf_cannot_say_is_refused_by_name():
     fields = compile_string(MODEL).fields
-    with pytest.raises(ValueError, match=r"cannot say these numbers: geom_aabb \(row 0, 1\)"):
+    with pytest.raises(ValueError, match=r"cannot express these values: geom_aabb \(row 0, 1\)"):
         _written(MODEL, {"geom_aabb": fields["geom_aabb"] * 2})
     with pytest.raises(ValueError, match=r"body_mass: has shape \(7,\), the model has \(4,\)"):
         _written(MODEL, {"body_mass": np.ones(7)})

@@ -349,5 +349,5 @@ def test_a_saved_model_whose_samples_leave_the_history_is_refused():
     check_structure(s)
     more = s.actuator_history.copy()
     more[2, 0] = 1000
-    with pytest.raises(AssetError, match=r"actuator_historyadr\[2\] is .* not within nhistory"):
+    with pytest.raises(AssetError, match=r"actuator_historyadr\[2\] is .* exceed nhistory"):
         check_structure(s.replace(actuator_history=more))

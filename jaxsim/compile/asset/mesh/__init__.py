@@ -1,1 +1,1 @@
-"""Meshes: their fields, and the geoms and sites that have their shape."""
+"""Compile meshes: their fields, and the geometry of mesh geoms and sites."""

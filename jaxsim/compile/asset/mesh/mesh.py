@@ -1,7 +1,7 @@
-"""One mesh: from a surface as its file has it to the frame of its own mass.
+"""Convert the surface of a mesh from the frame of its file to its inertial frame.
 
-The origin is in the center of mass and the axes are the principal axes of inertia, the largest
-moment first; the mesh of a signed distance keeps the frame of that. Lengths in m.
+The origin is the center of mass and the axes are the principal axes of inertia, largest moment
+first; the mesh of a signed distance keeps the frame of that function. Lengths in m.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from jaxsim.compile.geometry.quaternion import to_matrix
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 
-# Products of inertia, relative to the largest moment, that leave a mesh as it is: MuJoCo's value,
-# which keeps rounding errors of a file in single precision from turning a mesh that is aligned.
+# Products of inertia, relative to the largest moment, below which a mesh is not rotated: MuJoCo's
+# value, so that rounding errors of single-precision files do not rotate an aligned mesh.
 ALIGNED = 1e-7
-SHORTEST_NORMAL = MINVAL**0.5  # from which on it has a direction, the oracle's
-LARGEST = 1e30  # coordinate [m]; a bound of our own, well within single precision
+SHORTEST_NORMAL = MINVAL**0.5  # shortest normal that has a direction, as in MuJoCo
+LARGEST = 1e30  # largest coordinate [m]; our own bound, well within single precision
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """How a mesh is moved before anything is worked out: p -> stretch (scale * R^T (p - refpos)).
+    """Initial transformation of a mesh: p -> stretch (scale * R^T (p - refpos)).
 
     Attributes:
       refpos: origin in the file, (3,).
-      refquat: orientation there, a unit quaternion, (4,).
-      scale: factors along the new axes, none of them zero, (3,).
-      stretch: what the frames around a geom do to it, (3, 3); None for nothing, or what `scale`
-        has taken in.
+      refquat: orientation in the file, a unit quaternion, (4,).
+      scale: nonzero factors along the new axes, (3,).
+      stretch: linear map of the frames around a geom, (3, 3); None for the identity, or if it is
+        part
+        of `scale`.
     """
 
     refpos: np.ndarray
@@ -47,25 +48,25 @@ class Placement:
     stretch: np.ndarray | None = None
 
     def point(self, p: np.ndarray) -> np.ndarray:
-        """Points of the file (n, 3) in the new axes."""
+        """Return the points of the file (n, 3) in the new axes."""
         placed = ((p - self.refpos) @ to_matrix(self.refquat)) * self.scale
         return placed if self.stretch is None else placed @ self.stretch.T
 
     def normal(self, n: np.ndarray) -> np.ndarray:
-        """Normals of the file (n, 3) in the new axes, not of unit length.
+        """Return the normals of the file (n, 3) in the new axes, not of unit length.
 
-        They are covectors: a scale shrinks them where it stretches the surface.
+        Normals are covectors: they scale inversely to the surface.
         """
         placed = n @ (to_matrix(self.refquat) / self.scale)
         return placed if self.stretch is None else placed @ np.linalg.inv(self.stretch)
 
     @property
     def mirrors(self) -> bool:
-        """Whether the scale turns a surface inside out."""
+        """Return whether the scale inverts the orientation of a surface."""
         return bool(np.prod(np.sign(self.scale)) < 0)
 
     def turned(self, face: np.ndarray) -> np.ndarray:
-        """Faces (n, 3) with the order of corners that leaves their outside where it was."""
+        """Return the faces (n, 3) with the vertex order that keeps their outside."""
         return face[:, [0, 2, 1]] if self.mirrors else face
 
 
@@ -74,13 +75,13 @@ class Mesh:
     """A mesh in its own frame.
 
     Attributes:
-      surface: what it is made of, as the file has it.
-      placement: how that was moved and scaled.
+      surface: its surface, as in the file.
+      placement: the initial transformation.
       pose: the mesh's own frame in the frame after the placement.
       vertex: positions, (nvert, 3).
       content: volume [m^3], or area [m^2] of a shell.
-      moments: principal moments per mass [m^2], falling, (3,).
-      hull: the convex hull of the surface, None where nothing needs it.
+      moments: principal moments per mass [m^2], descending, (3,).
+      hull: the convex hull of the surface, None if it is not needed.
     """
 
     surface: MeshSurface
@@ -93,35 +94,35 @@ class Mesh:
 
     @property
     def normal(self) -> np.ndarray:
-        """Unit normals of the surface, (nnormal, 3).
+        """Return the unit normals of the surface, (nnormal, 3).
 
-        The z axis after the placement stands for those that are without direction there.
+        Degenerate normals are replaced by the z axis after the placement.
         """
         placed = decided(self.placement.normal(self.surface.normal), SHORTEST_NORMAL)
         return placed @ to_matrix(self.pose.quat)
 
     def normals(self, normal: np.ndarray) -> np.ndarray:
-        """Normals of sides (n, 3) in the mesh's own frame."""
+        """Return face normals (n, 3) in the mesh's own frame."""
         return units(self.placement.normal(normal) @ to_matrix(self.pose.quat))
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of the bounding box, (3,) each."""
+        """Return the lower and upper corner of the bounding box, (3,) each."""
         return self.vertex.min(axis=0), self.vertex.max(axis=0)
 
 
 def make_mesh(
     surface: MeshSurface, placement: Placement, inertia: str, hull: bool, *, fixed: bool = False
 ) -> Mesh:
-    """Works out a mesh.
+    """Return a mesh in its own frame, with its mass properties.
 
     Args:
       surface: the surface in the frame of the file.
       placement: its scale and reference pose.
-      inertia: what the mass is spread over: a key of `INERTIA`.
-      hull: whether the hull is wanted; it is kept, too, where inertia or faces are made of it.
-      fixed: whether the frame after the placement stays the mesh's own. Its moments are then taken
-        for those about its origin and axes, as MuJoCo does.
+      inertia: mass distribution: a key of `INERTIA`.
+      hull: whether the hull is needed; it is also kept if inertia or faces are made of it.
+      fixed: whether the frame after the placement is kept as the mesh's own. Its moments are then
+        taken about its origin and axes, as in MuJoCo.
 
     Raises:
       AssetError: the mesh has no such inertia, or no hull.
@@ -131,7 +132,7 @@ def make_mesh(
         raise AssetError(f"its coordinates are beyond {LARGEST:g} m; check its scale")
     over_hull, distribution = INERTIA[inertia]
     if hull:
-        _ = surface.hull  # what has none is refused by that, whatever its inertia is made of
+        _ = surface.hull  # raises if there is no hull, whatever the inertia is made of
     face = surface.hull.face if over_hull else surface.face
     mass = distribution(vertex, placement.turned(face))
     moments, quat = principal_axes(mass.tensor, ALIGNED)
@@ -162,7 +163,8 @@ def _legacy(vertex: np.ndarray, face: np.ndarray) -> Mass:
     return solid(vertex, face, signed=False)
 
 
-# By keyword of `inertia`: whether the faces are those of the hull, and what they make up.
+# For each keyword of `inertia`: whether to use the faces of the hull, and the function of mass
+# properties.
 INERTIA: dict[str, tuple[bool, Callable[[np.ndarray, np.ndarray], Mass]]] = {
     "convex": (True, _hull),
     "exact": (False, _exact),

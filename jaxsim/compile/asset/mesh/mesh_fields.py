@@ -1,4 +1,4 @@
-"""The fields `mesh_*`: all meshes end to end, with the address and the length of each."""
+"""The fields `mesh_*`: all meshes concatenated, with the address and the length of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from jaxsim.assets.mesh.polygons import Polygons
 from jaxsim.compile.asset.mesh.mesh import Mesh
 
-# Indices in a mesh count from its own first vertex, normal or texture coordinate; polygons too.
+# Indices within a mesh are relative to its first vertex, normal, texture coordinate or polygon.
 _DATA: dict[str, tuple[Callable[[Mesh], np.ndarray], type]] = {
     "vert": (lambda mesh: mesh.vertex, np.float32),
     "normal": (lambda mesh: mesh.normal, np.float32),
@@ -23,7 +23,7 @@ _WIDTHS = {"texcoord": 2}
 
 
 def mesh_fields(meshes: list[Mesh]) -> dict[str, Any]:
-    """Everything that the model has of its meshes, by name."""
+    """Return all fields of the meshes of a model, by name."""
     found: dict[str, Any] = {
         "mesh_scale": _rows([mesh.placement.scale for mesh in meshes], 3),
         "mesh_pos": _rows([mesh.pose.pos for mesh in meshes], 3),
@@ -34,13 +34,13 @@ def mesh_fields(meshes: list[Mesh]) -> dict[str, Any]:
         found[f"mesh_{name}"] = _joined(parts, dtype, _WIDTHS.get(name, 3))
         if name not in ("facenormal", "facetexcoord"):
             found |= _addresses(name, [len(part) for part in parts])
-    # a mesh without texture coordinates has no address of them
+    # a mesh without texture coordinates has no address for them
     found["mesh_texcoordadr"][found["mesh_texcoordnum"] == 0] = -1
     return found | _hull_fields(meshes)
 
 
 def _hull_fields(meshes: list[Mesh]) -> dict[str, Any]:
-    """The convex hulls and their polygons; a mesh that cannot collide has none."""
+    """Return the convex hulls and their polygons; a mesh that cannot collide has none."""
     sides = [_none(mesh) if mesh.hull is None else mesh.surface.polygons for mesh in meshes]
     pairs = list(zip(meshes, sides, strict=True))
     graphs = [_graph(mesh) for mesh in meshes]
@@ -70,7 +70,7 @@ def _hull_fields(meshes: list[Mesh]) -> dict[str, Any]:
 
 
 def _none(mesh: Mesh) -> Polygons:
-    """The polygons of a mesh without hull."""
+    """Return the polygons of a mesh without hull."""
     empty = np.zeros(0, np.int32)
     return Polygons(np.zeros((0, 3)), empty, empty, np.zeros(len(mesh.vertex), np.int32), empty)
 
@@ -86,7 +86,7 @@ def _extrema(mesh: Mesh) -> np.ndarray:
 
 
 def _addresses(name: str, num: list[int]) -> dict[str, Any]:
-    """`nmesh<name>`, and where the part of each mesh begins and how long it is."""
+    """Return `nmesh<name>`, and the address and length of the part of each mesh."""
     return {
         f"nmesh{name}": sum(num),
         f"mesh_{name}adr": _starts(num),
@@ -95,7 +95,7 @@ def _addresses(name: str, num: list[int]) -> dict[str, Any]:
 
 
 def _starts(num: Sequence[int] | np.ndarray) -> np.ndarray:
-    """First addresses of parts that lie end to end."""
+    """Return the addresses of concatenated parts."""
     num = np.array(num, np.int32)
     return (np.cumsum(num) - num).astype(np.int32)
 
@@ -105,6 +105,6 @@ def _rows(rows: list[np.ndarray], width: int, dtype: type = np.float64) -> np.nd
 
 
 def _joined(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
-    """Arrays end to end, (n,) or (n, width); also of no arrays."""
+    """Return the concatenated arrays, (n,) or (n, width); also of no arrays."""
     empty: np.ndarray = np.zeros((0, width) if width else 0, dtype)
     return np.concatenate([empty, *parts]).astype(dtype)

@@ -1,4 +1,4 @@
-"""The shape of geoms and sites that are a mesh, or a primitive fitted to one."""
+"""Geometry of mesh geoms and sites, and of primitives fitted to a mesh."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from jaxsim.spec import SpecElement
 
 
 def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """A geom of type mesh or sdf, or a site of type mesh.
+    """Return the geometry of a geom of type mesh or sdf, or of a site of type mesh.
 
-    A geom stands where the file has its points. A site, in the oracle, has the mesh's own frame at
-    the place that is written.
+    A geom is placed so that the points of the file keep their coordinates. A site, as in MuJoCo,
+    has the mesh's own frame at the written pose.
     """
     if element.get("mesh") is None:
         c.fault(element, f"type='{kind.name.lower()}' needs mesh, the name of a mesh")
@@ -47,9 +47,9 @@ def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geome
 
 
 def fitted(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """A primitive geom that names a mesh: as large as the mesh, and where the mesh is.
+    """Return the geometry of a primitive fitted to a mesh, at the pose of the mesh.
 
-    `fitaabb` takes the bounding box of the mesh, otherwise the box with its inertia decides.
+    With `fitaabb` it is fitted to the bounding box of the mesh, otherwise to its inertia box.
     """
     if element.get("fromto") is not None:
         c.fault(element, "both mesh and fromto give its size; remove one of them")

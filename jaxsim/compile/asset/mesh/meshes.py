@@ -1,4 +1,4 @@
-"""Meshes: `mesh_*`, from the files, lists, parameters or plugins that `<mesh>` elements give."""
+"""Compile meshes: `mesh_*`, from the files, lists, parameters or plugins of `<mesh>` elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
-FEWEST_HULL = 4  # vertices that `maxhullvert` may ask for
+FEWEST_HULL = 4  # smallest `maxhullvert`
 NO_LIMIT = -1
 
 Shared = dict[tuple[Any, ...], MeshSurface]
@@ -31,7 +31,7 @@ Shared = dict[tuple[Any, ...], MeshSurface]
 
 @step(needs="settings scale_frames plugins assets bodies", gives="mesh meshes")
 def meshes(c: Compilation) -> None:
-    """All fields of meshes; and the meshes by id."""
+    """Add all fields of meshes, and the meshes by id."""
     hulls = _meshes_that_collide(c)
     shared: Shared = {}
     made: list[Mesh] = []
@@ -43,13 +43,13 @@ def meshes(c: Compilation) -> None:
 
 
 def mesh_of(c: Compilation, element: SpecElement) -> Mesh | None:
-    """One mesh by itself, for what is made of meshes before they are compiled."""
+    """Return one compiled mesh, for elements that are made of meshes before these are compiled."""
     made = _mesh(c, element, False, {}, None)
     return made[0] if made else None
 
 
 def _meshes_that_collide(c: Compilation) -> set[str]:
-    """Names of the meshes that need a hull: of sites, and of geoms that something can touch."""
+    """Return the names of meshes that need a hull: of sites, and of geoms that can collide."""
     paired = {
         pair.get(attr)
         for pair in c.spec.section("contact")
@@ -75,13 +75,13 @@ def _mesh(
     shared: Shared,
     stretch: np.ndarray | None,
 ) -> list[Mesh]:
-    """One mesh, or none and a fault of its element."""
+    """Return one mesh in a list, or an empty list and a fault of its element."""
     placement = _placement(c, element, stretch)
     try:
         surface = _surface(c, element, shared)
         if surface is None or placement is None:
             return []
-        with np.errstate(all="ignore"):  # numbers that overflow are refused with the mesh
+        with np.errstate(all="ignore"):  # overflow is reported as a fault of the mesh
             fixed = made_by_plugin(element)
             return [make_mesh(surface, placement, _inertia(element), hull, fixed=fixed)]
     except AssetError as error:
@@ -107,7 +107,7 @@ def _placement(
 
 
 def _inertia(element: SpecElement) -> str:
-    """What the mass is spread over; a built-in sheet has no volume that `legacy` could count."""
+    """Return the mass distribution; a built-in sheet has no volume for `legacy`."""
     inertia, kind = element.get("inertia"), element.get("builtin")
     if inertia == "legacy" and kind != "none" and has_no_volume(kind, _params(element)):
         return "shell"
@@ -115,7 +115,7 @@ def _inertia(element: SpecElement) -> str:
 
 
 def _surface(c: Compilation, element: SpecElement, shared: Shared) -> MeshSurface | None:
-    """The surface of a mesh; meshes of the same file have the same one."""
+    """Return the surface of a mesh; meshes of the same file share it."""
     smooth, maxhullvert = element.get("smoothnormal") == "true", int(element.get("maxhullvert"))
     if maxhullvert != NO_LIMIT and maxhullvert < FEWEST_HULL:
         raise AssetError(
@@ -154,7 +154,7 @@ def _params(element: SpecElement) -> np.ndarray:
 
 
 def _inline(element: SpecElement) -> Surface:
-    """The surface that the lists of an element give, in single precision as in a file."""
+    """Return the surface given by the lists of an element, in single precision as in a file."""
     lists = {
         attr: _list(element, attr, width)
         for attr, width in (("vertex", 3), ("face", 3), ("normal", 3), ("texcoord", 2))
@@ -169,7 +169,7 @@ def _inline(element: SpecElement) -> Surface:
 
 
 def _list(element: SpecElement, attr: str, width: int) -> np.ndarray | None:
-    """An attribute as rows of `width` numbers, None if it is not given."""
+    """Return an attribute as rows of `width` numbers, None if it is not set."""
     value = element.get(attr)
     if value is None:
         return None
@@ -177,7 +177,7 @@ def _list(element: SpecElement, attr: str, width: int) -> np.ndarray | None:
     if len(value) % width:
         raise AssetError(f"{attr} needs {width} numbers for each row, got {len(value)} in all")
     if value.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # what overflows is refused below
+        with np.errstate(over="ignore"):  # overflow is reported below
             value = value.astype(np.float32).astype(np.float64)
         if not np.isfinite(value).all():
             at = int(np.argmin(np.isfinite(value)))

@@ -1,6 +1,6 @@
-"""The fields `oct_*`: signed distances around the meshes whose geoms collide by them.
+"""The fields `oct_*`: octrees of signed distances around meshes whose geoms collide by them.
 
-A mesh that a plugin makes has none: the plugin itself says how far a point is.
+A mesh made by a plugin has none, because the plugin computes the distance.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_TREE = -1  # address of a mesh without octree
 
 @step(needs="assets bodies meshes", gives="mesh oct")
 def octrees(c: Compilation) -> None:
-    """All fields of octrees."""
+    """Add all fields of octrees."""
     geoms = [geom for body in c.bodies for geom in body.geoms if geom.get("type") == "sdf"]
     named = {geom.get("mesh") for geom in geoms}
     trees = [
@@ -32,7 +32,8 @@ def octrees(c: Compilation) -> None:
 
 
 def octree_fields(trees: list[Octree | None]) -> dict[str, Any]:
-    """The octrees of all meshes end to end; children count from the first cell of their tree."""
+    """Return the concatenated octrees of all meshes; children are relative to the first cell of
+    their tree."""
     num = np.array([0 if tree is None else len(tree.value) for tree in trees], np.int32)
     start = np.where(num > 0, np.cumsum(num) - num, NO_TREE)
     made = [tree for tree in trees if tree is not None]
@@ -53,6 +54,6 @@ def _tree(mesh: Mesh) -> Octree:
 
 
 def _joined(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
-    """Arrays end to end, (n,) or (n, width); also of no arrays."""
+    """Return the concatenated arrays, (n,) or (n, width); also of no arrays."""
     empty: np.ndarray = np.zeros((0, width) if width else 0, dtype)
     return np.concatenate([empty, *parts]).astype(dtype)

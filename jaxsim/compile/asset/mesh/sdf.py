@@ -1,7 +1,7 @@
-"""The surface of a mesh that an `sdf` plugin makes, from the settings of the plugin's instance.
+"""The surface of a mesh that an `sdf` plugin generates from the settings of its instance.
 
-It takes the place of lists of vertices, normals and faces and of a built-in shape, as in MuJoCo;
-texture coordinates stay. Such a mesh keeps the frame of its plugin.
+It replaces lists of vertices, normals and faces and built-in shapes, as in MuJoCo; texture
+coordinates are kept. Such a mesh keeps the frame of its plugin.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from jaxsim.spec import SpecElement
 
 
 def made_by_plugin(element: SpecElement) -> bool:
-    """Whether a plugin makes the mesh."""
+    """Return whether a plugin generates the mesh."""
     return plugin_child(element) is not None
 
 
 def plugin_surface(c: Compilation, element: SpecElement) -> Surface | None:
-    """The surface, or None where the plugin has a fault that has been reported.
+    """Return the surface, or None if a fault of the plugin has been reported.
 
     Raises:
-      AssetError: the settings give no surface, or the mesh has what it cannot have.
+      AssetError: the settings give no surface, or the mesh has attributes that it cannot have.
     """
     instance = c.instances.of(plugin_child(element))
     shape = instance.plugin.shape if instance is not None else None

@@ -1,1 +1,1 @@
-"""What is drawn of worlds: shapes and surfaces, poses, contacts, and the scene of them."""
+"""Drawing of worlds: shapes and surfaces, poses, contacts, and the scene that combines them."""

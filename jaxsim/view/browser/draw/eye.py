@@ -1,4 +1,4 @@
-"""A camera of the model that pages look through, and that they go along with."""
+"""Let pages look through a camera of the model, following its motion."""
 
 from typing import Any
 
@@ -8,23 +8,24 @@ from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.server import FOVY
 
-STILL = 1e-6  # a camera that moved less is not followed: the mouse may move the page's from there
+# smaller motions of a camera are not followed: the mouse may move the page's camera from there
+STILL = 1e-6
 
 
 class Eye:
-    """Which camera of the first world all pages look through.
+    """The camera of the first world that all pages look through.
 
     Attributes:
-      camera: its number; None: pages have cameras of their own.
+      camera: its id; None: pages have their own cameras.
     """
 
     def __init__(self, server: Any, m: Model):
         self._server, self._m = server, m
         self.camera: int | None = None
-        self._seen: dict[int, np.ndarray] = {}  # pose that each page was given last
+        self._seen: dict[int, np.ndarray] = {}  # last pose sent to each page
 
     def choose(self, camera: int | None) -> None:
-        """Looks through a camera from the next poses on, or sets pages free where they are."""
+        """Look through a camera from the next poses on, or release pages where they are."""
         self.camera, self._seen = camera, {}
         if camera is None:
             for client in self._server.get_clients().values():
@@ -32,7 +33,7 @@ class Eye:
                 client.camera.fov = float(np.deg2rad(FOVY))
 
     def show(self, poses: Poses, offset: np.ndarray) -> None:
-        """Moves the cameras of pages along; `offset` is where the worlds stand, (worlds, 3)."""
+        """Move the cameras of pages; `offset` is the displacement of the worlds, (worlds, 3)."""
         if self.camera is None:
             return
         pos, mat = poses.cam_xpos[0, self.camera] + offset[0], poses.cam_xmat[0, self.camera]
@@ -49,7 +50,7 @@ class Eye:
                 self._turn(client, pos, mat, fovy)
 
     def _turn(self, client: Any, pos: np.ndarray, mat: np.ndarray, fovy: float) -> None:
-        """Gives a page this view: along -z of the frame `mat`, y up; `fovy` in degrees."""
+        """Set the view of a page: along -z of the frame `mat`, y up; `fovy` in degrees."""
         with client.atomic():
             client.camera.up_direction = mat[:, 1]
             client.camera.position = pos

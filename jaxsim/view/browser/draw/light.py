@@ -1,9 +1,8 @@
-"""The lights of a model and its sky, on a server of viser.
+"""The lights and the skybox of a model, on a viser server.
 
-MuJoCo's lights have no unit: a diffuse color of one, along the normal, shows a white surface white.
-The page's renderer divides by pi. Light that fades by `attenuation` does so there by its leading
-power of the distance. Light from everywhere, and a little of the page's surroundings, stand for the
-headlight.
+MuJoCo's lights have no unit: a diffuse color of one, along the normal, makes a white surface white.
+The page's renderer divides by pi. Attenuation is approximated by its leading power of the distance.
+Ambient light, and a weak environment map, represent the headlight.
 """
 
 from typing import Any
@@ -21,18 +20,18 @@ from jaxsim.view.browser.draw.surface import image_of
 from jaxsim.view.picture.sample import CUBE
 
 SKY = 2  # mjTEXTURE_SKYBOX
-AROUND = 0.2  # strength of the surroundings beside the lights of a model
-HEAD = 0.3  # light from everywhere, for the headlight: MuJoCo's on surfaces that face it by half
+AROUND = 0.2  # strength of the environment in addition to the lights of a model
+HEAD = 0.3  # ambient light for the headlight: half of MuJoCo's on surfaces that face it
 UNLIT = "KHR_materials_unlit"
-FAR = 60.0  # half side of the box of the sky, in extents of the model
-HEIGHT = 5.0  # distance of lamps that shine along parallel rays, in extents of the model
+FAR = 60.0  # half side of the skybox, in extents of the model
+HEIGHT = 5.0  # distance of directional lights, in extents of the model
 
 
 class Lights:
     """The lights of the first world.
 
     Attributes:
-      shown: whether they shine, or those that viser has for all pages.
+      shown: whether they are on, or viser's default lights.
     """
 
     def __init__(self, server: Any, m: Model):
@@ -44,7 +43,7 @@ class Lights:
         self.shine(bool(len(self.ids)))
 
     def shine(self, shown: bool) -> None:
-        """Chooses whether they shine; poses that are shown later move them."""
+        """Switch the lights on or off; later poses move them."""
         if shown == self.shown:
             return
         self.shown = shown
@@ -63,12 +62,13 @@ class Lights:
         self._handles = {}
 
     def show(self, poses: Poses) -> None:
-        """Moves them."""
+        """Move the lights to new poses."""
         for i, handle in self._handles.items():
             pos, way = poses.light_xpos[0, i], poses.light_xdir[0, i]
             if not np.isfinite([pos, way]).all():
                 continue
-            if self._m.light_type[i] == LightType.DIRECTIONAL:  # it shines from there to the origin
+            # viser's directional light points from there to the origin
+            if self._m.light_type[i] == LightType.DIRECTIONAL:
                 handle.position = -HEIGHT * float(self._m.stat.extent) * way
             else:
                 handle.position, handle.wxyz = pos, _towards(way)
@@ -92,7 +92,7 @@ class Lights:
 
 
 def add_sky(server: Any, m: Model) -> Any:
-    """Draws the sky of a model as a box around everything; None: it has none."""
+    """Draw the skybox of a model, and return its handle; None if it has none."""
     skies = np.flatnonzero((m.tex_type == SKY) & (m.tex_adr >= 0))
     if not len(skies):
         return None
@@ -112,7 +112,7 @@ def add_sky(server: Any, m: Model) -> Any:
 
 
 def _unlit(tree: dict[str, Any]) -> None:
-    """Has the images of a glTF file seen as they are: a black box shines in the light of a lamp.
+    """Make the materials of a glTF file unlit, so that the skybox looks the same in any light.
 
     The extension KHR_materials_unlit, https://github.com/KhronosGroup/glTF.
     """
@@ -122,10 +122,11 @@ def _unlit(tree: dict[str, Any]) -> None:
 
 
 def _box(one: bool) -> tuple[Shape, np.ndarray]:
-    """A box that is seen from inside, with the places of its corners in a strip of six images.
+    """Return a box seen from inside, and the texture coordinates of its corners in a strip of six
+    images.
 
     Args:
-      one: whether there is one image, for all sides.
+      one: whether there is a single image for all sides.
     """
     vertex, place, face = [], [], []
     for side, (right, down) in enumerate(CUBE):
@@ -133,12 +134,12 @@ def _box(one: bool) -> tuple[Shape, np.ndarray]:
         ahead[side // 2] = 1 - 2 * (side % 2)
         u, v = (np.sign(k) * np.eye(3)[abs(k) - 1] for k in (right, down))
         for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
-            # half a pixel within, lest the next image of the strip shows
+            # half a pixel inside, so that the next image of the strip does not show
             across, along = (0.5 + 0.498 * k for k in (x, y))
             vertex.append(ahead + x * u + y * v)
             place.append((across, along if one else (side + along) / 6))
         face += [np.array(k) + 4 * side for k in ((0, 1, 2), (0, 2, 3))]
-    # the cube has y upwards, the world z
+    # y is up in the cube, z in the world
     turned = np.array(vertex)[:, [0, 2, 1]] * [1, -1, 1]
     corner = turned[np.array(face)]
     normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
@@ -148,13 +149,14 @@ def _box(one: bool) -> tuple[Shape, np.ndarray]:
 
 
 def _fading(attenuation: np.ndarray) -> tuple[float, float]:
-    """Strength at one meter and power of the distance of light 1 / (c0 + c1 r + c2 r^2)."""
+    """Return the strength at one meter and the power of the distance of 1 / (c0 + c1 r + c2
+    r^2)."""
     power = int(np.flatnonzero(attenuation).max(initial=0))
     return 1 / max(float(attenuation[power]), 1e-6) if attenuation.any() else 1.0, float(power)
 
 
 def _towards(way: np.ndarray) -> np.ndarray:
-    """The turn of -z to a direction, (4,)."""
+    """Return the rotation from -z to a direction, (4,)."""
     z = -way / max(float(np.linalg.norm(way)), 1e-9)
     x = np.cross([0.0, 1.0, 0.0] if abs(z[0]) > 0.5 else [1.0, 0.0, 0.0], z)
     x = x / np.linalg.norm(x)

@@ -1,4 +1,4 @@
-"""What is drawn besides geoms: tendons, contacts with their forces, centers of mass, cameras."""
+"""Marks besides geoms: tendons, contacts with their forces, centers of mass, cameras."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.touch import Touch
 
-PULLEY = -2  # of `wrap_obj`
+PULLEY = -2  # value of `wrap_obj`
 CONTACT, FORCE, CENTER = (230, 140, 20), (90, 200, 90), (230, 60, 60)
-LONG = 0.4  # length of the arrow of a force as large as the weight of the model, in extents
+LONG = 0.4  # length of the arrow of a force equal to the weight of the model, in extents
 
 
 class Marks:
-    """Marks of some worlds on a server of viser; all but tendons are hidden at first.
+    """Marks of some worlds on a viser server; initially all except tendons are hidden.
 
     Attributes:
-      shown: which of "tendons", "contacts", "forces", "centers", "cameras" are drawn.
-      touch: the contacts that are drawn; None: there are none.
+      shown: the visible kinds of "tendons", "contacts", "forces", "centers", "cameras".
+      touch: the contacts to draw; None: there are none.
     """
 
     def __init__(self, server: Any, m: Model):
@@ -39,7 +39,7 @@ class Marks:
         return float(np.asarray(self._m.body_mass).sum()) * gravity
 
     def show(self, poses: Poses, offset: np.ndarray) -> None:
-        """Draws the marks of the worlds with these poses, moved by `offset`, (worlds, 3)."""
+        """Draw the marks of the worlds with these poses, displaced by `offset`, (worlds, 3)."""
         want = {
             "tendons": self._tendons,
             "contacts": self._contacts,
@@ -55,7 +55,7 @@ class Marks:
                 self._put(path, make, values)
 
     def _put(self, path: str, make: Any, values: dict[str, Any]) -> None:
-        """Draws a thing, or gives one that is drawn already its new values."""
+        """Draw an object, or update one that is drawn already."""
         handle = self._drawn.get(path)
         if handle is None:
             self._drawn[path] = make(path, **values)
@@ -65,7 +65,7 @@ class Marks:
                 setattr(handle, name, value)
 
     def _tendons(self, poses: Poses, offset: np.ndarray) -> dict:
-        """The paths of tendons as lines; one thing for each width."""
+        """Return the paths of tendons as line segments, one object for each width."""
         if not poses.paths:
             return {}
         lines, tendon = tendon_lines(poses, offset)
@@ -104,7 +104,7 @@ class Marks:
         return {"/forces/arrows": (self._server.scene.add_arrows, values)}
 
     def _centers(self, poses: Poses, offset: np.ndarray) -> dict:
-        """Centers of mass of the trees."""
+        """Return the centers of mass of the trees."""
         roots = np.flatnonzero((self._m.body_parentid == 0) & (np.arange(self._m.nbody) > 0))
         point = (poses.subtree_com[:, roots] + offset[:, None]).reshape(-1, 3)
         return {"/centers/points": self._points(point, CENTER, 2.0)} if len(point) else {}
@@ -119,7 +119,7 @@ class Marks:
         return self._server.scene.add_point_cloud, values
 
     def _cameras(self, poses: Poses, offset: np.ndarray) -> dict:
-        """The cameras of the first world, as pyramids."""
+        """Return the cameras of the first world, as pyramids."""
         names, found = unique(name_of(self._m, "camera", i) for i in range(self._m.ncam)), {}
         for i in range(self._m.ncam):
             values = {
@@ -137,13 +137,14 @@ class Marks:
 
 
 def tendon_lines(poses: Poses, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pieces of all tendons in all worlds, (n, 2, 3) [m], and the tendon of each, (n,)."""
+    """Return the segments of all tendons in all worlds, (n, 2, 3) [m], and the tendon of each,
+    (n,)."""
     adr, num = poses.paths["ten_wrapadr"], poses.paths["ten_wrapnum"]
     worlds = len(adr)
     point = poses.paths["wrap_xpos"].reshape(worlds, -1, 3) + offset[:, None]
     pulley = poses.paths["wrap_obj"].reshape(worlds, -1) == PULLEY
     place = np.arange(point.shape[1])
-    # the tendon of each point: the first one that ends behind it
+    # the tendon of each point: the first one that ends after it
     end = adr + num
     tendon = (place[None, :, None] >= end[:, None, :]).sum(axis=-1)
     joined = (tendon[:, :-1] == tendon[:, 1:]) & (tendon[:, 1:] < adr.shape[1])
@@ -153,7 +154,7 @@ def tendon_lines(poses: Poses, offset: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def optical(mat: np.ndarray) -> np.ndarray:
-    """The turn of a camera as viser has it, (4,): z along the view, y down.
+    """Return the orientation of a camera in viser's convention, (4,): z along the view, y down.
 
     Args:
       mat: frame of a camera of MuJoCo, (3, 3): it looks along -z, y is up.

@@ -1,4 +1,4 @@
-"""The parts of a drawing: every geom and site of a model that can be seen, and whose it is."""
+"""The drawable parts of a model: every visible geom and site, with its body."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class Part:
     Attributes:
       m: the model.
       kind: "geom" or "site".
-      id: its number.
-      name: its name, or its kind and number.
-      body: number of its body.
+      id: its id.
+      name: its name, or its kind and id.
+      body: id of its body.
       group: its group, 0 to 5.
       type: `GeomType`.
       size: size parameters, (3,).
@@ -51,7 +51,7 @@ class Part:
 
     @property
     def endless(self) -> bool:
-        """Whether it is a plane without end in some direction."""
+        """Return whether it is a plane that is infinite in some direction."""
         return self.type == GeomType.PLANE and bool(np.any(self.size[:2] <= 0))
 
     def glb(self, opacity: float = 1.0, solid: bool = False) -> bytes:
@@ -63,12 +63,13 @@ class Part:
         return self._files[opacity, solid]
 
 
-# called with a handle of viser, the part that it draws, and the number of its first world
+# Called with a viser handle, the part that it draws, and the index of its first world.
 OnPart = Callable[[Any, Part, int], None]
 
 
 def parts_of(m: Model) -> list[Part]:
-    """The parts of a model, geoms first; what has no color or no surface is left out."""
+    """Return the parts of a model, geoms first; invisible ones and those without a surface are left
+    out."""
     return [part for kind in KINDS for part in _of_kind(m, kind)]
 
 
@@ -83,7 +84,7 @@ def _of_kind(m: Model, kind: str) -> list[Part]:
         if look.rgba[3] <= 0 or shape is None:
             continue
         place = int(body), int(np.clip(group, 0, NGROUP - 1)), GeomType(int(shape_type))
-        if kind == "site" and shape_type == GeomType.MESH:  # geoms of meshes have this pose already
+        if kind == "site" and shape_type == GeomType.MESH:  # geoms of meshes already have this pose
             pos = pos + rotate(quat, np.asarray(m.mesh_pos[data]))
             quat = multiply(quat, np.asarray(m.mesh_quat[data]))
         found.append(Part(m, kind, i, name_of(m, kind, i), *place, size, pos, quat, look, shape))

@@ -1,4 +1,5 @@
-"""Where everything is that is drawn: from the state of one or many worlds to arrays on the host."""
+"""Compute the poses of everything that is drawn, from the states of worlds to arrays on the
+host."""
 
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ class Poses(NamedTuple):
       subtree_com: centers of mass of the bodies' subtrees, (worlds, nbody, 3) [m].
       cam_xpos, cam_xmat: frames of cameras, (worlds, ncam, 3) [m] and (worlds, ncam, 3, 3).
       geom_xpos: positions of geoms, (worlds, ngeom, 3) [m].
-      light_xpos, light_xdir: of lights, (worlds, nlight, 3) [m].
+      light_xpos, light_xdir: positions and directions of lights, (worlds, nlight, 3) [m].
       flexvert_xpos: vertices of flexes, (worlds, nflexvert, 3) [m].
       soft: points of surfaces of flexes and skins, (worlds, points, 3) [m] (view/soft/topology.py).
       paths: ten_wrapadr, ten_wrapnum, wrap_obj and wrap_xpos of tendons, by name; empty without.
@@ -53,9 +54,9 @@ class Poses(NamedTuple):
 
 
 class Posing:
-    """Finds poses of the worlds of a model.
+    """Program that computes the poses of worlds of a model.
 
-    A program is compiled for each number of worlds.
+    It is compiled for each number of worlds.
 
     Args:
       m: the model; also one that cannot be simulated.
@@ -78,11 +79,12 @@ class Posing:
         self._program = jax.jit(jax.vmap(one, (None, 0)))
 
     def find(self, state: dict) -> dict:
-        """Begins to find the poses of worlds; returns at once.
+        """Start the computation of poses, and return at once.
 
         Args:
-          state: qpos and, if there are mocap bodies, mocap_pos and mocap_quat, (worlds, ...); what
-            is missing is as at the start.
+          state: qpos and, if there are mocap bodies, mocap_pos and mocap_quat, (worlds, ...);
+            missing
+            fields have their initial values.
         """
         number = len(state["qpos"])
         given = {
@@ -94,24 +96,24 @@ class Posing:
         return self._program(self._m, given)
 
     def poses(self, found: dict) -> Poses:
-        """The poses that `find` found, waited for."""
+        """Return the poses that `find` computes, when they are ready."""
         arrays = {name: np.asarray(value) for name, value in found.items()}
         paths = {name: arrays.pop(name) for name in PATHS if name in arrays}
         return Poses(**arrays, paths=paths)
 
     def of(self, state: dict) -> Poses:
-        """Poses of worlds, at once."""
+        """Return the poses of worlds, computed synchronously."""
         return self.poses(self.find(state))
 
 
 def _soft(m: Model, d: Data) -> Array:
-    """Points of flexes and skins, `[points, 3, *W]`."""
+    """Return the points of flexes and skins, `[points, 3, *W]`."""
     if not topology(m.structure).points:
         return jnp.zeros_like(d.qpos, shape=(0, 3, *d.qpos.shape[1:]))
     return soft_points(m, d).pos.to_array(axis=1)
 
 
 def state_of(d: Data) -> dict:
-    """The state of one or many worlds that poses depend on, (worlds, ...)."""
+    """Return the fields of one or many worlds on which poses depend, (worlds, ...)."""
     lead = d.qpos.ndim == 1
     return {name: getattr(d, name)[None] if lead else getattr(d, name) for name in STATE}

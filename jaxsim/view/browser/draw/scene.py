@@ -1,7 +1,7 @@
-"""A drawing of some worlds on a server of viser: parts at the poses of their bodies.
+"""A drawing of some worlds on a viser server: parts at the poses of their bodies.
 
-The first world has a frame for each body, with its parts below it, so that the names in the list of
-the page are the model's and a pose is sent once for each body. Further worlds are instances: each
+The first world has a frame for each body, with its parts as children, so that names in the page's
+tree are those of the model and a pose is sent once per body. Further worlds are instances: each
 part is sent once for all of them.
 """
 
@@ -24,38 +24,38 @@ from jaxsim.view.browser.draw.soft import Seen, Soft, Softs
 from jaxsim.view.browser.server import Balls
 from jaxsim.view.select import SHOWN
 
-GHOST = 0.25  # strength of the colors of worlds that are shown in the place of the first
-APART = 2.2  # distance of worlds side by side, in radii of a ball around one of them
-AIMED = 100  # worlds that the camera sees at first
-STILL = 1e-7  # a pose that moved less is not sent again
-NOWHERE = np.array([0, 0, 0, 1, 0, 0, 0])  # a pose that stands for one that is not finite
-FADED = 50.0  # where a floor is not seen any more, in extents of the model
-LINES = 0.85  # of the brightness of a floor without a texture have the lines on it
+GHOST = 0.25  # strength of the colors of ghost worlds, drawn over the first one
+APART = 2.2  # spacing of worlds side by side, in radii of a bounding sphere
+AIMED = 100  # number of worlds that the initial camera shows
+STILL = 1e-7  # smaller motions of a pose are not sent
+NOWHERE = np.array([0, 0, 0, 1, 0, 0, 0])  # pose used instead of one that is not finite
+FADED = 50.0  # distance at which a floor is no longer visible, in extents of the model
+LINES = 0.85  # brightness of the grid lines relative to an untextured floor
 
 
 class Scene:
-    """Worlds that are drawn.
+    """The drawing of some worlds.
 
     Args:
-      server: of viser.
+      server: viser server.
       m: the model.
-      start: poses of one world, which is drawn at first.
-      on_part: called with each handle of viser, its part, and the number of its first world.
-      on_soft: called with each handle of viser of a flex or skin of the first world, and which.
+      start: poses of one world, which is drawn initially.
+      on_part: called with each viser handle, its part, and the index of its first world.
+      on_soft: called with each viser handle of a flex or skin of the first world, and that object.
 
     Attributes:
-      parts: what is drawn of a world.
-      offset: where each world stands, (worlds, 3) [m].
-      poses: those that were shown last; None: there are none yet.
-      groups: whether geoms, sites, flexes and skins of each group are seen, by kind.
-      opacity: factor on the opacity of all parts of bodies that move.
+      parts: the parts of a world.
+      offset: displacement of each world, (worlds, 3) [m].
+      poses: the last poses shown; None: none yet.
+      groups: visibility of each group of geoms, sites, flexes and skins, by kind.
+      opacity: factor on the opacity of all parts of moving bodies.
       softs: flexes and skins.
-      frames: whether the frames of bodies of the first world are seen.
-      marks: what is drawn besides.
-      then: called when other marks are wanted, which may need more than is known yet.
-      lights: those of the model.
-      eye: the camera of the model that is looked through; `look_through` chooses it.
-      sky: its handle; None: there is none.
+      frames: whether the body frames of the first world are visible.
+      marks: marks besides geoms.
+      then: called when other marks are requested, which may need more data.
+      lights: the lights of the model.
+      eye: the camera of the model that pages look through; set by `look_through`.
+      sky: handle of the skybox; None: there is none.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Scene:
         self.groups = {kind: list(SHOWN) for kind in ("geom", "site", "flex", "skin")}
         self.opacity, self.frames = 1.0, False
         self.poses: Poses | None = None
-        self._lock = threading.RLock()  # the controls of the page are answered by other threads
+        self._lock = threading.RLock()  # the controls of the page are handled by other threads
         self.then: list[Callable[[], None]] = []
         self._on_part, self._on_soft = on_part, on_soft
         self._bodies: list[Any] = []
@@ -90,12 +90,13 @@ class Scene:
         self.show(start)
 
     def lay_out(self, worlds: int, ghosts: bool = False, spacing: float | None = None) -> None:
-        """Chooses how many worlds are drawn and where; the next poses that are shown are theirs.
+        """Set the number and arrangement of the worlds; the next poses shown are theirs.
 
         Args:
-          worlds: how many.
-          ghosts: whether all but the first stand in its place, faintly, and not around it.
-          spacing: distance between worlds side by side [m]; None: as their size asks for.
+          worlds: number of worlds.
+          ghosts: whether all worlds after the first are drawn over it, faintly, instead of around
+            it.
+          spacing: distance between worlds side by side [m]; None: chosen by their size.
         """
         if spacing is None:
             spacing = APART * self._radius
@@ -105,7 +106,7 @@ class Scene:
             self.draw()
 
     def draw(self) -> None:
-        """Sends all parts again, as they are to look now."""
+        """Send all parts again, with their present appearance."""
         with self._lock, self._server.atomic():
             for _, handle in self._handles + self._instances:
                 handle.remove()
@@ -120,24 +121,24 @@ class Scene:
             if self._on_part is not None:
                 for world, drawn in enumerate((self._handles, self._instances)):
                     for part, handle in drawn:
-                        if not _is_floor(part):  # viser's grids cannot be clicked on
+                        if not _is_floor(part):  # viser's grids cannot be clicked
                             self._on_part(handle, part, world)
             self.again()
 
     def again(self) -> None:
-        """Shows the same poses again, with the marks that are wanted now."""
+        """Show the same poses again, with the present marks."""
         with self._lock:
             if self.poses is not None:
                 self.show(self.poses)
 
     def look_through(self, camera: int | None) -> None:
-        """Has all pages look through a camera of the first world; None: sets them free."""
+        """Let all pages look through a camera of the first world; None: release them."""
         with self._lock:
             self.eye.choose(camera)
             self.again()
 
     def mark(self, name: str) -> None:
-        """Draws marks of a kind that were hidden, or hides them."""
+        """Toggle the visibility of marks of a kind."""
         with self._lock:
             self.marks.shown ^= {name}
             self.again()
@@ -145,21 +146,21 @@ class Scene:
             act()
 
     def show_groups(self) -> None:
-        """Shows or hides the parts by their groups."""
+        """Update the visibility of parts by their groups."""
         with self._lock:
             for part, handle in self._handles + self._instances:
                 handle.visible = self.groups[part.kind][part.group]
             self.softs.show_groups(self.groups)
 
     def show_frames(self, shown: bool) -> None:
-        """Shows or hides the frames of the bodies of the first world."""
+        """Show or hide the body frames of the first world."""
         with self._lock:
             self.frames = shown
             for handle in self._bodies:
                 handle.show_axes = shown
 
     def show(self, poses: Poses) -> None:
-        """Moves everything to the poses of the worlds; those that are not finite stay."""
+        """Move everything to the poses of the worlds; objects with non-finite poses stay."""
         with self._lock, self._server.atomic():
             self.poses = poses
             pose, moved = self._moved(poses)
@@ -183,15 +184,16 @@ class Scene:
                 self._on_soft(handle, soft)
 
     def settle(self) -> bool:
-        """Shows the last poses where earlier ones are seen still (sheet.py); whether there were."""
+        """Show the last poses where earlier ones are still visible (sheet.py); return whether there
+        were."""
         with self._lock, self._server.atomic():
             return self.softs.settle()
 
     def around(self, poses: Poses) -> Balls:
-        """Balls around worlds, around what stands still only if nothing moves.
+        """Return bounding spheres of worlds; static geometry counts only if nothing moves.
 
         Returns:
-          One for each world, of the first one and those that stand nearest to it, at most AIMED.
+          One sphere for each world, of the first one and its nearest neighbors, at most AIMED.
         """
         m = self._m
         seen = {p.id for p in self.parts if p.kind == "geom" and self.groups["geom"][p.group]}
@@ -212,7 +214,7 @@ class Scene:
         return Balls(center, far.max(axis=1))
 
     def _moved(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
-        """The poses of bodies as they are drawn, (worlds, nbody, 7), and which have changed."""
+        """Return the poses of bodies as drawn, (worlds, nbody, 7), and which have changed."""
         pose = np.concatenate([poses.xpos + self.offset[:, None], poses.xquat], axis=-1)
         finite = np.isfinite(pose).all(axis=(1, 2))[:, None, None]
         if self._last is None:
@@ -233,7 +235,7 @@ class Scene:
         )
 
     def _path(self, above: str, name: str) -> str:
-        """A name below another one that nothing has yet: a site may be called like a geom."""
+        """Return an unused name below another one: a site may have the same name as a geom."""
         path = first = f"{above}/{name.replace('/', '|')}"
         for i in range(2, 2 + len(self._taken)):
             if path not in self._taken:
@@ -246,7 +248,8 @@ class Scene:
         return 1.0 if self._m.body_weldid[part.body] == 0 else self.opacity
 
     def _once(self, part: Part) -> bool:
-        """Whether a part is drawn once for all worlds: a floor under them, what ghosts share."""
+        """Return whether a part is drawn once for all worlds: a common floor, or static parts of
+        ghosts."""
         if self._m.body_weldid[part.body] != 0:
             return False
         apart = np.abs(self.offset[1:]).max(axis=1).min(initial=np.inf)
@@ -254,7 +257,7 @@ class Scene:
         return self._ghosts or part.endless or meets
 
     def _first(self, part: Part) -> Any:
-        """A part of the first world, below the frame of its body."""
+        """Return a part of the first world, as a child of the frame of its body."""
         path = self._path(self._bodies[part.body].name, part.name)
         where = {"position": part.pos, "wxyz": part.quat}
         visible = self.groups[part.kind][part.group]
@@ -265,11 +268,11 @@ class Scene:
         return scene.add_glb(path, glb, visible=visible, **where)
 
     def _floor(self, path: str, part: Part, **how: Any) -> Any:
-        """A plane without a texture: lines on it show how large things are."""
+        """Return a plane without a texture, with grid lines that show the scale."""
         extent = float(self._m.stat.extent)
         color = np.clip(part.look.rgba[:3], 0, 1)
         line = color * LINES if color.mean() > 0.3 else 1 - LINES * (1 - color)
-        # what has no end ends where nothing is seen of it, from wherever a world is looked at
+        # infinite planes end where they are no longer visible from any world
         reach = FADED * extent
         endless = (part.size[:2] <= 0) | (self.worlds > 1 and self._once(part))
         far = 2 * (2 * reach + float(np.abs(self.offset).max()))
@@ -289,7 +292,7 @@ class Scene:
         )
 
     def _others(self, part: Part) -> Any:
-        """A part of all worlds but the first, as instances."""
+        """Return a part of all worlds but the first, as instances."""
         opacity = self._opacity(part) * (GHOST if self._ghosts else 1.0)
         number = self.worlds - 1
         return self._server.scene.add_batched_glb(
@@ -303,7 +306,7 @@ class Scene:
 
 
 def _around_the_first(worlds: int) -> np.ndarray:
-    """Cells of a square grid, the middle one first, (worlds, 3)."""
+    """Return the cells of a square grid, the center first, (worlds, 3)."""
     side = int(np.ceil(np.sqrt(worlds)))
     cell = np.stack(np.divmod(np.arange(side**2), side), axis=1) - (side - 1) // 2
     first = np.lexsort((cell[:, 1], cell[:, 0], np.any(cell != 0, axis=1)))
@@ -315,7 +318,7 @@ def _is_floor(part: Part) -> bool:
 
 
 def _placed(part: Part, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where a part stands in worlds with poses of bodies (worlds, nbody, 7)."""
+    """Return the poses of a part in worlds with body poses (worlds, nbody, 7)."""
     pos, quat = pose[:, part.body, :3], pose[:, part.body, 3:]
     own_pos, own_quat = (np.repeat(x[None], len(pose), axis=0) for x in (part.pos, part.quat))
     return pos + rotate(quat, own_pos), multiply(quat, own_quat)
@@ -327,6 +330,6 @@ def _bytes(color: np.ndarray) -> tuple[int, int, int]:
 
 
 def _round(length: float) -> float:
-    """A length with one digit, 1, 2 or 5."""
+    """Return a length rounded to one digit, 1, 2 or 5."""
     power = 10 ** np.floor(np.log10(max(length, 1e-6)))
     return float(max(k for k in (1, 2, 5) if k * power <= length * (1 + 1e-9)) * power)

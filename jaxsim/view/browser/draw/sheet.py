@@ -1,9 +1,9 @@
-"""How the page draws what bends: triangles of one color, triangles with an image, lines.
+"""Deforming surfaces on a page: triangles of one color, textured triangles, lines.
 
-Each has `handles`, viser's that can be clicked on, and is moved, hidden and removed as a whole. An
-image lies on triangles only in files (glTF), which the page has to read before it can draw them.
-So there are two: while one is seen the other is read, and they change places with the next pose;
-`settle` makes them change places where no pose follows.
+Each has viser `handles` that can be clicked, and is moved, hidden and removed as a whole. Textured
+triangles need glTF files, which the page must load before it can draw them. They are therefore
+double-buffered: while one file is visible the other is loaded, and they are swapped at the next
+pose; `settle` swaps them if no pose follows.
 """
 
 import json
@@ -14,44 +14,44 @@ import numpy as np
 
 from jaxsim.extra import needed
 
-SIDE = 256  # most pixels of the sides of an image, which travels along with each pose
+SIDE = 256  # limit on the sides of an image in pixels, because it is sent with each pose
 
 
 class Drawn(Protocol):
-    """Something on a page."""
+    """An object on a page."""
 
     @property
     def handles(self) -> list[Any]:
-        """Viser's handles that can be clicked on."""
+        """Return the viser handles that can be clicked."""
 
     def move(self, point: np.ndarray) -> None:
-        """Moves its vertices to (worlds, n, 3) [m]."""
+        """Move its vertices to (worlds, n, 3) [m]."""
 
     def show(self, visible: bool) -> None:
-        """Shows or hides it."""
+        """Show or hide it."""
 
     def remove(self) -> None:
-        """Takes it away."""
+        """Remove it."""
 
     def settle(self) -> bool:
-        """Shows the last pose if an earlier one is seen; whether it was."""
+        """Show the last pose if an earlier one is visible; return whether it was."""
 
 
 class _Single:
-    """What one handle of viser draws, at once."""
+    """Object drawn by a single viser handle, without buffering."""
 
     _handle: Any
 
     def show(self, visible: bool) -> None:
-        """As `Drawn`."""
+        """Show or hide it."""
         self._handle.visible = visible
 
     def remove(self) -> None:
-        """As `Drawn`."""
+        """Remove it."""
         self._handle.remove()
 
     def settle(self) -> bool:
-        """As `Drawn`."""
+        """Return False: the last pose is always visible."""
         return False
 
 
@@ -65,12 +65,12 @@ class Plain(_Single):
         self.handles = [self._handle]
 
     def move(self, point: np.ndarray) -> None:
-        """As `Drawn`."""
+        """Move its vertices to (worlds, n, 3) [m]."""
         self._handle.vertices = vertices_of(point)
 
 
 class Lines(_Single):
-    """The edges of a rod; lines of viser cannot be clicked on."""
+    """The edges of a rod; viser's lines cannot be clicked."""
 
     def __init__(self, server: Any, path: str, point: np.ndarray, edge: np.ndarray, **look: Any):
         self._edge = edge
@@ -81,20 +81,20 @@ class Lines(_Single):
         return point[:, self._edge].reshape(-1, 2, 3).astype(np.float32)
 
     def move(self, point: np.ndarray) -> None:
-        """As `Drawn`."""
+        """Move its vertices to (worlds, n, 3) [m]."""
         self._handle.points = self._ends(point)
 
 
 class Pictured:
-    """Triangles with an image.
+    """Textured triangles.
 
     Args:
-      server: of viser.
+      server: viser server.
       path: its name in the scene.
       point: vertices in each world, (worlds, n, 3) [m].
       face: three vertices each, (k, 3).
-      place: of each vertex in the image, from the left and from above, (n, 2).
-      material: of trimesh, with the image.
+      place: texture coordinates, from the left and from the top, (n, 2).
+      material: trimesh material with the image.
     """
 
     def __init__(
@@ -116,9 +116,9 @@ class Pictured:
                 uv=np.tile(place * [1, -1] + [0, 1], (len(point), 1)), material=material
             ),
         )
-        # viser's page makes normals anew, but without any it would draw flat triangles
+        # viser's page recomputes normals, but without any it would draw flat triangles
         made = bytes(mesh.export(file_type="glb", include_normals=True))
-        # what follows differs in the vertices and their bounds: the image is not written again
+        # later files differ in the vertices and their bounds: the image is not encoded again
         length = int.from_bytes(made[12:16], "little")
         self._told = json.loads(made[20 : 20 + length])
         self._before, _, self._after = made[20 + length :].partition(vertex.tobytes())
@@ -128,14 +128,15 @@ class Pictured:
         self._seen, self._waits, self._visible = 0, False, True
 
     def move(self, point: np.ndarray) -> None:
-        """As `Drawn`."""
+        """Move its vertices to (worlds, n, 3) [m], in the buffer that is not visible."""
         self.settle()
         back = self.handles[1 - self._seen]
         back.glb_data = self._file(vertices_of(point))
         self._waits = True
 
     def _file(self, vertex: np.ndarray) -> bytes:
-        """The file with other vertices (glTF 2.0, 4.4); outside of their bounds nothing is hit."""
+        """Return the file with other vertices (glTF 2.0, 4.4); clicks outside of their bounds are
+        ignored."""
         place = self._told["meshes"][0]["primitives"][0]["attributes"]["POSITION"]
         bounds = {"min": vertex.min(axis=0).tolist(), "max": vertex.max(axis=0).tolist()}
         self._told["accessors"][place].update(bounds)
@@ -146,18 +147,18 @@ class Pictured:
         return struct.pack("<4sIII4s", b"glTF", 2, size, len(text), b"JSON") + text + rest
 
     def show(self, visible: bool) -> None:
-        """As `Drawn`."""
+        """Show or hide it."""
         self._visible = visible
         for k, handle in enumerate(self.handles):
             handle.visible = visible and k == self._seen
 
     def remove(self) -> None:
-        """As `Drawn`."""
+        """Remove it."""
         for handle in self.handles:
             handle.remove()
 
     def settle(self) -> bool:
-        """As `Drawn`."""
+        """Swap the buffers if the hidden one has a newer pose; return whether it had."""
         waited, self._waits = self._waits, False
         if waited:
             self._seen = 1 - self._seen
@@ -166,7 +167,7 @@ class Pictured:
 
 
 def small(image: np.ndarray) -> np.ndarray:
-    """An image of at most SIDE pixels by side."""
+    """Return an image reduced to at most SIDE pixels per side."""
     height, width = image.shape[:2]
     part = SIDE / max(height, width)
     if part >= 1:
@@ -176,11 +177,11 @@ def small(image: np.ndarray) -> np.ndarray:
 
 
 def vertices_of(point: np.ndarray) -> np.ndarray:
-    """Vertices of all worlds, (worlds * n, 3)."""
+    """Return the vertices of all worlds, (worlds * n, 3)."""
     return point.reshape(-1, 3).astype(np.float32)
 
 
 def faces_of(face: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Triangles of all worlds, from those of one."""
+    """Return the triangles of all worlds, from those of one."""
     worlds, number = point.shape[:2]
     return np.concatenate([face + number * k for k in range(worlds)]).astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Flexes and skins on a server of viser: triangles whose corners move, and rods as lines."""
+"""Flexes and skins on a viser server: triangles with moving vertices, and rods as lines."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from jaxsim.view.soft.topology import Topology, topology
 
 KINDS = {int(ObjType.FLEX): "flex", int(ObjType.SKIN): "skin"}
 PATHS = {"flex": "/flexes", "skin": "/skins"}
-STILL = 1e-6  # points that moved less are not sent again [m]
+STILL = 1e-6  # smaller motions of points are not sent [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +25,15 @@ class Soft:
 
     Attributes:
       kind: "flex" or "skin".
-      id: its number.
-      name: its name, or its kind and number.
+      id: its id.
+      name: its name, or its kind and id.
       group: its group, 0 to 5.
       look: color, material and texture.
-      vertex: number of each vertex that is drawn, among the points of the model (`Topology`), or
-        of a rod among the vertices of flexes; (n,).
-      face: three vertices each, counterclockwise from outside, (k, 3); of a rod two, (k, 2).
-      place: of each vertex in its image, from the left and from above, (n, 2); None: without.
-      radius: of a rod [m].
+      vertex: index of each drawn vertex among the points of the model (`Topology`), for a rod among
+        the vertices of flexes; (n,).
+      face: three vertices each, counterclockwise from outside, (k, 3); for a rod two, (k, 2).
+      place: texture coordinates, from the left and from the top, (n, 2); None: no image.
+      radius: radius of a rod [m].
     """
 
     kind: str
@@ -48,12 +48,12 @@ class Soft:
 
     @property
     def rod(self) -> bool:
-        """Whether it is drawn as lines."""
+        """Return whether it is drawn as lines."""
         return self.face.shape[1] == 2
 
 
 def softs_of(m: Model) -> list[Soft]:
-    """The flexes and skins of a model that have a color."""
+    """Return the visible flexes and skins of a model."""
     plan = topology(m.structure)
     found = [_surface(m, plan, k) for k in range(len(plan.type))]
     found += [_rod(m, f) for f in range(m.nflex) if m.flex_dim[f] == 1]
@@ -67,9 +67,9 @@ def _surface(m: Model, plan: Topology, k: int) -> Soft:
     corner, flat = plan.corner[:, own].T, plan.flat[own]
     place = plan.place[:, own].T
     imaged = place.min(initial=0) >= 0 and _has_image(m, _look(m, kind, number, material))
-    # a corner that has several places in an image is as many vertices
+    # a corner with several texture coordinates becomes several vertices
     corner = np.stack([corner, place if imaged else np.zeros_like(place)], axis=-1)
-    # corners of flat triangles are theirs alone, so that light does not bend around edges
+    # flat triangles do not share vertices, so that shading does not blend across edges
     shared, face = np.unique(corner[~flat].reshape(-1, 2), axis=0, return_inverse=True)
     alone = len(shared) + np.arange(3 * flat.sum()).reshape(-1, 3)
     vertex, at = np.concatenate([shared, corner[flat].reshape(-1, 2)]).astype(int).T
@@ -90,7 +90,7 @@ def _has_image(m: Model, look: Surface) -> bool:
 
 
 def _texcoord(m: Model) -> np.ndarray:
-    """Places in images of flexes, then of skins, (n, 2)."""
+    """Return the texture coordinates of flexes, then of skins, (n, 2)."""
     both = [np.asarray(x).reshape(-1, 2) for x in (m.flex_texcoord, m.skin_texcoord)]
     return np.concatenate(both)
 
@@ -116,10 +116,10 @@ def _soft(m: Model, kind: str, number: int, material: int, **form: Any) -> Soft:
 
 
 class Softs:
-    """The flexes and skins of some worlds. Those of all worlds but the first are one thing each.
+    """The flexes and skins of some worlds. Those of all worlds but the first are one object each.
 
     Attributes:
-      drawn: what is drawn of a world.
+      drawn: the flexes and skins of a world.
     """
 
     def __init__(self, server: Any, m: Model):
@@ -129,16 +129,16 @@ class Softs:
         self._last: dict[tuple[str, int], np.ndarray] = {}
 
     def remove(self) -> None:
-        """Takes everything away; the next poses bring it back."""
+        """Remove everything; the next poses draw it again."""
         for _, _, thing in self._things:
             thing.remove()
         self._things, self._last = [], {}
 
     def show(self, poses: Poses, offset: np.ndarray, look: "Seen") -> list[tuple[Soft, Any]]:
-        """Moves everything to the poses of worlds, which stand at `offset`, (worlds, 3).
+        """Move everything to the poses of worlds, displaced by `offset`, (worlds, 3).
 
         Returns:
-          What was drawn for the first time, in the first world, and can be clicked on.
+          The objects that were newly drawn, in the first world, and can be clicked.
         """
         new: list[tuple[Soft, Any]] = []
         for soft in self.drawn:
@@ -157,12 +157,12 @@ class Softs:
         return new
 
     def show_groups(self, groups: dict[str, list[bool]]) -> None:
-        """Shows or hides them by their groups."""
+        """Update the visibility of all objects by their groups."""
         for soft, _, thing in self._things:
             thing.show(groups[soft.kind][soft.group])
 
     def settle(self) -> bool:
-        """Shows the last poses where earlier ones are seen still; whether there were some."""
+        """Show the last poses where earlier ones are still visible; return whether there were."""
         waited = [thing.settle() for _, _, thing in self._things]
         return any(waited)
 
@@ -201,12 +201,12 @@ class Softs:
 
 @dataclass(frozen=True)
 class Seen:
-    """How they are seen.
+    """Visibility of flexes and skins.
 
     Attributes:
-      opacity: factor on that of the first world.
-      faint: the same of the others.
-      groups: whether each group is seen, by kind.
+      opacity: factor on the opacity of the first world.
+      faint: factor on the opacity of the others.
+      groups: visibility of each group, by kind.
     """
 
     opacity: float
@@ -215,9 +215,10 @@ class Seen:
 
 
 def body_at(m: Model, soft: Soft, poses: Poses, point: np.ndarray) -> int:
-    """The body that moves the vertex of the first world that is nearest to a point (3,) [m].
+    """Return the body that moves the vertex of the first world nearest to a point (3,) [m].
 
-    Of a flex its vertex's or nearest node's, of a skin the bone with the largest weight. 0: none.
+    For a flex that of its vertex or nearest node, for a skin the bone with the largest weight. 0:
+    none.
     """
     if soft.kind == "flex":
         if m.flex_interp[soft.id]:
@@ -242,5 +243,5 @@ def body_at(m: Model, soft: Soft, poses: Poses, point: np.ndarray) -> int:
 
 
 def _points(soft: Soft, poses: Poses) -> np.ndarray:
-    """Its vertices in some worlds, (worlds, n, 3)."""
+    """Return the vertices of a flex or skin in some worlds, (worlds, n, 3)."""
     return (poses.flexvert_xpos if soft.rod else poses.soft)[:, soft.vertex]

@@ -1,9 +1,9 @@
-"""What a geom or site looks like: color, material and texture, and the place of each vertex in it.
+"""Appearance of a geom or site: color, material, texture, and texture coordinates.
 
-Images and materials are those of the compiled model (`tex_data`, `mat_rgba`). Flat ones are wrapped
-around primitives (picture/wrap.py), laid on other shapes by their texture coordinates, else along
-their z axis; a cube of images is seen from the center, as MuJoCo's renderer does (XMLreference,
-asset/texture and asset/material).
+Images and materials are those of the compiled model (`tex_data`, `mat_rgba`). 2D textures are
+wrapped around primitives (picture/wrap.py), and mapped to other shapes by their texture
+coordinates, else along their z axis; cube textures are projected from the center, as in MuJoCo's
+renderer (XMLreference, asset/texture and asset/material).
 """
 
 from typing import Any, NamedTuple
@@ -22,11 +22,11 @@ from jaxsim.view.picture.wrap import WRAPPED
 ROUND = (GeomType.CAPSULE, GeomType.CYLINDER)  # their half length is their second size
 COLOR_ROLES = (1, 8)  # mjTEXROLE_RGB, mjTEXROLE_RGBA
 FLAT = 0  # mjTEXTURE_2D; the others are cubes
-ROUGH, SHINY = 0.9, 0.35  # roughness of the dullest and the shiniest surface
+ROUGH, SHINY = 0.9, 0.35  # roughness of the least and the most shiny surface
 
 
 class Surface(NamedTuple):
-    """A color, (4,), the material, or -1, and its texture, or -1."""
+    """Color, (4,), material id, or -1, and texture id, or -1."""
 
     rgba: np.ndarray
     material: int
@@ -34,7 +34,7 @@ class Surface(NamedTuple):
 
 
 def surface_of(m: Model, rgba: np.ndarray, material: int) -> Surface:
-    """The look of a thing with a color of its own and a material, or -1."""
+    """Return the appearance of an object with its own color and a material, or -1."""
     if material < 0:
         return Surface(rgba, -1, -1)
     if np.allclose(rgba, UNSET):
@@ -52,16 +52,17 @@ def textured(
     opacity: float = 1.0,
     solid: bool = False,
 ) -> Any:
-    """The shape as a `trimesh.Trimesh` with its look.
+    """Return the shape as a `trimesh.Trimesh` with its appearance.
 
     Args:
       m: the model.
       shape: triangles in the frame of the geom.
       kind, size: `GeomType` and size parameters of the geom, (3,).
-      look: its surface.
-      opacity: factor on that of the surface.
-      solid: whether what lets light through is drawn paler instead, as many instances are: viser
-        1.1 sorts transparent ones for every picture, which brings a page to a stop.
+      look: its appearance.
+      opacity: factor on the opacity.
+      solid: whether transparent surfaces are drawn opaque and paler, for large numbers of
+        instances:
+        viser 1.1 sorts transparent ones in every frame, which is too slow.
     """
     trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
     image = place = None
@@ -72,7 +73,7 @@ def textured(
         image = image_of(m, look.texture)
         shape, place = _on_cube(shape, kind, size, repeated=image.shape[0] == image.shape[1])
     if place is not None:
-        place = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)  # trimesh counts from below
+        place = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)  # trimesh counts from the bottom
     return trimesh.Trimesh(
         shape.vertex,
         shape.face,
@@ -92,9 +93,9 @@ def material_of(
     solid: bool = False,
     sides: int = 1,
 ) -> Any:
-    """A material of glTF, seen from one side or from both; `textured` has the other arguments.
+    """Return a glTF material, single- or double-sided.
 
-    Its color is linear light, the model's is what a screen is told.
+    The arguments are those of `textured`. glTF colors are linear, those of the model are sRGB.
     """
     rgba = np.array(look.rgba, float)
     alpha = float(rgba[3]) * opacity
@@ -119,7 +120,7 @@ def material_of(
 
 
 def image_of(m: Model, texture: int) -> np.ndarray:
-    """The pixels of a texture, (height, width, 3 or 4), from above."""
+    """Return the pixels of a texture, (height, width, 3 or 4), from the top."""
     shape = [int(x[texture]) for x in (m.tex_height, m.tex_width, m.tex_nchannel)]
     start = int(m.tex_adr[texture])
     pixels = m.tex_data[start : start + int(np.prod(shape))].reshape(shape)
@@ -129,7 +130,7 @@ def image_of(m: Model, texture: int) -> np.ndarray:
 def _places(
     m: Model, shape: Shape, kind: int, size: np.ndarray, material: int
 ) -> tuple[Shape, np.ndarray]:
-    """The shape, and where its vertices lie in a flat image, (n, 2)."""
+    """Return the shape, and its texture coordinates in a 2D image, (n, 2)."""
     if shape.texcoord is not None:
         return shape, shape.texcoord
     half, repeat = _half(shape, kind, size), np.asarray(m.mat_texrepeat)[material]
@@ -148,7 +149,8 @@ def _places(
 
 
 def _apart(shape: Shape) -> tuple[Shape, np.ndarray]:
-    """The shape with corners of its own for each triangle, and the middles of these, (k, 3)."""
+    """Return the shape with separate corners for each triangle, and the triangle centers, (k,
+    3)."""
     index = shape.face.reshape(-1)
     face = np.arange(len(index)).reshape(-1, 3)
     vertex = shape.vertex[index]
@@ -156,16 +158,17 @@ def _apart(shape: Shape) -> tuple[Shape, np.ndarray]:
 
 
 def _half(shape: Shape, kind: int, size: np.ndarray) -> np.ndarray:
-    """Half sizes by which a shape is scaled, (3,); a plane without end has none."""
+    """Return the half sizes by which texture coordinates are scaled, (3,); infinite planes have
+    none."""
     if kind == GeomType.PLANE:
         return np.array([*size[:2], 1.0])
     return np.abs(shape.vertex).max(axis=0)
 
 
 def _on_cube(shape: Shape, kind: int, size: np.ndarray, repeated: bool) -> tuple[Shape, np.ndarray]:
-    """The corners of all triangles, and where they lie in a strip of six images, (n, 2).
+    """Return the corners of all triangles, and their coordinates in a strip of six images, (n, 2).
 
-    A triangle lies on the side of the cube that it is most before.
+    A triangle is mapped to the side of the cube that it faces most.
     """
     shape, _ = _apart(shape)
     way = shape.vertex / np.maximum(_half(shape, kind, size), 1e-9)

@@ -1,4 +1,4 @@
-"""Contacts as they are drawn: where they are, and their forces in the world."""
+"""Contacts for drawing: positions, and forces in the world."""
 
 from typing import NamedTuple
 
@@ -17,9 +17,9 @@ class Touch(NamedTuple):
     """Contacts of some worlds.
 
     Attributes:
-      world: number of the world of each, (n,).
-      pos: where it is, (n, 3) [m].
-      force: on the second geom, in the world, (n, 3) [N]; None: it is not known.
+      world: index of the world of each, (n,).
+      pos: position, (n, 3) [m].
+      force: force on the second geom, in the world, (n, 3) [N]; None: unknown.
     """
 
     world: np.ndarray
@@ -28,7 +28,8 @@ class Touch(NamedTuple):
 
 
 class Touching:
-    """Finds the contacts that worlds carry, and their forces where these follow from the worlds."""
+    """Program that lists the contacts of worlds, with their forces where these follow from the
+    state."""
 
     def __init__(self, m: Model):
         self._m = m
@@ -36,7 +37,7 @@ class Touching:
         self._forces = jax.jit(jax.vmap(_forces, (None, 0)))
 
     def find(self, d: Data) -> dict[str, jax.Array] | None:
-        """Begins to find the contacts of one or many worlds; returns at once.
+        """Start the computation of contacts of one or many worlds, and return at once.
 
         None if they carry no contacts.
         """
@@ -49,7 +50,7 @@ class Touching:
         return self._listed(d)
 
     def touch(self, found: dict[str, jax.Array] | None) -> Touch | None:
-        """The contacts that `find` found, waited for."""
+        """Return the contacts that `find` computes, when they are ready."""
         if found is None:
             return None
         world, place = np.nonzero(np.asarray(found["there"]))
@@ -62,7 +63,7 @@ class Touching:
 
 
 def _listed(d: Data) -> dict[str, jax.Array]:
-    # computed, not passed on: the memory of `d` may be given to its next step
+    # copied, because the memory of `d` may be donated to its next step
     return {"there": d.contact.exists, "pos": 1 * d.contact.pos}
 
 

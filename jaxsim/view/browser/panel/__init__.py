@@ -1,1 +1,1 @@
-"""The panel beside the drawing: what is seen, what was picked, tables, curves."""
+"""The control panel of a page: visibility, selection, tables, curves."""

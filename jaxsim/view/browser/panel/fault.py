@@ -1,10 +1,10 @@
-"""What a page says where something has ended by itself."""
+"""Message of a page whose simulation or replay has failed."""
 
 from jaxsim.escape import markdown
 
-MAX_FAULT = 1000  # characters
+MAX_FAULT = 1000  # limit on characters
 
 
 def stopped(fault: BaseException) -> str:
-    """Why, in a line of Markdown."""
+    """Return the reason as a line of Markdown."""
     return f"**stopped**: {markdown(str(fault) or type(fault).__name__, MAX_FAULT)}"

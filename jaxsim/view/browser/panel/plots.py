@@ -1,4 +1,4 @@
-"""Curves of sensors while a world runs."""
+"""Live curves of sensors."""
 
 import threading
 from collections import deque
@@ -11,14 +11,14 @@ from jaxsim.model.data import Data
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 
-LONGEST = 400  # states that a curve has
-MOST = 12  # sensors that have a box at first
-MORE = "more ..."  # what a list of the others says
+LONGEST = 400  # largest number of samples of a curve
+MOST = 12  # sensors with a checkbox; others are in a list
+MORE = "more ..."  # label of the list of the others
 COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
 
 
 class SensorPlots:
-    """Curves of the sensors that are chosen in the panel, of the last states that were seen."""
+    """Curves of the sensors selected in the panel, over the last states shown."""
 
     def __init__(self, gui: Any, m: Model):
         self._m, self._gui = m, gui
@@ -37,7 +37,7 @@ class SensorPlots:
         return name_of(self._m, "sensor", sensor)
 
     def _add_box(self, sensor: int) -> Any:
-        """A box that shows the curve of a sensor."""
+        """Return a checkbox that shows the curve of a sensor."""
         name = self._name(sensor)
         with self._folder:
             box = self._gui.add_checkbox(name, initial_value=False)
@@ -53,14 +53,14 @@ class SensorPlots:
         return box
 
     def _add_list(self, rest: list[int]) -> None:
-        """A list of sensors, which get a box where they are chosen."""
+        """Add a list of sensors, which get a checkbox when they are selected."""
         chosen = {f"{i}: {self._name(i)}": i for i in rest}
         with self._folder:
             choice = self._gui.add_dropdown("sensor", (MORE, *chosen), initial_value=MORE)
 
         @choice.on_update
         def _(_: Any) -> None:
-            with self._lock:  # two pages may choose at once
+            with self._lock:  # two pages may select at once
                 sensor = chosen.pop(choice.value, None)
                 box = None if sensor is None else self._add_box(sensor)
             if box is not None:
@@ -82,25 +82,25 @@ class SensorPlots:
             )  # fmt: skip
 
     def _data(self, sensor: int) -> list[np.ndarray]:
-        """Times and values of a sensor, (n,) each."""
+        """Return the times and values of a sensor, (n,) each."""
         seen = list(self._seen) or [(0.0, np.zeros(self._m.nsensordata))]
         start, dim = int(self._m.sensor_adr[sensor]), int(self._m.sensor_dim[sensor])
         values = np.stack([value for _, value in seen])[:, start : start + dim]
         return [np.array([time for time, _ in seen]), *values.T.astype(float)]
 
     def add(self, d: Data) -> None:
-        """Takes note of a state."""
+        """Record a state."""
         if not self._plots:
             return
         time = float(d.time)
         with self._lock:
             if self._seen and time < self._seen[-1][0]:
-                self._seen.clear()  # it began again
+                self._seen.clear()  # the simulation was reset
             if not self._seen or time > self._seen[-1][0]:
                 self._seen.append((time, np.asarray(d.sensordata)))
 
     def draw(self) -> None:
-        """Shows what was noted."""
+        """Draw the recorded states."""
         with self._lock:
             for sensor, plot in self._plots.items():
                 plot.data = tuple(self._data(sensor))

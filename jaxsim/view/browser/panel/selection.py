@@ -1,4 +1,4 @@
-"""What was clicked on: its name, its body and some of its numbers, shown in the panel."""
+"""The selected object: its name, its body and some of its properties, shown in the panel."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,12 @@ from jaxsim.view.browser.draw.soft import Soft
 
 
 class Selected:
-    """What the person who looks has picked.
+    """The object that the user has clicked.
 
     Attributes:
-      part: the part; None: nothing was picked yet.
-      soft: the flex or skin that was picked last, if that was later.
-      world: number of its world.
+      part: the part; None: nothing was selected yet.
+      soft: the flex or skin, if it was selected after the part.
+      world: index of its world.
     """
 
     def __init__(self, server: Any, m: Model):
@@ -30,12 +30,12 @@ class Selected:
         self.then: list[Callable[[], None]] = []
 
     def watch(self, handle: Any, part: Part, world: int) -> None:
-        """Picks a part when it is clicked on.
+        """Select a part when it is clicked.
 
         Args:
-          handle: what viser draws it with.
+          handle: its viser handle.
           part: the part.
-          world: number of the world of its first instance.
+          world: index of the world of its first instance.
         """
 
         @handle.on_click
@@ -46,7 +46,7 @@ class Selected:
                 act()
 
     def watch_soft(self, handle: Any, soft: Soft) -> None:
-        """Picks a flex or skin of the first world when it is clicked on."""
+        """Select a flex or skin of the first world when it is clicked."""
 
         @handle.on_click
         def _(_: Any) -> None:
@@ -57,7 +57,7 @@ class Selected:
 
 
 def told(m: Model, part: Part, world: int) -> str:
-    """A part in words, in Markdown."""
+    """Return a description of a part, in Markdown."""
     name, body = markdown(part.name), markdown(name_of(m, "body", part.body))
     rows = [
         f"**{name}** ({part.kind} {part.id}, {part.type.name.lower()}, group {part.group})",
@@ -73,7 +73,7 @@ def told(m: Model, part: Part, world: int) -> str:
 
 
 def told_of_soft(m: Model, soft: Soft) -> str:
-    """A flex or skin in words, in Markdown."""
+    """Return a description of a flex or skin, in Markdown."""
     if soft.kind == "skin":
         number, bones = int(m.skin_vertnum[soft.id]), int(m.skin_bonenum[soft.id])
         return (

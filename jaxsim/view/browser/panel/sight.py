@@ -1,4 +1,4 @@
-"""The controls of what is seen: marks, groups, transparency, and the cameras of the model."""
+"""Visibility controls: marks, groups, transparency, and the cameras of the model."""
 
 from typing import Any
 
@@ -15,7 +15,8 @@ FREE = "free"
 
 
 def add_sight(server: Any, m: Model, scene: Scene, contacts: bool) -> None:
-    """Adds the controls to the panel of a page, those of contacts where there may be some."""
+    """Add the visibility controls to the panel of a page, those of contacts only if there may be
+    some."""
     gui = server.gui
     there = {"tendons": m.ntendon, "cameras": m.ncam, "contacts": contacts, "forces": contacts}
     with gui.add_folder("See", expand_by_default=False, order=40):
@@ -39,7 +40,7 @@ def add_sight(server: Any, m: Model, scene: Scene, contacts: bool) -> None:
 
 
 def _surroundings(gui: Any, scene: Scene) -> None:
-    """Switches of the model's lights and its sky."""
+    """Add switches for the model's lights and skybox."""
     if len(scene.lights.ids):
         lights = gui.add_checkbox("lights of the model", initial_value=scene.lights.shown)
 
@@ -63,7 +64,7 @@ def _mark(gui: Any, scene: Scene, name: str) -> None:
 
 
 def _groups(gui: Any, scene: Scene, kind: str) -> None:
-    """One switch for each group that something is in."""
+    """Add a switch for each nonempty group."""
     parts: list[Part | Soft] = [*scene.parts, *scene.softs.drawn]
     used = sorted({part.group for part in parts if part.kind == kind})
     many = "flexes" if kind == "flex" else f"{kind}s"
@@ -78,7 +79,7 @@ def _groups(gui: Any, scene: Scene, kind: str) -> None:
 
 
 def _cameras(gui: Any, m: Model, scene: Scene) -> None:
-    """A choice of the camera that the page looks through."""
+    """Add a selector of the camera that the page looks through."""
     names = unique((name_of(m, "camera", i) for i in range(m.ncam)), (FREE,))
     choice = gui.add_dropdown("camera", (FREE, *names), initial_value=FREE, order=41)
 

@@ -1,10 +1,10 @@
-"""The steps of sliders."""
+"""Step sizes of sliders."""
 
 import math
 
-STEPS = 100  # that a slider has at least
+STEPS = 100  # smallest number of steps of a slider
 
 
 def step_of(span: float) -> float:
-    """A step with one digit, of a slider over a span: a hundredth of it or less."""
+    """Return a one-digit step for a slider over a span, at most a hundredth of it."""
     return float(10.0 ** math.floor(math.log10(max(span, 1e-6) / STEPS)))

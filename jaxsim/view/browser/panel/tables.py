@@ -1,4 +1,4 @@
-"""The tables of a model on the page: sizes, bodies, joints, actuators."""
+"""Tables of a model on the page: sizes, bodies, joints, actuators."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from jaxsim import escape
 from jaxsim.enums import JointType
 from jaxsim.model.model import Model
 
-MOST = 200  # rows of a table
+MOST = 200  # limit on rows of a table
 SIZES = "nq nv nu na nbody njnt ngeom nsite ncam nmesh ntendon neq nsensor nkey ncontact"
 
 
 def add_tables(gui: Any, m: Model) -> None:
-    """Adds the tables to the panel, closed."""
+    """Add the tables to the panel, collapsed."""
     with gui.add_folder("Model", expand_by_default=False, order=30):
         for title, head, rows in tables(m):
             if rows:
@@ -25,7 +25,7 @@ Row = tuple[str, ...]
 
 
 def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
-    """Title, head and rows of each table."""
+    """Return title, header and rows of each table."""
     mass = np.asarray(m.body_mass)
     bodies: list[Row] = [
         (
@@ -58,7 +58,7 @@ def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
 
 
 def markdown(head: Row, rows: list[Row]) -> str:
-    """Return a table in Markdown; its cells are text that may hold anything."""
+    """Return a table in Markdown; its cells are escaped."""
     lines = ["| " + " | ".join(map(escape.markdown, row)) + " |" for row in (head, *rows[:MOST])]
     lines.insert(1, "|" + " --- |" * len(head))
     more = len(rows) - MOST

@@ -324,7 +324,7 @@ REFUSED = {
     "tiny": ({**CUBE, "scale": [1e-6, 1e-6, 1e-6]}, "is too small"),
     "inside out": (
         {"vertex": CUBE_VERTEX, "face": CUBE_FACE[:, ::-1], "inertia": "exact"},
-        "seen from inside",
+        "oriented inward",
     ),
     "one face turned": (
         {
@@ -332,7 +332,7 @@ REFUSED = {
             "face": np.vstack([CUBE_FACE[:1, ::-1], CUBE_FACE[1:]]),
             "inertia": "exact",
         },
-        "not all seen from the same side",
+        "not consistently oriented",
     ),
     "negative inertia": (
         {
