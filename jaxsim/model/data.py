@@ -32,8 +32,8 @@ class Contact(Record):
     undefined. A field is None if no contact of the model can use it (adhesion, surface velocity,
     flex). `force` is None where `contact_forces` can compute it from `qacc`: not with PGS, no-slip
     iterations, RK4, the discrete integrator or the flag diagexact. `mu` and `H` are None unless
-    `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property `exclude` gives the
-    reason why a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive;
+    `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property `exclude` gives
+    the reason why a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive;
     otherwise 0.
     """
 
