@@ -32,9 +32,9 @@ from placements import ANALYTIC, CLASSES, KINDS, PAIRS, ROUND, STATIONS
 
 import jaxsim
 from jaxsim.errors import ModelError, UnsupportedWarning
-from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.contacts import collision
+from jaxsim.transforms.layout import batched
 
 ROOM = 50  # contacts of a pair: MuJoCo's most
 FORMULA, SEARCHED, ROUND_NORMAL = 1e-7, 1e-5, 1e-4  # tolerances
@@ -113,7 +113,7 @@ def contacts_of(text: str):
     def one(m, d):
         return collision(m, kinematics(m, d))
 
-    many = jax.jit(jax.vmap(worlds(one), in_axes=(None, 0)))
+    many = jax.jit(jax.vmap(batched(one), in_axes=(None, 0)))
 
     def contacts(qpos: np.ndarray, margin: float) -> list[list[np.ndarray]]:
         model = m.replace(pair_margin=jnp.full_like(m.pair_margin, margin))

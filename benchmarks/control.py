@@ -26,7 +26,7 @@ import jaxsim
 from jaxsim import control
 from jaxsim.control.optimization.read import read_optimization
 from jaxsim.control.optimization.search import search
-from jaxsim.extra import needed
+from jaxsim.optional import require
 
 WALKER = "configs/walker.xml"
 FOLDER = Path("configs/optimize")
@@ -125,7 +125,7 @@ def _tell(name: str, method: str, row: dict) -> None:
 
 def draw(folder: Path, name: str, result: dict) -> None:
     """Costs of a motion against seconds of the search."""
-    figure = needed("matplotlib.figure", "control").Figure(figsize=(7, 4.5), layout="constrained")
+    figure = require("matplotlib.figure", "control").Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for method, row in result["methods"].items():
         way = [(p[0], p[1]) for p in row["way"]]

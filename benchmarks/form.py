@@ -24,10 +24,10 @@ from mujoco import mjx
 from mujoco.mjx._src import smooth
 
 import jaxsim
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import com_vel, rne
+from jaxsim.transforms.layout import unpack_record
 
 LIMIT = 1200.0  # seconds for one case
 
@@ -68,7 +68,7 @@ def components(m: mujoco.MjModel, q, v):
 
     def run(model, q, v):
         last = jax.tree.map(lambda a: a[..., None], (model, data))
-        mw, dw = (unpack(x, 1) for x in last)
+        mw, dw = (unpack_record(x, 1) for x in last)
         return stages(mw, dw.replace(qpos=q.T, qvel=v.T))
 
     return run, model
@@ -80,7 +80,7 @@ def vmapped(m: mujoco.MjModel, q, v):
     data = jaxsim.make_data(model)
 
     def one(model, q, v):
-        return stages(unpack(model, 0), unpack(data, 0).replace(qpos=q, qvel=v))
+        return stages(unpack_record(model, 0), unpack_record(data, 0).replace(qpos=q, qvel=v))
 
     return jax.vmap(one, (None, 0, 0)), model
 

@@ -29,7 +29,7 @@ from gymnax.environments import spaces
 from mujoco import mjx
 
 from jaxsim.envs import VectorEnv
-from jaxsim.envs.rejax import Parameters, RejaxEnv
+from jaxsim.envs.rejax import RejaxEnv, RejaxParameters
 from jaxsim.envs.tasks import make
 from jaxsim.learn.run import old_run
 
@@ -138,7 +138,7 @@ class MjxCheetah:
         m = mujoco.MjModel.from_xml_path(f"{home}/envs/mujoco/assets/half_cheetah.xml")
         self.m, self.begin = mjx.put_model(m), mjx.make_data(m)
         self.length, self.limits = length, jnp.asarray(m.actuator_ctrlrange, jnp.float32)
-        self.default_params = Parameters(length)
+        self.default_params = RejaxParameters(length)
 
     def observation_space(self, params: Any) -> Any:
         return spaces.Box(-jnp.inf, jnp.inf, (17,))

@@ -27,7 +27,7 @@ import numpy as np
 from jaxsim import sensor
 from jaxsim.envs import Env
 from jaxsim.envs.tasks import make
-from jaxsim.envs.tasks.quadruped import MODEL
+from jaxsim.envs.tasks.quadruped import QUADRUPED_MODEL
 from jaxsim.learn.run import old_run
 
 LENGTH = 1000
@@ -121,7 +121,7 @@ def _told(env: Env, act: Act) -> Callable:
 
 
 def _in_mujoco(env: Env, tell: Callable, policy: Any, keys: jax.Array) -> tuple:
-    m = mujoco.MjModel.from_xml_path(str(MODEL))
+    m = mujoco.MjModel.from_xml_path(str(QUADRUPED_MODEL))
     starts = jax.device_get(jax.vmap(lambda key: env.start(env.m, env.begin, key))(keys))
     worlds = [mujoco.MjData(m) for _ in keys]
     for i, d in enumerate(worlds):

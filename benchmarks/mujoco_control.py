@@ -18,7 +18,7 @@ import mujoco.rollout
 import numpy as np
 
 from jaxsim.control.optimization.read import Optimization
-from jaxsim.control.sampling import BASES
+from jaxsim.control.sampling import SPLINE_BASES
 
 LENGTHS = 0.5 ** np.arange(8)
 LEAST, MOST, RATE = 1e-6, 1e8, 1.6
@@ -345,7 +345,7 @@ def predictive_sampling(
     """Predictive sampling with `mujoco.rollout`, for some seconds; cost against seconds."""
     m, n = course.m, course.steps
     size = form.samples
-    basis = BASES[form.interpolation](form.knots, n)
+    basis = SPLINE_BASES[form.interpolation](form.knots, n)
     rows = np.round(np.linspace(0, n - 1, form.knots)).astype(int)
     knots, random = ctrl[rows], np.random.default_rng(seed)
     unit = (course.upper - course.lower) / 2

@@ -2,7 +2,7 @@
 
 import jaxsim.plugins  # registers the bundled plugins
 import jaxsim.xla
-from jaxsim.assets.make import terrain as terrain
+from jaxsim.assets.builtin import terrain as terrain
 from jaxsim.assets.read.decoder import register_decoder as register_decoder
 from jaxsim.assets.read.decoder import unregister_decoder as unregister_decoder
 from jaxsim.assets.source.filesystem import register_filesystems as register_filesystems
@@ -158,9 +158,8 @@ from jaxsim.physics.api import tendon as tendon
 from jaxsim.physics.api import tendon_bias as tendon_bias
 from jaxsim.physics.api import transmission as transmission
 from jaxsim.physics.api import xfrc_accumulate as xfrc_accumulate
-from jaxsim.physics.arrays.platform import for_platform as for_platform
 from jaxsim.physics.constants.set_const import set_const as set_const
-from jaxsim.physics.history.clock import phase as phase
+from jaxsim.physics.history.clock import clock_phase as clock_phase
 from jaxsim.physics.make_data import reset_ctrl as reset_ctrl
 from jaxsim.physics.make_data import reset_data as reset_data
 from jaxsim.physics.make_data import reset_data_keyframe as reset_data_keyframe
@@ -206,6 +205,7 @@ from jaxsim.rollout.program import replicate as replicate
 from jaxsim.rollout.scan import rollout as rollout
 from jaxsim.rollout.trajectory import load_trajectory as load_trajectory
 from jaxsim.spec import Spec as Spec
+from jaxsim.transforms.platform import for_platform as for_platform
 from jaxsim.version import __version__ as __version__
 from jaxsim.view.picture.render import render as render
 

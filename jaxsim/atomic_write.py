@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LONGEST = 100  # characters of a target's name that its temporary name repeats
+_MAX_REPEATED_NAME = 100  # characters of a target's name that its temporary name repeats
 
 _TEMPORARY = re.compile(r"\..+-[0-9a-f]{8}($|\.)")
 _unfinished: set[Path] = set()
@@ -57,7 +57,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[Path]:
-    """Yield the name of a file or folder that is deleted on exit, unless `keep` was called."""
+    """Yield the name of a file or folder that is deleted on exit, unless `keep_unfinished` was
+    called."""
     _unfinished.add(path)
     try:
         yield path
@@ -67,7 +68,7 @@ def unfinished(path: Path) -> Iterator[Path]:
             _unfinished.discard(path)
 
 
-def keep(path: Path) -> None:
+def keep_unfinished(path: Path) -> None:
     """Keep an unfinished file, as the only result of some work."""
     _unfinished.discard(path)
 
@@ -80,7 +81,7 @@ def discard_unfinished() -> None:
 
 def temporary_name(target: Path) -> Path:
     """Return an unused hidden name in the folder of a target, with its extension."""
-    stem = target.name.removesuffix(target.suffix)[:LONGEST]
+    stem = target.name.removesuffix(target.suffix)[:_MAX_REPEATED_NAME]
     return target.with_name(f".{stem}-{secrets.token_hex(4)}{target.suffix}")
 
 
@@ -103,7 +104,7 @@ def target_of(path: str | os.PathLike[str]) -> Path:
         raise FileNotFoundError(f"there is no folder '{target.parent}'; create it first")
     try:
         with tempfile.NamedTemporaryFile(
-            prefix=f".{target.name[:LONGEST]}-", dir=target.parent
+            prefix=f".{target.name[:_MAX_REPEATED_NAME]}-", dir=target.parent
         ) as trial:
             trial.write(b"\0")
             trial.flush()

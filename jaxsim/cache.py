@@ -1,18 +1,18 @@
 """Bounded caches of function results, so that a service that loads many models does not grow.
 
 Results that belong to one model are stored with its structure (`Structure.cache`) and freed with
-it. Results keyed by anything else use `bounded`, which drops the least recently used entry.
-Compiled programs are keyed by structures: see `jaxsim.physics.arrays.programs`.
+it. Results keyed by anything else use `bounded_cache`, which drops the least recently used entry.
+Compiled programs are keyed by structures: see `jaxsim.transforms.programs`.
 """
 
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+_FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
 
-def bounded(most: int) -> Callable[[Function], Function]:
+def bounded_cache(most: int) -> Callable[[_FunctionT], _FunctionT]:
     """Return a decorator that caches the results of a function, least recently used dropped first.
 
     Args:

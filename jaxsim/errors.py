@@ -16,7 +16,7 @@ from jaxsim.escape import MAX_MESSAGE, line
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """Source location of an element; prints as `arm.xml:12`."""
 
     file: str | None = None
@@ -28,17 +28,17 @@ class Place:
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
-NOWHERE = Place()
+UNKNOWN_LOCATION = SourceLocation()
 
 # Number of faults that an error prints; `problems` holds all of them.
-SHOWN = 50
+MAX_SHOWN_PROBLEMS = 50
 
 
 @dataclass(frozen=True)
 class Problem:
     """One fault: its source location, and a message that names the element and the remedy."""
 
-    place: Place
+    place: SourceLocation
     message: str
 
     def __str__(self) -> str:
@@ -53,9 +53,9 @@ class InputError(ValueError):
 
     def __init__(self, problems: Problem | Iterable[Problem]):
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        lines = [str(problem) for problem in self.problems[:SHOWN]]
-        if len(self.problems) > SHOWN:
-            lines.append(f"... and {len(self.problems) - SHOWN} more")
+        lines = [str(problem) for problem in self.problems[:MAX_SHOWN_PROBLEMS]]
+        if len(self.problems) > MAX_SHOWN_PROBLEMS:
+            lines.append(f"... and {len(self.problems) - MAX_SHOWN_PROBLEMS} more")
         super().__init__("\n".join(lines))
 
     def __reduce__(self):
@@ -88,9 +88,9 @@ class Problems:
     def __init__(self) -> None:
         self._found: list[Problem] = []
 
-    def add(self, place: Place | None, message: str) -> None:
+    def add(self, place: SourceLocation | None, message: str) -> None:
         """Add a fault; the message names the element and the remedy."""
-        self._found.append(Problem(place or NOWHERE, message))
+        self._found.append(Problem(place or UNKNOWN_LOCATION, message))
 
     def raise_if_any(self) -> None:
         """Raise all faults together, if there are any."""

@@ -29,8 +29,8 @@ def line(text: str, most: int = MAX_NAME) -> str:
       >>> line("a\\x1b[31m\\nb")
       'a\\\\x1b[31m\\\\nb'
     """
-    shown = _visible(text if len(text) <= most else _cut(text, most))
-    return shown if len(shown) <= most + 1 else _cut(shown, most)
+    shown = _visible(text if len(text) <= most else _shorten(text, most))
+    return shown if len(shown) <= most + 1 else _shorten(shown, most)
 
 
 def block(text: str) -> str:
@@ -83,14 +83,14 @@ def unique(labels: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
 def _visible(text: str, also: str = "") -> str:
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in also else _written(c) for c in text)
+    return "".join(c if c.isprintable() or c in also else _escape_character(c) for c in text)
 
 
-def _written(character: str) -> str:
+def _escape_character(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     """Return the beginning and the end of a text, joined by an ellipsis, in at most `most`
     characters."""
     end = most // 3

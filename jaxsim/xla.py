@@ -1,7 +1,7 @@
 """XLA flags for CPU programs, set in the environment before the first compilation.
 
 On a CPU the physics compiles to loops over worlds in a few large kernels
-(physics/arrays/cpu_kernels.py). By default LLVM unrolls short loops before it vectorizes, and
+(transforms/cpu_fusion.py). By default LLVM unrolls short loops before it vectorizes, and
 unrolls vectorized loops several times. Without this unrolling a step of the humanoid compiles in
 half the time and runs faster; vectors of the full width of the CPU, instead of half of it, also
 help (docs/numerics.md). XLA reads both settings only from the environment, when a process first
@@ -12,13 +12,13 @@ import os
 
 import jax
 
-OPTIONS = {
+_XLA_OPTIONS = {
     "xla_backend_extra_options": "xla_cpu_disable_loop_unrolling",
     "xla_cpu_prefer_vector_width": "512",  # upper bound; XLA uses at most the width of the CPU
 }
 # XLA ends the process at an unknown flag, so later, untested versions get none of these flags. The
 # first flag takes a list of arbitrary words.
-TRIED = (0, 13)
+_TESTED_VERSION = (0, 13)
 
 
 def tell_xla() -> None:
@@ -27,7 +27,7 @@ def tell_xla() -> None:
     Without effect if XLA was used before in this process: programs are then slower, and correct.
     """
     flags = os.environ.get("XLA_FLAGS", "")
-    known = list(OPTIONS.items())[: None if jax.__version_info__ < TRIED else 1]
+    known = list(_XLA_OPTIONS.items())[: None if jax.__version_info__ < _TESTED_VERSION else 1]
     new = [f"--{name}={value}" for name, value in known if name not in flags]
     if new:
         os.environ["XLA_FLAGS"] = " ".join([flags, *new]).strip()

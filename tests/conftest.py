@@ -16,21 +16,21 @@ import pytest
 
 from jaxsim.errors import UnsupportedError, UnsupportedWarning
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.platform import PLATFORMS, QUICK
 from jaxsim.physics.make_data import make_data
+from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS, PLATFORMS
 
 TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 # a file to which each file of tests adds what it took (Linux)
 MEMORY = os.environ.get("TEST_MEMORY")
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 
-# A program in kernels (cpu_kernels.py) takes up to twice as long to trace and compile as one
+# A program in kernels (cpu_fusion.py) takes up to twice as long to trace and compile as one
 # without, and saves nothing where it runs a few times. So only these files use kernels: those about
 # them and about code that is written differently for them, steps and rollouts, whole models, and
 # what is compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
 KERNELS = re.compile(
-    r"tests/(test_(configs|transformations|program_size)|rollout/|envs/test_env"
-    r"|physics/(arrays/|collision/test_|constraint/|solver/|sleep/test_still|integrate/"
+    r"tests/(test_(configs|transformations|program_size)|arrays/|transforms/|linalg/|rollout/"
+    r"|envs/test_env|physics/(collision/test_|constraint/|solver/|sleep/test_still|integrate/"
     r"|test_(stages|together)|query/test_object_motion|constants/test_every_form))"
 )
 BY_KERNELS = PLATFORMS["cpu"]
@@ -38,7 +38,7 @@ BY_KERNELS = PLATFORMS["cpu"]
 # Half of the time of these tests would be XLA's: it optimizes programs that run a few times.
 # TEST_OPTIMIZED=1, which `make test-all` sets, compiles as users do; so do the tests of the narrow
 # phase, whose decisions must not depend on how a program is compiled.
-FAST = " ".join(f"--{name}={value}".lower() for name, value in QUICK.items())
+FAST = " ".join(f"--{name}={value}".lower() for name, value in FAST_COMPILE_OPTIONS.items())
 OPTIMIZED = bool(os.environ.get("TEST_OPTIMIZED"))
 if not OPTIMIZED:
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST}"
@@ -80,7 +80,7 @@ def programs_of_one_file(request) -> Iterator[None]:
     gigabyte after a large file, unless it is told to give it back.
     """
     kernels = OPTIMIZED or bool(KERNELS.search(request.node.nodeid))
-    PLATFORMS["cpu"] = BY_KERNELS._replace(in_kernels=kernels)
+    PLATFORMS["cpu"] = BY_KERNELS._replace(fuses_calls=kernels)
     yield
     most = memory("VmHWM") if MEMORY else ""
     jax.clear_caches()

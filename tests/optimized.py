@@ -1,6 +1,6 @@
 """How users compile: for tests whose claim is that numbers do not depend on it (conftest.py)."""
 
-from jaxsim.physics.arrays.platform import QUICK
+from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS
 
 USUAL = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
-OPTIMIZED = {name: USUAL[name] for name in QUICK}
+OPTIMIZED = {name: USUAL[name] for name in FAST_COMPILE_OPTIONS}

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import pytest
 
 import jaxsim
-from jaxsim.cache import bounded
+from jaxsim.cache import bounded_cache
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays import programs
-from jaxsim.physics.arrays.programs import Programs
+from jaxsim.transforms import programs
+from jaxsim.transforms.programs import ProgramCache
 
 PACKAGE = Path(jaxsim.__file__).parent
 MODEL = """<mujoco><worldbody><body name="{}">
@@ -31,7 +31,7 @@ def live() -> int:
 
 
 def test_no_cache_is_without_a_bound():
-    """`functools.cache` is unbounded, and `lru_cache` may be: `bounded` asks for a number."""
+    """`functools.cache` is unbounded, and `lru_cache` may be: `bounded_cache` asks for a number."""
     for path in {*PACKAGE.rglob("*.py")} - {PACKAGE / "cache.py"}:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module == "functools":
@@ -41,7 +41,8 @@ def test_no_cache_is_without_a_bound():
 
 
 def test_no_program_of_a_model_is_kept_for_ever():
-    """A function that lives as long as its module is compiled by `Programs`, not by `jax.jit`."""
+    """A function that lives as long as its module is compiled by `ProgramCache`, not by
+    `jax.jit`."""
     for path in PACKAGE.rglob("*.py"):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.Assign):
@@ -51,7 +52,7 @@ def test_no_program_of_a_model_is_kept_for_ever():
 
 
 def test_a_bounded_cache_drops_what_was_used_longest_ago():
-    @bounded(2)
+    @bounded_cache(2)
     def made(key):
         return [key]
 
@@ -61,12 +62,12 @@ def test_a_bounded_cache_drops_what_was_used_longest_ago():
     made(3)
     assert made(1) is first
     with pytest.raises(ValueError, match="expected at least 1"):
-        bounded(0)
+        bounded_cache(0)
 
 
 def test_programs_are_dropped_with_the_last_models(monkeypatch):
     monkeypatch.setattr(programs, "MAX_PROGRAMS", 2)
-    double = Programs(lambda m, x: 2 * x + m.qpos0)
+    double = ProgramCache(lambda m, x: 2 * x + m.qpos0)
     before = live()
     for k in range(6):
         m = loaded(f"a{k}")
@@ -82,7 +83,7 @@ def test_models_of_one_structure_share_a_program():
         traced.append(m)
         return x + m.qpos0
 
-    run = Programs(count)
+    run = ProgramCache(count)
     for _ in range(3):
         run(loaded("same"), jnp.ones(1))
     assert len(traced) == 1

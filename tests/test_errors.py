@@ -4,20 +4,20 @@ import pickle
 
 import pytest
 
-from jaxsim.errors import SHOWN, ModelError, Place, Problem, Problems
+from jaxsim.errors import MAX_SHOWN_PROBLEMS, ModelError, Problem, Problems, SourceLocation
 
 
 def test_places():
-    assert str(Place("arm.xml", 12)) == "arm.xml:12"
-    assert str(Place("arm.xml")) == "arm.xml"
-    assert str(Place(None, 12)) == "<model>:12"
-    assert str(Place()) == "<model>"
+    assert str(SourceLocation("arm.xml", 12)) == "arm.xml:12"
+    assert str(SourceLocation("arm.xml")) == "arm.xml"
+    assert str(SourceLocation(None, 12)) == "<model>:12"
+    assert str(SourceLocation()) == "<model>"
 
 
 def test_problems_are_raised_together_in_order():
     problems = Problems()
     problems.raise_if_any()
-    problems.add(Place("arm.xml", 12), "first")
+    problems.add(SourceLocation("arm.xml", 12), "first")
     problems.add(None, "second")
     assert len(problems) == 2
     with pytest.raises(ModelError) as caught:
@@ -27,11 +27,13 @@ def test_problems_are_raised_together_in_order():
 
 
 def test_a_long_list_is_cut_when_printed():
-    error = ModelError(Problem(Place("a.xml", i), "no") for i in range(SHOWN + 7))
-    assert len(error.problems) == SHOWN + 7
+    error = ModelError(
+        Problem(SourceLocation("a.xml", i), "no") for i in range(MAX_SHOWN_PROBLEMS + 7)
+    )
+    assert len(error.problems) == MAX_SHOWN_PROBLEMS + 7
     assert str(error).splitlines()[-1] == "... and 7 more"
 
 
 def test_pickling():
-    error = ModelError(Problem(Place("arm.xml", 12), "no"))
+    error = ModelError(Problem(SourceLocation("arm.xml", 12), "no"))
     assert pickle.loads(pickle.dumps(error)).problems == error.problems

@@ -17,7 +17,7 @@ from tolerance import DYNAMICS, STIFF
 
 import jaxsim
 from jaxsim.io.bridge import put_model
-from jaxsim.model.data import OF_IPC, OF_SINGLE, OF_SLEEP, Contact, Data
+from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Contact, Data
 from jaxsim.model.model import Model
 
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
@@ -277,8 +277,8 @@ def differences(mj: mujoco.MjModel, d: Data, force: jax.Array, mjd: mujoco.MjDat
 
     points = mjd.ten_wrapnum.sum()  # past them MuJoCo's list has what it had before
     for name, field in Data.fields.items():
-        off = name in OF_SLEEP and d.tree_asleep is None
-        off |= name in OF_IPC | OF_SINGLE  # tests/physics/ipc, integrate/test_clock.py
+        off = name in SLEEP_FIELDS and d.tree_asleep is None
+        off |= name in IPC_FIELDS | SINGLE_FIELDS  # tests/physics/ipc, integrate/test_clock.py
         if field.nested is not None or field.static or name in NOT_COMPARED or off:
             continue
         if name.startswith("wrap_"):
@@ -343,7 +343,7 @@ def test_every_field_has_numbers_somewhere():
     # plugins with a state are those of users (tests/extend/test_state.py), and every output of
     # flexes is compared in physics/flex/test_flexes.py
     absent = {"qfrc_inverse", "solver_fwdinv", "warning", "warning_lastinfo", "plugin_state"}
-    absent |= {name for name in Data.fields if name.startswith("flex")} | OF_SINGLE
+    absent |= {name for name in Data.fields if name.startswith("flex")} | SINGLE_FIELDS
     assert set(Data.fields) - seen == absent
 
 

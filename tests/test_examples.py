@@ -15,7 +15,7 @@ import pytest
 
 import jaxsim
 from jaxsim.control.optimization.read import read_optimization
-from jaxsim.extend.registry import plugins
+from jaxsim.extend.registry import registered_plugins
 from jaxsim.identify.study.read import read_study
 from jaxsim.io.config import read_config
 from jaxsim.learn.config import Training
@@ -94,7 +94,7 @@ def test_every_example_of_an_extension_is_shown():
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_example_of_an_extension(name, capsys):
-    before = set(plugins())
+    before = set(registered_plugins())
     try:
         example = runpy.run_path(str(ROOT / f"examples/extend/{name}.py"))
         few = {"turns": 15} if name == "motor_network" else {}
@@ -102,7 +102,7 @@ def test_the_example_of_an_extension(name, capsys):
         with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
             shown = example["main"](**few)
     finally:
-        for plugin in set(plugins()) - before:
+        for plugin in set(registered_plugins()) - before:
             jaxsim.unregister_plugin(plugin)
     assert SHOWN[name](shown)
     assert capsys.readouterr().out.count("\n") == 1

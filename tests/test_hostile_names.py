@@ -206,8 +206,8 @@ def test_a_page_shows_it_as_text(plain, name):
     from view.visitor import Visitor
 
     from jaxsim.view.browser.live import Live
-    from jaxsim.view.browser.panel.fault import stopped
-    from jaxsim.view.browser.panel.selection import told
+    from jaxsim.view.browser.panel.fault import stop_message
+    from jaxsim.view.browser.panel.selection import describe_part
 
     m = named(plain, name)
     page = Live(m, port=0)
@@ -215,7 +215,11 @@ def test_a_page_shows_it_as_text(plain, name):
         with Visitor(page.viewer.server) as visitor:
             visitor.wait(lambda: any("/cameras/" in n for n in visitor.nodes) or page.viewer.scene)
             visitor.wait(lambda: "timestep" in visitor.text())
-            texts = [visitor.text(), told(m, page.viewer.scene.parts[0], 0), stopped(Fault(name))]
+            texts = [
+                visitor.text(),
+                describe_part(m, page.viewer.scene.parts[0], 0),
+                stop_message(Fault(name)),
+            ]
             labels = [c["label"] for c in visitor.controls.values() if c.get("label")]
             for choices in (c.get("options") for c in visitor.controls.values()):
                 labels += choices or ()

@@ -16,10 +16,11 @@ PACKAGE = ROOT / "jaxsim"
 
 # the rows of the design; a name is a module or package directly under jaxsim
 ROWS = (
-    "atomic_write enums cache escape errors words extra version xla",
+    "atomic_write enums cache escape errors spelling optional version xla",
     "math mjcf assets",
     "model spec",
     "extend compile",
+    "arrays transforms linalg",
     "physics",
     "io",
     "rollout functions derivative plugins",
@@ -31,7 +32,7 @@ ROWS = (
 MOST = 16  # files of a folder, without its __init__
 ROW = {name: i for i, names in enumerate(ROWS) for name in names.split()}
 WITHOUT_JAX = (
-    *("atomic_write", "cache", "escape", "errors", "enums", "words", "mjcf", "assets", "spec"),
+    *("atomic_write", "cache", "escape", "errors", "enums", "spelling", "mjcf", "assets", "spec"),
     "compile",
 )
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxsim
-from jaxsim.physics.arrays.call.call import CALL, program_of
+from jaxsim.transforms.primitive import PHYSICS_P, program_of
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 WORLDS = 64
@@ -41,7 +41,7 @@ def equations(jaxpr) -> int:
     count = 0
     for equation in jaxpr.eqns:
         count += 1
-        if equation.primitive is CALL:
+        if equation.primitive is PHYSICS_P:
             count += equations(program_of(equation).jaxpr)
         for value in equation.params.values():
             for inner in value if isinstance(value, tuple | list) else (value,):

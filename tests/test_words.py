@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxsim.words import is_slip, remedy, suggest
+from jaxsim.spelling import is_misspelling, remedy, suggest
 
 _KNOWN = ("elbow", "shoulder", "Wrist")
 
@@ -25,4 +25,4 @@ def test_the_end_of_a_message():
     ("word", "slip"), [("elbwo", True), ("Elbow", True), ("bow", False), ("eel", False)]
 )
 def test_a_slip_is_nearer_than_what_is_proposed(word, slip):
-    assert is_slip(word, _KNOWN) == slip
+    assert is_misspelling(word, _KNOWN) == slip

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from jaxsim.model.data import ALWAYS, OF_IPC, OF_SLEEP, Contact, Data, SolverStat
-from jaxsim.model.fields import KINDS, Field, Record
+from jaxsim.model.data import ALWAYS_KEPT, IPC_FIELDS, SLEEP_FIELDS, Contact, Data, SolverStat
+from jaxsim.model.fields import FIELD_KINDS, Field, Record
 from jaxsim.model.model import Model, Option, Statistic
 
 _HEAD = """# Fields of Model and Data
@@ -153,7 +153,7 @@ def _table(fields: dict[str, Field], kept: bool = False) -> Iterator[str]:
 def _shape(field: Field) -> str:
     if field.static or field.nested is not None:
         return ""
-    return str((*field.shape, *KINDS[field.kind])).replace("'", "")
+    return str((*field.shape, *FIELD_KINDS[field.kind])).replace("'", "")
 
 
 def _dtype(field: Field) -> str:
@@ -163,6 +163,6 @@ def _dtype(field: Field) -> str:
 
 
 def _keep(name: str, field: Field) -> str:
-    kept = "always" if name in ALWAYS else "default" if field.keep else "if asked"
-    flag = "sleep" if name in OF_SLEEP else "ipc" if name in OF_IPC else ""
+    kept = "always" if name in ALWAYS_KEPT else "default" if field.keep else "if asked"
+    flag = "sleep" if name in SLEEP_FIELDS else "ipc" if name in IPC_FIELDS else ""
     return f"{kept}, with {flag}" if flag else kept

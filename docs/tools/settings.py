@@ -7,9 +7,9 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
-from jaxsim.control.optimization.form import Form as Optimization
+from jaxsim.control.optimization.form import OptimizationForm as Optimization
 from jaxsim.identify.study.form import Study
-from jaxsim.io.config.read import WORDS, Rule
+from jaxsim.io.config.read import TYPE_WORDS, SettingRule
 from jaxsim.learn.config import Training
 
 FORMS = {"train": Training, "optimize": Optimization, "identify": Study}
@@ -67,7 +67,7 @@ def _form_of(kind: Any) -> Any:
 
 
 def _row(f: dataclasses.Field[Any], kind: Any) -> str:
-    rule: Rule = f.metadata["rule"]
+    rule: SettingRule = f.metadata["rule"]
     limits = [
         f"{word} {value:g}"
         for word, value in (("from", rule.least), ("above", rule.above), ("to", rule.most))
@@ -85,7 +85,7 @@ def _words(kind: Any) -> str:
         return f"list: {_words(inside[0])}"
     if typing.get_origin(kind) is dict:
         return f"table: {_words(inside[1])}"
-    return WORDS[kind]
+    return TYPE_WORDS[kind]
 
 
 def _default(f: dataclasses.Field[Any]) -> str:

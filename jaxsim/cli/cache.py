@@ -9,8 +9,8 @@ from pathlib import Path
 
 import jax
 
-MOST = 2**31  # size limit in bytes; the oldest programs are deleted first
-SECONDS = 0.3  # programs that compile faster are not cached
+_MAX_CACHE_BYTES = 2**31  # size limit in bytes; the oldest programs are deleted first
+_MIN_COMPILE_SECONDS = 0.3  # programs that compile faster are not cached
 
 
 def keep_programs() -> None:
@@ -22,13 +22,13 @@ def keep_programs() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        _trim(folder, MOST)
+        _trim(folder, _MAX_CACHE_BYTES)
     except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home directory
         remedy = "set XDG_CACHE_HOME, or give --no-cache"
         print(f"compiled programs are not kept: {error}; {remedy}", file=sys.stderr)
         return
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", SECONDS)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", _MIN_COMPILE_SECONDS)
 
 
 def cache_folder() -> Path:

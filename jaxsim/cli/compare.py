@@ -22,7 +22,7 @@ from jaxsim.model.names import name2id
 from jaxsim.physics.make_data import make_data
 
 # Results of each stage of the forward dynamics, in the order of the stages.
-STAGES = {
+_COMPARED_FIELDS = {
     "positions": ("xpos", "xquat", "xipos", "geom_xpos", "site_xpos", "subtree_com"),
     "tendons": ("ten_length", "actuator_length"),
     "inertia": ("M",),
@@ -36,7 +36,7 @@ STAGES = {
     "result": ("qacc", "sensordata"),
 }
 ITERATIONS, TOLERANCE = 100, 1e-12
-SETTLE = 20  # steps of MuJoCo before the comparison, so that the state is a typical one
+_SETTLING_STEPS = 20  # steps of MuJoCo before the comparison, so that the state is a typical one
 
 
 def compare(args: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def compare(args: argparse.Namespace) -> int:
             f"{args.model}: a compiled model, which MuJoCo cannot read; give the XML"
         )
     theirs = mujoco.MjModel.from_xml_path(args.model)
-    m = _converged(m, theirs)
+    m = _make_converged(m, theirs)
     state = _state(mujoco, theirs, m, args)
 
     mujoco.mj_forward(theirs, state)
@@ -59,10 +59,13 @@ def compare(args: argparse.Namespace) -> int:
         mine = jax.jit(physics.forward)(m, d)
         M = jax.jit(physics.full_m)(m, mine)
 
-    print(f"{args.model}: state after {SETTLE} steps of MuJoCo {mujoco.__version__}; ", end="")
+    print(
+        f"{args.model}: state after {_SETTLING_STEPS} steps of MuJoCo {mujoco.__version__}; ",
+        end="",
+    )
     print(f"both solve by Newton's method, to a tolerance of {TOLERANCE:g}")
     print(f"{'stage':12} {'quantity':18} {'largest value':>14} {'difference':>12} {'relative':>10}")
-    for stage, names in STAGES.items():
+    for stage, names in _COMPARED_FIELDS.items():
         for name in names:
             ours, reference = _pair(mujoco, theirs, state, mine, M, name)
             _report(stage, name, ours, reference)
@@ -89,7 +92,7 @@ def _mujoco() -> Any:
     return importlib.import_module("mujoco")
 
 
-def _converged(m: Model, theirs) -> Model:
+def _make_converged(m: Model, theirs) -> Model:
     """Return the model with solver settings that converge, so that iteration limits do not
     matter."""
     theirs.opt.iterations = theirs.opt.ls_iterations = ITERATIONS
@@ -107,7 +110,8 @@ def _converged(m: Model, theirs) -> Model:
 
 
 def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
-    """Return a state with random velocities and controls, from the seed, after `SETTLE` steps."""
+    """Return a state with random velocities and controls, from the seed, after `_SETTLING_STEPS`
+    steps."""
     state, rng = mujoco.MjData(theirs), np.random.default_rng(args.seed)
     if args.key is not None:
         try:
@@ -119,7 +123,7 @@ def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
     unlimited = low == high
     low, high = np.where(unlimited, -1, low), np.where(unlimited, 1, high)
     state.ctrl[:] += 0.3 * (rng.uniform(low, high) - state.ctrl)
-    mujoco.mj_step(theirs, state, SETTLE)
+    mujoco.mj_step(theirs, state, _SETTLING_STEPS)
     return state
 
 
@@ -142,10 +146,10 @@ def _pair(mujoco, theirs, state, mine, M, name: str) -> tuple[np.ndarray, np.nda
     count = int(mine.ncon)
     ours, geom = np.asarray(getattr(mine.contact, field))[:count], mine.contact.geom[:count]
     reference = np.asarray(getattr(state.contact, field))
-    return _sorted(ours, geom), _sorted(reference, state.contact.geom)
+    return _sort_contacts(ours, geom), _sort_contacts(reference, state.contact.geom)
 
 
-def _sorted(values: np.ndarray, geom) -> np.ndarray:
+def _sort_contacts(values: np.ndarray, geom) -> np.ndarray:
     """Return contact quantities in an order that both sides share: by geoms, then by value."""
     if not len(values):
         return values

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jaxsim.assets.source.resource import is_uri
 from jaxsim.cli.problem import InputProblem
-from jaxsim.cli.progress import size
+from jaxsim.cli.progress import format_bytes
 from jaxsim.io.load import load_model
 from jaxsim.io.save import save_model
 
@@ -28,5 +28,5 @@ def compile_model(args: argparse.Namespace) -> int:
     except OSError as error:
         raise InputProblem(f"--out: '{out}' cannot be written: {error.strerror}") from None
     precision = m.qpos0.dtype.name
-    print(f"{out}: {size(os.path.getsize(out))}, {precision}, compiled in {seconds:.1f} s")
+    print(f"{out}: {format_bytes(os.path.getsize(out))}, {precision}, compiled in {seconds:.1f} s")
     return 0

@@ -9,23 +9,23 @@ import numpy as np
 
 from jaxsim.atomic_write import write_whole
 from jaxsim.cli.problem import drawing
-from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit, fit
 from jaxsim.identify.report import report
 from jaxsim.identify.study import Reading, read_study
 from jaxsim.identify.validate import Validation, validate
 from jaxsim.io.save import save_model
+from jaxsim.optional import require
 
 
 def identify(args: argparse.Namespace) -> int:
     """Run the fit that a configuration specifies, and write its results."""
-    needed("matplotlib", "identify")  # fail before the fit, not after it
+    require("matplotlib", "identify")  # fail before the fit, not after it
     folder = Path(args.out or Path("runs") / Path(args.config).stem)
     reading = read_study(args.config, args.changes, args.data)
     how = reading.study.fit
     print(args.config)
     print(f"{'model':11} {reading.study.model}: {reading.parameters.size} unknowns")
-    print(f"{'data':11} {_told(reading)}")
+    print(f"{'data':11} {_describe_fit(reading)}")
     print(f"{'starts':11} {how.starts}", flush=True)
     found = fit(
         reading.m,
@@ -51,7 +51,7 @@ def identify(args: argparse.Namespace) -> int:
     return 0
 
 
-def _told(reading: Reading) -> str:
+def _describe_fit(reading: Reading) -> str:
     lengths = [sum(x.values.size for x in s.series(reading.m)) for s in reading.data]
     text = f"{len(lengths)} recordings, {sum(lengths):,} numbers"
     return text + (f"; {len(reading.held)} held back" if reading.held else "")

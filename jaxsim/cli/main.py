@@ -21,12 +21,12 @@ from jaxsim.assets.source.limits import LIMITS, limits
 from jaxsim.cli.output.terminal import visible_output
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import Phases
-from jaxsim.cli.signals import Stopped, leave, stops_in_order
+from jaxsim.cli.signals import Stopped, convert_stop_signals, end_process
 from jaxsim.errors import InputError, UnsupportedWarning
-from jaxsim.extra import MissingExtra
 from jaxsim.io.phase import listening
+from jaxsim.optional import MissingExtra
+from jaxsim.spelling import remedy
 from jaxsim.version import __version__
-from jaxsim.words import remedy
 
 EXAMPLES = """\
 examples:
@@ -44,46 +44,46 @@ examples:
   jaxsim play runs/cartpole
 """
 
-MOST_PIXELS = 8192  # largest width or height of an image
-MOST_PORT = 65535
-MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
+_MAX_PICTURE_PIXELS = 8192  # largest width or height of an image
+_MAX_PORT = 65535
+_MODEL_HELP = "a model in MJCF, or one that `jaxsim compile` wrote"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     with visible_output():
-        code = _answer(_parser().parse_args(argv))
+        code = _run_and_report(_parser().parse_args(argv))
     if argv is None and code > 128:
-        leave(code)  # the process is ours: taking down JAX would take seconds
+        end_process(code)  # the process is ours: taking down JAX would take seconds
     return code
 
 
-def _answer(args: argparse.Namespace) -> int:
+def _run_and_report(args: argparse.Namespace) -> int:
     """Run a command and report its errors; return the exit code."""
     # `info` lists unsupported features, and the other commands end with an error.
     warnings.simplefilter("ignore", UnsupportedWarning)
     try:
-        with stops_in_order(), limits(**dict(args.limit)), listening(Phases()):
+        with convert_stop_signals(), limits(**dict(args.limit)), listening(Phases()):
             return _run(args)
     except (InputError, InputProblem, MissingExtra) as error:
-        _say(str(error))
+        _print_message(str(error))
         return 2
     except Stopped as stopped:
-        _say(f"\nstopped by {stopped}")
+        _print_message(f"\nstopped by {stopped}")
         return 128 + stopped.number
     except KeyboardInterrupt:
-        _say("\ninterrupted")
+        _print_message("\ninterrupted")
         return 130
     except BrokenPipeError:  # the reader of the output, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # the disk is full, or a folder was deleted
         place = "" if error.filename is None else f"{error.filename}: "
-        _say(f"{place}{error.strerror or error}")
+        _print_message(f"{place}{error.strerror or error}")
         return 2
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     with contextlib.suppress(OSError):  # the terminal may be closed
         print(text, file=sys.stderr)
 
@@ -110,7 +110,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.command in ("train", "play"):
         from jaxsim.cli import train
 
-        return train.train(args) if args.command == "train" else train.play(args)
+        return train.train_from_file(args) if args.command == "train" else train.play(args)
     if args.command == "identify":
         return _run_identify(args)
     if args.command == "view":
@@ -206,9 +206,9 @@ def _run_rollout(args: argparse.Namespace) -> int:
     # JAX before keeps its devices.
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", os.cpu_count())
-    from jaxsim.cli.rollout import rollout
+    from jaxsim.cli.rollout import run_rollout
 
-    return rollout(args)
+    return run_rollout(args)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -267,10 +267,10 @@ def _parser() -> argparse.ArgumentParser:
 def _add_models(commands: Any) -> None:
     """Add the commands that take a model."""
     info = _command(commands, "info", "describe a model and what it costs")
-    info.add_argument("model", metavar="MODEL.xml", help=MODEL)
+    info.add_argument("model", metavar="MODEL.xml", help=_MODEL_HELP)
 
     run = _command(commands, "rollout", "simulate many worlds")
-    run.add_argument("model", metavar="MODEL.xml", help=MODEL)
+    run.add_argument("model", metavar="MODEL.xml", help=_MODEL_HELP)
     run.add_argument("--worlds", type=_count, default=1024, help="parallel worlds (default 1024)")
     run.add_argument("--steps", type=_count, default=1000, help="steps of each (default 1000)")
     run.add_argument(
@@ -301,7 +301,7 @@ def _add_models(commands: Any) -> None:
     compare.add_argument("--float32", action="store_true", help="single precision")
 
     times = _command(commands, "profile", "measure each stage of a step on the device")
-    times.add_argument("model", metavar="MODEL.xml", help=MODEL)
+    times.add_argument("model", metavar="MODEL.xml", help=_MODEL_HELP)
     times.add_argument("--worlds", type=_count, default=128, help="parallel worlds (default 128)")
     times.add_argument(
         "--steps", type=_count, default=100, help="steps before measuring (default 100)"
@@ -324,7 +324,7 @@ def _add_models(commands: Any) -> None:
 def _add_pictures(commands: Any) -> None:
     """Add the commands that show a model or a recorded motion."""
     show = _command(commands, "view", "show a model or a recorded motion in the browser")
-    show.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{MODEL}; or a motion")
+    show.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{_MODEL_HELP}; or a motion")
     show.add_argument("--model", metavar="MODEL.xml", help="model file, if it was moved")
     show.add_argument("--worlds", type=_count, help="worlds to show (default: at most 64)")
     show.add_argument("--ghosts", action="store_true", help="overlay the worlds in one scene")
@@ -351,7 +351,7 @@ def _add_pictures(commands: Any) -> None:
     picture = _command(
         commands, "render", "render a model or a recorded motion to an image or a video"
     )
-    picture.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{MODEL}; or a motion")
+    picture.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{_MODEL_HELP}; or a motion")
     picture.add_argument("--out", metavar="FILE", help=".png, .jpg, .gif or .mp4 (default: .png)")
     picture.add_argument(
         "--camera", metavar="NAME", help="camera name or id (default: free camera)"
@@ -478,15 +478,15 @@ def _limit(text: str) -> tuple[str, int]:
 
 def _port(text: str) -> int:
     """Return a port number."""
-    if not text.isdecimal() or int(text) > MOST_PORT:
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to {MOST_PORT}, got '{text}'")
+    if not text.isdecimal() or int(text) > _MAX_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {_MAX_PORT}, got '{text}'")
     return int(text)
 
 
 def _size(text: str) -> tuple[int, int]:
     """Return the width and height of text such as `320x240`."""
     parts = text.split("x")
-    if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= MOST_PIXELS for p in parts):
+    if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= _MAX_PICTURE_PIXELS for p in parts):
         raise argparse.ArgumentTypeError(f"expected pixels such as 320x240, got '{text}'")
     return int(parts[0]), int(parts[1])
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from jaxsim.atomic_write import target_of, temporary_name
 from jaxsim.cli.problem import InputProblem, drawing
-from jaxsim.cli.progress import size
-from jaxsim.control.optimization.picture import draw
+from jaxsim.cli.progress import format_bytes
+from jaxsim.control.optimization.picture import draw_search
 from jaxsim.control.optimization.read import Optimization, read_optimization
 from jaxsim.control.optimization.search import Batch, Found, search
-from jaxsim.extra import needed
+from jaxsim.optional import require
 from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 
@@ -26,16 +26,16 @@ def optimize(args: argparse.Namespace) -> int:
     form = whole.form
     try:
         if form.method == "shoot":
-            needed("optax", "control")
+            require("optax", "control")
         if args.plot is not None:
-            needed("matplotlib.figure", "control")
+            require("matplotlib.figure", "control")
     except ImportError as error:
         raise InputProblem(str(error)) from None
     seconds = whole.steps * float(whole.m.opt.timestep)
     print(args.config)
     print(f"{'motion':11} {whole.steps} steps, {seconds:.3g} s, of {form.model}")
     print(f"{'method':11} {form.method}, {_guesses(form.guesses)}", flush=True)
-    found = search(whole, _tell)
+    found = search(whole, _print_progress)
     print(_summary(whole, found), flush=True)
     if not np.isfinite(found.after.cost):
         raise InputProblem(
@@ -47,7 +47,7 @@ def optimize(args: argparse.Namespace) -> int:
     if args.plot is not None:
         try:
             with drawing(args.plot, f"the motion is in '{args.out}'" if args.out else ""):
-                draw(args.plot, whole, found)
+                draw_search(args.plot, whole, found)
         except InputProblem as problem:
             if args.out is not None:
                 raise
@@ -76,7 +76,7 @@ def _guesses(number: int) -> str:
     return "one guess" if number == 1 else f"{number} guesses"
 
 
-def _tell(batch: Batch) -> None:
+def _print_progress(batch: Batch) -> None:
     """Print a line of progress."""
     best, worst = np.min(batch.costs), np.max(batch.costs)
     text = f"iteration {batch.turns:5}  cost {best:<10.6g}"
@@ -114,4 +114,4 @@ def _write(path: str, whole: Optimization, found: Found) -> None:
             writer.append({name: found.after.records[name][:, None] for name in whole.form.record})
     except NotWrittenError as error:
         raise InputProblem(f"--out: {error}") from None
-    print(f"{'wrote':11} {path}: {whole.steps} records, {size(os.path.getsize(path))}")
+    print(f"{'wrote':11} {path}: {whole.steps} records, {format_bytes(os.path.getsize(path))}")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from jaxsim.errors import InputError
 from jaxsim.escape import MAX_MESSAGE, line
-from jaxsim.extra import MissingExtra
+from jaxsim.optional import MissingExtra
 
 
 class InputProblem(Exception):

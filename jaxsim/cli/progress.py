@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-WIDTH = 30
-REDRAW = 0.1  # seconds between updates on a terminal
-LINE = 10.0  # seconds between lines in a log
-PATIENCE = 1.0  # seconds without output before a phase is reported
-TICK = 0.5  # seconds between updates of a phase, on a terminal
+_BAR_WIDTH = 30
+_REDRAW_SECONDS = 0.1  # seconds between updates on a terminal
+_LOG_SECONDS = 10.0  # seconds between lines in a log
+_SILENCE_SECONDS = 1.0  # seconds without output before a phase is reported
+_PHASE_SECONDS = 0.5  # seconds between updates of a phase, on a terminal
 
 
 class Progress:
@@ -47,7 +47,9 @@ class Progress:
     def show(self, done: int) -> None:
         """Draw the bar after `done` steps, unless it was drawn just before."""
         now = time.perf_counter()
-        if done < self._total and now - self._drawn < (REDRAW if self._live else LINE):
+        if done < self._total and now - self._drawn < (
+            _REDRAW_SECONDS if self._live else _LOG_SECONDS
+        ):
             return
         self._drawn = now
         text = self._line(done)
@@ -68,12 +70,12 @@ class Progress:
             self._stream.flush()
 
     def _line(self, done: int) -> str:
-        filled = WIDTH * done // self._total
+        filled = _BAR_WIDTH * done // self._total
         rate = (done - self._before) / max(self.seconds, 1e-9)
         left = (self._total - done) / rate if rate else 0.0
         return (
-            f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{self._total} {self._unit}, "
-            f"{thousands(rate * self._worlds)} world {self._unit}/s, {left:.0f} s left "
+            f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {done}/{self._total} {self._unit}, "
+            f"{format_count(rate * self._worlds)} world {self._unit}/s, {left:.0f} s left "
         )
 
 
@@ -89,7 +91,7 @@ class Phases:
       patience: seconds that a phase may take without output.
     """
 
-    def __init__(self, stream: TextIO | None = None, patience: float = PATIENCE):
+    def __init__(self, stream: TextIO | None = None, patience: float = _SILENCE_SECONDS):
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()
         self._patience = patience
@@ -114,7 +116,7 @@ class Phases:
         wait = self._patience
         while not done.wait(wait):
             self._write(f"{name} ... {time.perf_counter() - began:.0f} s")
-            wait = TICK if self._live else LINE
+            wait = _PHASE_SECONDS if self._live else _LOG_SECONDS
 
     def _write(self, text: str, last: bool = False) -> None:
         with contextlib.suppress(OSError, ValueError):  # the terminal is closed
@@ -122,7 +124,7 @@ class Phases:
             self._stream.flush()
 
 
-def thousands(x: float) -> str:
+def format_count(x: float) -> str:
     """Return a number with a metric suffix: 31.4k, 2.1M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if x >= limit:
@@ -130,7 +132,7 @@ def thousands(x: float) -> str:
     return f"{x:.3g}"
 
 
-def size(n: float) -> str:
+def format_bytes(n: float) -> str:
     """Return a number of bytes with a unit: 34.1 kB."""
     for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if n >= limit:

@@ -10,9 +10,14 @@ import jax
 import numpy as np
 
 from jaxsim.cli.input.controls import make_control
-from jaxsim.cli.input.room import check_controls, check_disk, check_out, check_states
+from jaxsim.cli.input.room import (
+    check_controls_fit,
+    check_disk_space,
+    check_out_writable,
+    check_states_fit,
+)
 from jaxsim.cli.problem import InputProblem
-from jaxsim.cli.progress import Progress, size
+from jaxsim.cli.progress import Progress, format_bytes
 from jaxsim.cli.summary import summary
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
@@ -23,21 +28,21 @@ from jaxsim.rollout.program import BatchProgram, replicate
 from jaxsim.rollout.scan import check_record
 from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
-RECORDED = ("time", "qpos", "qvel", "ctrl")
-MOCAP = ("mocap_pos", "mocap_quat")
-CHUNK = 10  # steps between returns to the host
+_DEFAULT_RECORDED = ("time", "qpos", "qvel", "ctrl")
+_MOCAP_FIELDS = ("mocap_pos", "mocap_quat")
+_CHUNK_STEPS = 10  # steps between returns to the host
 
 
-def rollout(args: argparse.Namespace) -> int:
+def run_rollout(args: argparse.Namespace) -> int:
     """Simulate many worlds of a model."""
-    check_out(args)
+    check_out_writable(args)
     m = load_model(args.model, contacts=args.contacts)
-    check_states(args, m)
+    check_states_fit(args, m)
     one = _start(m, args.key)
-    recorded = _recorded(args, m, one) if args.out else ()
-    check_disk(args, one, recorded)
+    recorded = _recorded_fields(args, m, one) if args.out else ()
+    check_disk_space(args, one, recorded)
     ctrl = make_control(args.ctrl, m, args.worlds, args.steps, args.seed)
-    check_controls(args, ctrl)
+    check_controls_fit(args, ctrl)
 
     device = jax.devices()[0]
     print(args.model)
@@ -45,11 +50,12 @@ def rollout(args: argparse.Namespace) -> int:
     print(f"{'devices':11} {jax.device_count()} of kind {device.device_kind}", flush=True)
 
     d = replicate(one, args.worlds)
-    program = BatchProgram(m, d, ctrl, size=min(CHUNK, args.steps), record=recorded)
+    program = BatchProgram(m, d, ctrl, size=min(_CHUNK_STEPS, args.steps), record=recorded)
     temporary = program.temporary_bytes / args.worlds
     print(f"{'program':11} traced in {program.trace_seconds:.1f} s, ", end="")
     print(
-        f"compiled in {program.compile_seconds:.1f} s, {size(temporary)} of temporaries per world"
+        f"compiled in {program.compile_seconds:.1f} s, {format_bytes(temporary)} of temporaries "
+        "per world"
     )
     try:
         _simulate(args, m, program, d)
@@ -65,14 +71,14 @@ def _simulate(args: argparse.Namespace, m: Model, program: BatchProgram, d: Data
             for part in program.run(d, args.steps):
                 d = jax.block_until_ready(part.d)
                 if writer is not None:
-                    writer.append(_thinned(part, args.every))
+                    writer.append(_thin_records(part, args.every))
                 progress.show(part.start + part.steps)
         finally:
             progress.close()
         # before the file is finished: the summary is valid even if the file cannot be written
         print(summary(m, d, args.steps, progress.seconds), flush=True)
     if writer is not None:
-        bytes_written = size(os.path.getsize(args.out))
+        bytes_written = format_bytes(os.path.getsize(args.out))
         print(f"{'wrote':11} {args.out}: {writer.records} records of each world, {bytes_written}")
 
 
@@ -86,17 +92,17 @@ def _start(m: Model, key: str | None) -> Data:
         raise InputProblem(f"--key: {error}") from None
 
 
-def _recorded(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
+def _recorded_fields(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
     """Return the fields to record: those that define a motion, and those requested."""
     more = tuple(name.strip() for name in args.record.split(",") if name.strip())
     try:
         check_record(m, one, more)
     except ValueError as error:
         raise InputProblem(f"--record: {str(error).removeprefix('record: ')}") from None
-    return tuple(dict.fromkeys((*RECORDED, *(MOCAP if m.nmocap else ()), *more)))
+    return tuple(dict.fromkeys((*_DEFAULT_RECORDED, *(_MOCAP_FIELDS if m.nmocap else ()), *more)))
 
 
-def _thinned(part, every: int) -> dict[str, np.ndarray]:
+def _thin_records(part, every: int) -> dict[str, np.ndarray]:
     """Return the records of a chunk at every `every`-th step of the rollout."""
     first = -(part.start + 1) % every
     return {name: np.asarray(x[first::every]) for name, x in part.records.items()}

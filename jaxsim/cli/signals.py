@@ -23,9 +23,9 @@ from jaxsim.atomic_write import discard_unfinished
 from jaxsim.io.phase import is_active
 
 # Closing a terminal does not send SIGHUP on every system.
-REQUESTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-GRACE = 0.4  # seconds in which the main thread must respond
-TICK = 0.01  # seconds between two checks of its response
+STOP_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_GRACE_SECONDS = 0.4  # seconds in which the main thread must respond
+_POLL_SECONDS = 0.01  # seconds between two checks of its response
 
 
 class Stopped(KeyboardInterrupt):
@@ -37,7 +37,7 @@ class Stopped(KeyboardInterrupt):
 
 
 @contextmanager
-def stops_in_order() -> Iterator[None]:
+def convert_stop_signals() -> Iterator[None]:
     """Convert stop signals to `Stopped`, so that every `finally` runs.
 
     Ctrl-C stays a KeyboardInterrupt. If the main thread does not respond, the process ends all the
@@ -46,7 +46,7 @@ def stops_in_order() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
         return
-    ours: dict[int, Any] = dict.fromkeys(REQUESTS, signal.SIG_DFL)
+    ours: dict[int, Any] = dict.fromkeys(STOP_SIGNALS, signal.SIG_DFL)
     ours[signal.SIGINT] = signal.default_int_handler
     ours = {n: handler for n, handler in ours.items() if signal.getsignal(n) == handler}
     answers = [-math.inf]  # times at which a handler has run
@@ -67,7 +67,7 @@ def stops_in_order() -> Iterator[None]:
     for number in ours:
         signal.signal(number, stop)
     try:
-        with _watched(set(ours), answers):
+        with _watch_signals(set(ours), answers):
             yield
     finally:
         for number, handler in ours.items():
@@ -75,7 +75,7 @@ def stops_in_order() -> Iterator[None]:
 
 
 @contextmanager
-def _watched(ours: set[int], answers: list[float]) -> Iterator[None]:
+def _watch_signals(ours: set[int], answers: list[float]) -> Iterator[None]:
     """Start a thread that ends the process if a signal is not handled in time."""
     reader, writer = socket.socketpair()
     writer.setblocking(False)
@@ -94,12 +94,12 @@ def _watched(ours: set[int], answers: list[float]) -> Iterator[None]:
 def _watch(reader: socket.socket, ours: set[int], answers: list[float]) -> None:
     while received := reader.recv(64):
         # The handler may have run before this thread received the signal.
-        earliest = time.monotonic() - GRACE
+        earliest = time.monotonic() - _GRACE_SECONDS
         for number in filter(ours.__contains__, received):
             while answers[-1] < earliest:
-                if time.monotonic() > earliest + 2 * GRACE:
+                if time.monotonic() > earliest + 2 * _GRACE_SECONDS:
                     _end(number)
-                time.sleep(TICK)
+                time.sleep(_POLL_SECONDS)
 
 
 def _end(number: int) -> None:
@@ -109,10 +109,10 @@ def _end(number: int) -> None:
     said = "interrupted" if interrupted else f"stopped by {signal.Signals(number).name}"
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"\n{said}\n")
-    leave(128 + number)
+    end_process(128 + number)
 
 
-def leave(code: int) -> NoReturn:
+def end_process(code: int) -> NoReturn:
     """End the process at once: buffered output is flushed, nothing else is torn down."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxsim.cli.progress import thousands
+from jaxsim.cli.progress import format_count
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.describe import warning_texts
@@ -27,9 +27,9 @@ def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
         (
             "simulated",
             f"{worlds} worlds x {steps} steps = {_duration(simulated)} in {seconds:.1f} s, "
-            f"{thousands(simulated / seconds)} times real time",
+            f"{format_count(simulated / seconds)} times real time",
         ),
-        ("speed", f"{thousands(worlds * steps / seconds)} world steps/s"),
+        ("speed", f"{format_count(worlds * steps / seconds)} world steps/s"),
         *_heights(m, d),
         *_contacts(m, d),
         *_warnings(m, d),

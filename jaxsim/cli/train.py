@@ -13,12 +13,12 @@ import numpy as np
 
 from jaxsim.cli.progress import Progress
 from jaxsim.io.phase import phase
-from jaxsim.learn.curve import Row
+from jaxsim.learn.curve import CurveRow
 from jaxsim.learn.run import Report, Run, best, new_run, old_run, write_motion
 from jaxsim.learn.run import train as run_training
 
 
-def train(args: argparse.Namespace) -> int:
+def train_from_file(args: argparse.Namespace) -> int:
     """Train as a configuration specifies, or resume a run."""
     file = Path(args.config)
     if args.resume:
@@ -36,7 +36,7 @@ def train(args: argparse.Namespace) -> int:
             print(f"{'compiled':11} in {time.monotonic() - began:.1f} s", flush=True)
             bars.append(Progress(training.steps, training.seeds, start=report.step, unit="actions"))
         elif report.rows:
-            bars[0].say(_told(report.rows))
+            bars[0].say(_format_evaluation(report.rows))
         else:
             bars[0].show(min(report.step, training.steps))
 
@@ -51,7 +51,7 @@ def train(args: argparse.Namespace) -> int:
     last = [row for row in rows if row.step == rows[-1].step]
     if not bars:
         print(f"{'done':11} already; use --set steps=N to continue")
-    print(f"{'result':11} {_told(last)}")
+    print(f"{'result':11} {_format_evaluation(last)}")
     print(f"{'wrote':11} {run.folder}: curve.csv, curve.png, motion.npz, checkpoints")
     return 0
 
@@ -90,7 +90,7 @@ def _describe(run: Run) -> None:
     print(f"{'folder':11} {run.folder}", flush=True)
 
 
-def _told(rows: Sequence[Row]) -> str:
+def _format_evaluation(rows: Sequence[CurveRow]) -> str:
     """Return an evaluation as one line."""
     scores = np.array([row.score for row in rows])
     text = f"{rows[0].step:,} actions, {rows[0].seconds:.0f} s: return {_mean(scores)}"

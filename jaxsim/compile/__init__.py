@@ -8,9 +8,9 @@ from os import PathLike
 from jaxsim.compile.context import Compilation as Compilation
 from jaxsim.compile.context import Compiled as Compiled
 from jaxsim.compile.passes import PASSES as PASSES
-from jaxsim.compile.run import run
+from jaxsim.compile.run import run_passes
 from jaxsim.compile.write.write_back import flatten as flatten
-from jaxsim.compile.write.write_back import write_back as write_back
+from jaxsim.compile.write.write_back import spec_from_tables as spec_from_tables
 from jaxsim.mjcf import find_model, read_string
 from jaxsim.spec import Spec
 
@@ -21,7 +21,7 @@ def compile_spec(spec: Spec) -> Compiled:
     Raises:
       ModelError: the model cannot be compiled; it lists every fault found by the pass that failed.
     """
-    return Compiled.of(run(spec))
+    return Compiled.of(run_passes(spec))
 
 
 def compile_file(

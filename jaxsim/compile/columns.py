@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.whole.bounds import fits
+from jaxsim.compile.options.bounds import fits_bounds
 from jaxsim.spec import SpecElement
 from jaxsim.spec.element import Inherited
 
@@ -73,7 +73,7 @@ def _value(value: Any, column: Column) -> _Value:
     return 0 if value is None else np.atleast_1d(value)[0]
 
 
-def higher(elements: list[SpecElement], attr: str) -> np.ndarray:
+def polynomial_coefficients(elements: list[SpecElement], attr: str) -> np.ndarray:
     """Return the second and third coefficient of a polynomial attribute, (n, 2)."""
     table = np.zeros((len(elements), 2))
     for row, element in zip(table, elements, strict=True):
@@ -94,7 +94,7 @@ def user_data(c: Compilation, prefix: str, elements: Sequence[SpecElement | None
         if len(row) > width:
             c.fault(element, f"user has {len(row)} numbers, but <size nuser_{prefix}='{width}'>")
     author = c.spec.author("size", f"nuser_{prefix}")
-    if not fits(c, author, f"nuser_{prefix}", width * len(rows)):
+    if not fits_bounds(c, author, f"nuser_{prefix}", width * len(rows)):
         width = 0
     table = np.zeros((len(rows), width))
     for i, row in enumerate(rows):

@@ -16,15 +16,15 @@ import numpy as np
 
 from jaxsim.assets.source.resource import Resources
 from jaxsim.compile.expand.known_inertia import KnownInertia
-from jaxsim.compile.geometry.pose import Pose
+from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.identity import Identity, identities
 from jaxsim.compile.products import Products
 from jaxsim.compile.settings import Settings
-from jaxsim.errors import NOWHERE, Place, Problems
+from jaxsim.errors import UNKNOWN_LOCATION, Problems, SourceLocation
 from jaxsim.model.derived import LengthRanges
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.origin import Origin
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 
 @dataclass(eq=False)
@@ -69,7 +69,7 @@ class Compilation(Products):
     names: dict[str, list[str]] = field(default_factory=dict)
     elements: dict[str, list[Any]] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
-    frames: dict[SpecElement, Pose] = field(default_factory=dict)
+    frames: dict[SpecElement, FramePose] = field(default_factory=dict)
     resources: dict[tuple[str, int], Resources] = field(default_factory=dict)
     written_out: dict[SpecElement, str] = field(default_factory=dict)
     copied: list[tuple[list[SpecElement], Any]] = field(default_factory=list)
@@ -149,7 +149,7 @@ class Compiled:
     opt: MappingProxyType[str, Any]
     stat: MappingProxyType[str, Any]
     names: MappingProxyType[str, tuple[str, ...]]
-    places: MappingProxyType[str, tuple[Place, ...]]
+    places: MappingProxyType[str, tuple[SourceLocation, ...]]
     identities: MappingProxyType[str, tuple[Identity, ...]]
     length_ranges: LengthRanges | None = None
     plugins: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ class Compiled:
             names=MappingProxyType({kind: tuple(names) for kind, names in c.names.items()}),
             places=MappingProxyType(
                 {
-                    kind: tuple(e.place if e is not None else NOWHERE for e in elements)
+                    kind: tuple(e.place if e is not None else UNKNOWN_LOCATION for e in elements)
                     for kind, elements in c.elements.items()
                 }
             ),

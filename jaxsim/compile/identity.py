@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from jaxsim.spec import SpecElement
 
 # Kinds of objects that have state.
-KINDS = ("body", "joint", "tendon", "actuator", "sensor", "equality", "flex", "plugin")
+IDENTITY_KINDS = ("body", "joint", "tendon", "actuator", "sensor", "equality", "flex", "plugin")
 
 # Source element, name, or parent; and the number of earlier objects of the kind with the same one.
 Identity = tuple[Hashable, int]
@@ -23,15 +23,17 @@ def identities(
 ) -> dict[str, tuple[Identity, ...]]:
     """Return the identity of each object, by kind and in the order of ids."""
     return {
-        kind: _counted([_of(e, name) for e, name in zip(objects, names[kind], strict=True)])
+        kind: _count_occurrences(
+            [_of(e, name) for e, name in zip(objects, names[kind], strict=True)]
+        )
         for kind, objects in elements.items()
-        if kind in KINDS
+        if kind in IDENTITY_KINDS
     }
 
 
-def by_name(names: Sequence[str]) -> tuple[Identity, ...]:
+def identities_by_name(names: Sequence[str]) -> tuple[Identity, ...]:
     """Return the identities of objects of which only the names are known."""
-    return _counted(names)
+    return _count_occurrences(names)
 
 
 def _of(element: SpecElement | None, name: str) -> Hashable:
@@ -45,7 +47,7 @@ def _of(element: SpecElement | None, name: str) -> Hashable:
     return element.tag, next(inside, None)
 
 
-def _counted(keys: Sequence[Hashable]) -> tuple[Identity, ...]:
+def _count_occurrences(keys: Sequence[Hashable]) -> tuple[Identity, ...]:
     """Return the keys, each with the number of its earlier occurrences."""
     seen: dict[Hashable, int] = {}
     found = []

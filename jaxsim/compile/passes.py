@@ -18,56 +18,56 @@ from jaxsim.compile.body.lights import lights
 from jaxsim.compile.body.masses import masses
 from jaxsim.compile.body.sites import sites
 from jaxsim.compile.body.sleep import sleep
-from jaxsim.compile.body.tree import frames, pattern, tree
+from jaxsim.compile.body.tree import frames, inertia_pattern, tree
+from jaxsim.compile.constraints.contacts import contacts
+from jaxsim.compile.constraints.equalities import equalities
+from jaxsim.compile.constraints.sensors import sensors
+from jaxsim.compile.constraints.tendons import tendons
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.expand.attach import attach, attached_keys
+from jaxsim.compile.expand.attach import attach, attach_keys
 from jaxsim.compile.expand.classes import classes
 from jaxsim.compile.expand.discard import discard_visual
 from jaxsim.compile.expand.fuse import fuse_static
-from jaxsim.compile.expand.repeated import repeated_names
-from jaxsim.compile.expand.replicate import replicate
-from jaxsim.compile.expand.written import written
+from jaxsim.compile.expand.repeated import refuse_repeated_names
+from jaxsim.compile.expand.replicate import replicate_elements
+from jaxsim.compile.expand.written import check_written
 from jaxsim.compile.flex.flexes import flexes
 from jaxsim.compile.flex.weights import flex_weights
+from jaxsim.compile.inertia_passes import INERTIA_PASSES
+from jaxsim.compile.options.custom import custom
+from jaxsim.compile.options.keyframes import keyframes
+from jaxsim.compile.options.option import option, statistic
+from jaxsim.compile.options.settings import read_settings
 from jaxsim.compile.reference.automatic import derive
 from jaxsim.compile.reference.springs import springdamper
 from jaxsim.compile.scale.actuators import scale_actuators, scale_controls
 from jaxsim.compile.scale.frames import scale_frames
-from jaxsim.compile.step import Step, step
-from jaxsim.compile.tie.contacts import contacts
-from jaxsim.compile.tie.equalities import equalities
-from jaxsim.compile.tie.sensors import sensors
-from jaxsim.compile.tie.tendons import tendons
-from jaxsim.compile.weighing import WEIGHING
-from jaxsim.compile.whole.custom import custom
-from jaxsim.compile.whole.keyframes import keyframes
-from jaxsim.compile.whole.option import option, statistic
-from jaxsim.compile.whole.settings import settings
+from jaxsim.compile.step import Pass, declare_pass
 
 
-@step()
+@declare_pass()
 def freeze(c: Compilation) -> None:
     """Freeze the tree: it does not change any more, and queries of it may be cached."""
     c.spec.freeze()
 
 
-PASSES: tuple[Step, ...] = (
-    written,
+PASSES: tuple[Pass, ...] = (
+    check_written,
     # settings of the whole model
-    settings,
+    read_settings,
     classes,
     # elements that are expanded
     attach,
-    replicate,
+    replicate_elements,
     option,
     scale_frames,
-    repeated_names,
+    refuse_repeated_names,
     # optional removal of parts of the model
     discard_visual,
     fuse_static,
     freeze,
     # the kinematic tree and its elements
-    *WEIGHING,
+    *INERTIA_PASSES,
     textures,
     materials,
     octrees,
@@ -85,7 +85,7 @@ PASSES: tuple[Step, ...] = (
     actuators,
     scale_actuators,
     frames,
-    pattern,
+    inertia_pattern,
     contacts,
     flexes,
     equalities,
@@ -96,7 +96,7 @@ PASSES: tuple[Step, ...] = (
     derive,
     flex_weights,
     springdamper,
-    attached_keys,
+    attach_keys,
     keyframes,
     scale_controls,
     statistic,

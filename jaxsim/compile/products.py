@@ -8,11 +8,11 @@ import numpy as np
 
 from jaxsim.compile.asset.mesh.mesh import Mesh
 from jaxsim.compile.flex.flex import Flex
+from jaxsim.compile.options.instances import Instances
 from jaxsim.compile.product import Product
 from jaxsim.compile.reference.constants import Constants
 from jaxsim.compile.scale.scales import KeyScales, Scales
 from jaxsim.compile.settings import Settings
-from jaxsim.compile.whole.instances import Instances
 from jaxsim.model.derived import LengthRanges
 from jaxsim.spec import Body, SpecElement
 

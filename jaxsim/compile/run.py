@@ -7,7 +7,7 @@ from jaxsim.compile.passes import PASSES
 from jaxsim.spec import Spec
 
 
-def run(spec: Spec) -> Compilation:
+def run_passes(spec: Spec) -> Compilation:
     """Return the compilation of a model after the last pass; the model itself is not changed.
 
     Raises:

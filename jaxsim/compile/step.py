@@ -16,7 +16,7 @@ from collections.abc import Callable
 from jaxsim.compile.context import Compilation
 
 
-class Step:
+class Pass:
     """One pass, called as the function it was made from.
 
     Attributes:
@@ -40,6 +40,8 @@ class Step:
         return f"<pass {self.name}>"
 
 
-def step(*, needs: str = "", gives: str = "") -> Callable[[Callable[[Compilation], None]], Step]:
+def declare_pass(
+    *, needs: str = "", gives: str = ""
+) -> Callable[[Callable[[Compilation], None]], Pass]:
     """Return a decorator that declares a pass; names are separated by spaces."""
-    return lambda run: Step(run, needs, gives)
+    return lambda run: Pass(run, needs, gives)

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.control.motion import carrying
+from jaxsim.control.motion import carry_results
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.least_squares import least_squares
-from jaxsim.derivative.tangent import moved, state_size
+from jaxsim.derivative.tangent import moved, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import forward
@@ -58,7 +58,7 @@ def equilibrium(
     check_data("equilibrium", m, d)
     iterations = check_count("equilibrium: iterations", iterations)
     lower, upper = Problem().limits(m)
-    nv, na, nx = m.nv, m.na, state_size(m)
+    nv, na, nx = m.nv, m.na, tangent_size(m)
     dtype = m.qpos0.dtype
     d = d.replace(qvel=jnp.zeros_like(d.qvel), ctrl=jnp.clip(d.ctrl, lower, upper))
     hold = jnp.broadcast_to(jnp.asarray(pose).astype(dtype), (nv,))
@@ -69,7 +69,7 @@ def equilibrium(
         return moved(m, d, dx).replace(ctrl=u)
 
     def accelerations(x: jax.Array) -> jax.Array:
-        found = forward(m, carrying(m, world(x), "qacc act_dot"))
+        found = forward(m, carry_results(m, world(x), "qacc act_dot"))
         # gradient of the clipped part: a slope back into the limits
         beyond = d.ctrl + x[nv + na :]
         beyond = beyond - jnp.clip(beyond, lower, upper)
@@ -84,6 +84,6 @@ def equilibrium(
     # one program for both
     start = jnp.zeros(nx - nv + m.nu, dtype)
     x, _ = lax.scan(solve, start, jnp.stack([hold, jnp.zeros_like(hold)]))
-    end = forward(m, carrying(m, world(x), "qacc act_dot"))
+    end = forward(m, carry_results(m, world(x), "qacc act_dot"))
     left = jnp.max(jnp.abs(jnp.concatenate([end.qacc, end.act_dot])), initial=0)
     return Equilibrium(world(x), left)

@@ -9,18 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.control.motion import observe
 from jaxsim.control.problem import Problem
-from jaxsim.control.solve.backward import Quadratic
+from jaxsim.control.solve.backward import QuadraticModel
 from jaxsim.derivative.transition import derivative_of_step
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import as_one_world, unpack
 from jaxsim.physics.forward import forward
+from jaxsim.transforms.layout import as_one_world, unpack_record
 
 
-def expand(m: Model, worlds: Data, problem: Problem, gap: jax.Array) -> Quadratic:
+def expand(m: Model, worlds: Data, problem: Problem, gap: jax.Array) -> QuadraticModel:
     """Expand steps to first and costs to second order about a motion.
 
     Args:
@@ -39,8 +39,8 @@ def expand(m: Model, worlds: Data, problem: Problem, gap: jax.Array) -> Quadrati
         return problem.cost_of(jnp.split(r, ends), terminal)
 
     # all steps at once
-    native = unpack(jax.tree.map(lambda a: jnp.asarray(a)[..., None], m), 1)
-    last = unpack(jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), worlds), 1)
+    native = unpack_record(jax.tree.map(lambda a: jnp.asarray(a)[..., None], m), 1)
+    last = unpack_record(jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), worlds), 1)
     found = derivative_of_step(native, last, last.ctrl, outputs)
     r, F, J = (jnp.moveaxis(a, -1, 0) for a in found)
 
@@ -51,7 +51,7 @@ def expand(m: Model, worlds: Data, problem: Problem, gap: jax.Array) -> Quadrati
 
     running, end = slopes(r[:-1], False), slopes(r[-1:], True)
     g, H = (jnp.concatenate(parts) for parts in zip(running, end, strict=True))
-    return Quadratic(
+    return QuadraticModel(
         F[:-1], gap, jnp.einsum("tkz,tk->tz", J, g), jnp.einsum("tky,tkl,tlz->tyz", J, H, J)
     )
 

@@ -24,11 +24,11 @@ from jaxsim.control.motion import check_motion
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
-from jaxsim.physics.history.clock import elapsed
-from jaxsim.words import check_options, remedy
+from jaxsim.physics.history.clock import elapsed_time
+from jaxsim.spelling import check_options, remedy
 
 
 class Running(NamedTuple):
@@ -104,19 +104,19 @@ class Planner:
 
     def plan(self, d: Data, running: Running) -> tuple[jax.Array, Running]:
         """Return the current control, (nu,), and the new plan."""
-        m, samples = self.m, METHODS[self.method].samples
+        m, samples = self.m, _PLANNING_METHODS[self.method].samples
         length = self.steps * m.opt.timestep
         # knots span the horizon from start to end, controls apply from the start of each step
         spacing = length / max(self.knots - 1, 1) if samples else m.opt.timestep
-        guess = moved_on(running.guess, elapsed(d, running.time, running.time_low) / spacing)
+        guess = shift_plan(running.guess, elapsed_time(d, running.time, running.time_low) / spacing)
         key, now = jax.random.split(running.key)
         if samples:
-            found = METHODS[self.method].solve(
+            found = _PLANNING_METHODS[self.method].solve(
                 m, d, guess, self.problem, now, steps=self.steps, **self.options
             )
             guess = found.knots
         else:
-            found = METHODS[self.method].solve(m, d, guess, self.problem, **self.options)
+            found = _PLANNING_METHODS[self.method].solve(m, d, guess, self.problem, **self.options)
             guess = found.ctrl
         return found.ctrl[0], Running(d.time, d.time_low, guess, found.ctrl, found.cost, key)
 
@@ -127,11 +127,11 @@ class Planner:
     @property
     def _rows(self) -> int:
         """Return the number of rows of a guess."""
-        return self.knots if METHODS[self.method].samples else self.steps
+        return self.knots if _PLANNING_METHODS[self.method].samples else self.steps
 
     def _basis(self) -> np.ndarray:
         """Return the matrix (steps, rows) from the rows of a guess to controls."""
-        if not METHODS[self.method].samples:
+        if not _PLANNING_METHODS[self.method].samples:
             return np.eye(self.steps)
         return sampling.spline_basis(
             self.knots, self.steps, self.options.get("interpolation", "cubic")
@@ -148,7 +148,7 @@ class Planner:
         allowed = dict.fromkeys([(self._rows, nu), (self.steps, nu)])
         if shape not in allowed:
             expected = " or ".join(map(str, allowed))
-            raise ValueError(f"start: guess: expected shape {expected}, got {brief(guess)}")
+            raise ValueError(f"start: guess: expected shape {expected}, got {brief_value(guess)}")
         rows = jnp.asarray(guess).astype(self.m.qpos0.dtype)
         if shape[0] != self._rows:  # fit knots by least squares
             rows = jnp.asarray(np.linalg.pinv(self._basis()), rows.dtype) @ rows
@@ -181,11 +181,11 @@ def _by_controls(solve: Callable) -> Method:
 
 
 def _by_knots(solve: Callable) -> Method:
-    options = (*_keywords(solve), *sampling.OPTIONS)
+    options = (*_keywords(solve), *sampling.SAMPLING_OPTIONS)
     return Method(solve, True, tuple(name for name in options if name != "steps"))
 
 
-METHODS = {
+_PLANNING_METHODS = {
     "ilqr": _by_controls(ilqr),
     "shoot": _by_controls(shoot),
     "predictive_sampling": _by_knots(sampling.predictive_sampling),
@@ -220,17 +220,17 @@ def receding(
       TypeError: the method has no such option; the message suggests the nearest.
       ValueError: there is no such method, or a count is wrong.
     """
-    if method not in METHODS:
-        known = "; there are: " + ", ".join(METHODS)
-        raise ValueError(f"method: no {method!r}{remedy(str(method), METHODS, known)}")
-    check_options(f"receding: {method}", how, METHODS[method].options)
+    if method not in _PLANNING_METHODS:
+        known = "; there are: " + ", ".join(_PLANNING_METHODS)
+        raise ValueError(f"method: no {method!r}{remedy(str(method), _PLANNING_METHODS, known)}")
+    check_options(f"receding: {method}", how, _PLANNING_METHODS[method].options)
     steps, knots = check_count("receding: steps", steps), check_count("receding: knots", knots)
     if not steps or not knots:
         raise ValueError("receding: steps and knots are at least 1")
     return Planner(m, problem, steps, method, knots, how)
 
 
-def moved_on(rows: jax.Array, by: jax.Array) -> jax.Array:
+def shift_plan(rows: jax.Array, by: jax.Array) -> jax.Array:
     """Return the rows (n, k) of a plan shifted by `by` rows, linearly interpolated; the last is
     held.
 

@@ -15,18 +15,18 @@ import numpy as np
 from jax import lax
 
 from jaxsim.control.expand import expand
-from jaxsim.control.motion import advanced, check_motion, total_cost, with_end
+from jaxsim.control.motion import advance_world, append_zero_control, check_motion, total_cost
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.backward import Policy, backward
-from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, solvable
+from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, regularized_policy
 from jaxsim.derivative.limits import unclamped
-from jaxsim.derivative.tangent import check_memory, difference, state_size
+from jaxsim.derivative.tangent import check_coordinates_complete, difference, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
-LENGTHS = 0.5 ** np.arange(8)  # step lengths of the line search
-STATE = ("time", "time_low", "qpos", "qvel", "act", "plastic", "qacc_warmstart")
+STEP_LENGTHS = 0.5 ** np.arange(8)  # step lengths of the line search
+MOTION_STATE_FIELDS = ("time", "time_low", "qpos", "qvel", "act", "plastic", "qacc_warmstart")
 
 
 class Solution(NamedTuple):
@@ -68,7 +68,7 @@ class Setting(NamedTuple):
     upper: jax.Array
 
 
-class _Turn(NamedTuple):
+class _Iteration(NamedTuple):
     """State that one iteration passes to the next."""
 
     number: jax.Array
@@ -121,16 +121,16 @@ def ilqr(
     setting, ctrl = setting_of("ilqr", m, d, ctrl, problem)
     iterations = check_count("ilqr: iterations", iterations)
 
-    def turn(now: _Turn) -> _Turn:
-        return _turn(setting, now, tolerance)
+    def turn(now: _Iteration) -> _Iteration:
+        return _iterate(setting, now, tolerance)
 
-    def goes_on(now: _Turn) -> jax.Array:
+    def not_converged(now: _Iteration) -> jax.Array:
         return (now.number <= iterations) & ~now.converged & (now.mu < MOST)
 
-    end = lax.while_loop(goes_on, turn, _start(setting, ctrl, iterations, regularization))
+    end = lax.while_loop(not_converged, turn, _start(setting, ctrl, iterations, regularization))
     return Solution(
         end.ctrl,
-        worlds_of(d, end.states, end.ctrl),
+        motion_worlds(d, end.states, end.ctrl),
         end.cost,
         end.history,
         end.policy.K,
@@ -147,7 +147,7 @@ def setting_of(
     """Return the constants, and the guess (steps, nu) clipped to the limits; check the
     arguments."""
     check_motion(function, m, d, ctrl, problem)
-    check_memory(function, m)
+    check_coordinates_complete(function, m)
     lower, upper = problem.limits(m)
     inside = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower[None], upper[None])
     return Setting(unclamped(m), d, problem, lower, upper), inside
@@ -171,21 +171,21 @@ def no_policy(steps: int, nu: int, nx: int, dtype: Any) -> Policy:
 
 def state_rows(d: Data, steps: int) -> dict:
     """Return the state of a world repeated for each step and the end, (steps + 1, ...)."""
-    states = {name: getattr(d, name) for name in STATE}
+    states = {name: getattr(d, name) for name in MOTION_STATE_FIELDS}
     return jax.tree.map(lambda a: jnp.broadcast_to(a, (steps + 1, *a.shape)), states)
 
 
-def worlds_of(d: Data, states: dict, ctrl: jax.Array) -> Data:
+def motion_worlds(d: Data, states: dict, ctrl: jax.Array) -> Data:
     """Return the worlds of a motion, (steps + 1, ...); at the end the control is zero."""
-    return jax.vmap(lambda state, u: d.replace(**state, ctrl=u))(states, with_end(ctrl))
+    return jax.vmap(lambda state, u: d.replace(**state, ctrl=u))(states, append_zero_control(ctrl))
 
 
-def filled(history: jax.Array, number: jax.Array, cost: jax.Array) -> jax.Array:
+def fill_history(history: jax.Array, number: jax.Array, cost: jax.Array) -> jax.Array:
     """Return the history (iterations + 1,) with the cost from entry `number` on."""
     return jnp.where(jnp.arange(len(history), dtype=jnp.int32) >= number, cost, history)
 
 
-def _turn(setting: Setting, now: _Turn, tolerance: float) -> _Turn:
+def _iterate(setting: Setting, now: _Iteration, tolerance: float) -> _Iteration:
     """Try the change found by the previous iteration, accept it if it is better, compute the
     next."""
     m, d, problem, lower, upper = setting
@@ -197,23 +197,23 @@ def _turn(setting: Setting, now: _Turn, tolerance: float) -> _Turn:
     growth, mu = next_regularization(better, now.growth, now.mu)
 
     # the best change about the new motion
-    whole = jnp.zeros((len(ctrl), state_size(m)), ctrl.dtype)
-    model = expand(m, worlds_of(d, states, ctrl), problem, gap=whole)
+    whole = jnp.zeros((len(ctrl), tangent_size(m)), ctrl.dtype)
+    model = expand(m, motion_worlds(d, states, ctrl), problem, gap=whole)
 
     def solve(mu: jax.Array) -> Policy:
         return backward(model, lower[None] - ctrl, upper[None] - ctrl, mu)
 
-    policy, mu = solvable(solve, now.policy, mu)
+    policy, mu = regularized_policy(solve, now.policy, mu)
     expected = -jnp.sum(policy.slope)
     converged = (expected <= tolerance * (1 + jnp.abs(cost))) & (mu <= LEAST) & policy.good
-    history = filled(now.history, now.number, cost)
-    return _Turn(now.number + 1, ctrl, states, cost, history, policy, mu, growth, converged)
+    history = fill_history(now.history, now.number, cost)
+    return _Iteration(now.number + 1, ctrl, states, cost, history, policy, mu, growth, converged)
 
 
-def _try_lengths(setting: Setting, now: _Turn) -> tuple[jax.Array, jax.Array, dict]:
+def _try_lengths(setting: Setting, now: _Iteration) -> tuple[jax.Array, jax.Array, dict]:
     """Return the best motion along a change of the controls: its cost, controls and states."""
     m, d, problem, lower, upper = setting
-    k, K = with_end(now.policy.k), with_end(now.policy.K)
+    k, K = append_zero_control(now.policy.k), append_zero_control(now.policy.K)
     is_end = jnp.arange(len(k)) == len(k) - 1
 
     def motion(length: jax.Array) -> tuple[jax.Array, jax.Array, dict]:
@@ -221,32 +221,32 @@ def _try_lengths(setting: Setting, now: _Turn) -> tuple[jax.Array, jax.Array, di
             u, k, K, old, is_end = row
             change = length * k + K @ difference(m, d.replace(**old), world)
             u = jnp.where(is_end, 0, jnp.clip(u + change, lower, upper))
-            state = {name: getattr(world, name) for name in STATE}
-            after, residuals, bad = advanced(m, world, u, problem)
+            state = {name: getattr(world, name) for name in MOTION_STATE_FIELDS}
+            after, residuals, bad = advance_world(m, world, u, problem)
             return after, (u, state, residuals, bad)
 
-        rows = (with_end(now.ctrl), k, K, now.states, is_end)
+        rows = (append_zero_control(now.ctrl), k, K, now.states, is_end)
         _, (ctrl, states, residuals, bad) = lax.scan(advance, d, rows)
         return total_cost(problem, residuals, bad), ctrl[:-1], states
 
-    found = jax.vmap(motion)(jnp.asarray(LENGTHS, d.qpos.dtype))
+    found = jax.vmap(motion)(jnp.asarray(STEP_LENGTHS, d.qpos.dtype))
     costs = jnp.where(jnp.isnan(found[0]), jnp.inf, found[0])
     best = jnp.argmin(costs)
     _, ctrl, states = jax.tree.map(lambda a: a[best], found)
     return costs[best], ctrl, states
 
 
-def _start(setting: Setting, ctrl: jax.Array, iterations: int, mu: Any) -> _Turn:
+def _start(setting: Setting, ctrl: jax.Array, iterations: int, mu: Any) -> _Iteration:
     """Return the state before the first iteration: no states, no cost, no change of the
     controls."""
     steps, nu = ctrl.shape
-    return _Turn(
+    return _Iteration(
         number=jnp.zeros((), jnp.int32),
         ctrl=ctrl,
         states=state_rows(setting.d, steps),
         cost=jnp.full((), jnp.inf, ctrl.dtype),
         history=jnp.full(iterations + 1, jnp.inf, ctrl.dtype),
-        policy=no_policy(steps, nu, state_size(setting.m), ctrl.dtype),
+        policy=no_policy(steps, nu, tangent_size(setting.m), ctrl.dtype),
         mu=jnp.asarray(mu).astype(ctrl.dtype),
         growth=jnp.ones((), ctrl.dtype),
         converged=jnp.zeros((), bool),

@@ -5,18 +5,18 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.control.motion import carrying
+from jaxsim.control.motion import carry_results
 from jaxsim.control.solve.least_squares import value_and_jacobian
 from jaxsim.derivative.limits import clipped, unclamped
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.api import differentiate_pos, forward, inverse
 from jaxsim.physics.arguments import check_array, check_data, check_model
 
 # results that are read here, and the fields that `inverse` reads and writes
-FORCES = " ".join(
+_FORCE_FIELDS = " ".join(
     {"qfrc_passive", "qfrc_bias", "qfrc_actuator", "qfrc_smooth", *vars(inverse)["carries"]}
 )
 
@@ -101,7 +101,7 @@ def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
     if jnp.ndim(qpos) != 2 or jnp.shape(qpos)[1] != m.nq or jnp.shape(qpos)[0] < 3:
         raise ValueError(
             f"violation: qpos: expected shape (steps, {m.nq}) with at least 3 steps, got "
-            f"{brief(qpos)}"
+            f"{brief_value(qpos)}"
         )
     qpos = jnp.asarray(qpos).astype(m.qpos0.dtype)
     h = m.opt.timestep
@@ -111,7 +111,7 @@ def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
     qacc = (qvel[1:] - qvel[:-1]) / h
 
     def explain(q: jax.Array, v: jax.Array, a: jax.Array) -> Violation:
-        world = carrying(m, d, FORCES).replace(qpos=q, qvel=v, qacc=a)
+        world = carry_results(m, d, _FORCE_FIELDS).replace(qpos=q, qvel=v, qacc=a)
         found = _controls(m, world, a)
         return Violation(found.missing, found.ctrl, inverse(m, world))
 
@@ -119,7 +119,7 @@ def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
 
 
 def _controls(m: Model, d: Data, qacc: jax.Array) -> Torque:
-    free, d = unclamped(m), carrying(m, d, FORCES)
+    free, d = unclamped(m), carry_results(m, d, _FORCE_FIELDS)
 
     def forces(u: jax.Array) -> jax.Array:
         found = forward(free, d.replace(ctrl=u))

@@ -8,20 +8,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.control.motion import carrying
+from jaxsim.control.motion import carry_results
 from jaxsim.control.solve.least_squares import least_squares
 from jaxsim.derivative.tangent import moved
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.physics.api import kinematics
 from jaxsim.physics.arguments import check_count, check_data, check_model
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 # kind of object: the fields of its position and orientation
-KINDS = {
+_TARGET_KINDS = {
     "site": ("site_xpos", "site_xmat"),
     "body": ("xpos", "xmat"),
     "geom": ("geom_xpos", "geom_xmat"),
@@ -49,23 +49,25 @@ class Target:
     turn: Any = 1.0
 
     def __post_init__(self):
-        if self.kind not in KINDS:
-            known = "; there are: " + ", ".join(KINDS)
-            raise ValueError(f"kind: no {self.kind!r}{remedy(str(self.kind), KINDS, known)}")
+        if self.kind not in _TARGET_KINDS:
+            known = "; there are: " + ", ".join(_TARGET_KINDS)
+            raise ValueError(
+                f"kind: no {self.kind!r}{remedy(str(self.kind), _TARGET_KINDS, known)}"
+            )
         for name, size in (("pos", 3), ("quat", 4)):
             value = getattr(self, name)
             if value is not None and jnp.shape(value) != (size,):
-                raise ValueError(f"{name}: expected shape ({size},), got {brief(value)}")
+                raise ValueError(f"{name}: expected shape ({size},), got {brief_value(value)}")
 
     def residual(self, m: Model, d: Data) -> jax.Array:
         """Return the weighted errors: meters, then radians if the angle is small."""
         i = name2id(m, self.kind, self.name)
-        pos, mat = (getattr(d, field)[i] for field in KINDS[self.kind])
+        pos, mat = (getattr(d, field)[i] for field in _TARGET_KINDS[self.kind])
         parts = [jnp.zeros(0, pos.dtype)]
         if self.pos is not None:
             parts.append(self.weight * (pos - jnp.asarray(self.pos).astype(pos.dtype)))
         if self.quat is not None:
-            parts.append(self.turn * _turn(mat, jnp.asarray(self.quat).astype(pos.dtype)))
+            parts.append(self.turn * _rotation_error(mat, jnp.asarray(self.quat).astype(pos.dtype)))
         return jnp.concatenate(parts)
 
 
@@ -121,7 +123,7 @@ def inverse_kinematics(
     for target in targets:
         name2id(m, target.kind, target.name)
     dtype = m.qpos0.dtype
-    there = carrying(m, d, " ".join(" ".join(KINDS[t.kind]) for t in targets))
+    there = carry_results(m, d, " ".join(" ".join(_TARGET_KINDS[t.kind]) for t in targets))
     hold = jnp.broadcast_to(jnp.asarray(rest).astype(dtype), (m.nv,))
     still = jnp.zeros(m.nv + m.na, dtype)
 
@@ -134,14 +136,14 @@ def inverse_kinematics(
 
     def residuals(dq: jax.Array) -> jax.Array:
         qpos = pose(dq)
-        return jnp.concatenate([errors(qpos), limits * _beyond(m, qpos), hold * dq])
+        return jnp.concatenate([errors(qpos), limits * _limit_violation(m, qpos), hold * dq])
 
     qpos = pose(least_squares(residuals, jnp.zeros(m.nv, dtype), iterations, solver))
     error = jnp.max(jnp.abs(errors(qpos)), initial=0)
-    return Pose(qpos, error, jnp.max(jnp.abs(_beyond(m, qpos)), initial=0))
+    return Pose(qpos, error, jnp.max(jnp.abs(_limit_violation(m, qpos)), initial=0))
 
 
-def _beyond(m: Model, qpos: jax.Array) -> jax.Array:
+def _limit_violation(m: Model, qpos: jax.Array) -> jax.Array:
     """Return the limit violations of slide and hinge joints; ball joints are not included."""
     scalar = np.isin(m.jnt_type, (JointType.SLIDE, JointType.HINGE))
     joints = np.flatnonzero(scalar & np.asarray(m.jnt_limited).astype(bool))
@@ -149,7 +151,7 @@ def _beyond(m: Model, qpos: jax.Array) -> jax.Array:
     return q - jnp.clip(q, limits[:, 0], limits[:, 1])
 
 
-def _turn(mat: jax.Array, quat: jax.Array) -> jax.Array:
+def _rotation_error(mat: jax.Array, quat: jax.Array) -> jax.Array:
     """Return the orientation error of a frame, (9,).
 
     The difference of the rotation matrices over the root of 2: its norm is 2 sin(angle / 2), the

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from jaxsim.derivative.transition import Linear, transition
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_data, check_model
 
@@ -38,7 +38,8 @@ def linearize(m: Model, d: Data, ctrl: jax.Array | None = None, *, sensors: bool
     ctrl = d.ctrl if ctrl is None else jnp.asarray(ctrl)
     if ctrl.shape != (m.nu,):
         raise ValueError(
-            f"linearize: ctrl: expected shape ({m.nu},), got {brief(ctrl)}; for a trajectory use "
+            f"linearize: ctrl: expected shape ({m.nu},), got {brief_value(ctrl)}; for a trajectory "
+            "use "
             "jax.vmap"
         )
     return transition(m, d.replace(ctrl=ctrl), sensors=sensors)

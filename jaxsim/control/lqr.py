@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from jaxsim.control.linearize import linearize
 from jaxsim.control.solve.riccati import riccati
-from jaxsim.derivative.tangent import difference, state_size
+from jaxsim.derivative.tangent import difference, tangent_size
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 
 
@@ -56,7 +56,7 @@ def lqr(m: Model, d: Data, Q: Any, R: Any, ctrl: jax.Array | None = None) -> Reg
       ValueError: a shape or precision is wrong.
     """
     A, B, _, _ = linearize(m, d, ctrl)
-    Q, R = _matrix("Q", Q, state_size(m), A.dtype), _matrix("R", R, m.nu, A.dtype)
+    Q, R = _matrix("Q", Q, tangent_size(m), A.dtype), _matrix("R", R, m.nu, A.dtype)
     P = riccati(A, B, Q, R)
     K = -jnp.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
     return Regulator(d, d.ctrl if ctrl is None else jnp.asarray(ctrl), K, P)
@@ -69,6 +69,6 @@ def _matrix(name: str, value: Any, n: int, dtype: Any) -> jax.Array:
         return value
     if value.shape not in ((), (n,)):
         raise ValueError(
-            f"lqr: {name}: expected a number, shape ({n},) or ({n}, {n}), got {brief(value)}"
+            f"lqr: {name}: expected a number, shape ({n},) or ({n}, {n}), got {brief_value(value)}"
         )
     return jnp.diag(jnp.broadcast_to(value, (n,)))

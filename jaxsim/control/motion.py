@@ -15,12 +15,17 @@ from jaxsim.control.problem import Problem
 from jaxsim.derivative.limits import unclamped
 from jaxsim.enums import IntegratorType, WarningType
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.api import forward, step
 from jaxsim.physics.arguments import check_data, check_model
 
-DIVERGED = (WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC, WarningType.BADCTRL)
+_DIVERGENCE_WARNINGS = (
+    WarningType.BADQPOS,
+    WarningType.BADQVEL,
+    WarningType.BADQACC,
+    WarningType.BADCTRL,
+)
 
 
 def motion_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
@@ -50,14 +55,14 @@ def run_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
     """Return `motion_cost` of controls that are within their limits."""
 
     def advance(d: Data, u: jax.Array) -> tuple[Data, tuple]:
-        after, residuals, bad = advanced(m, d, u, problem)
+        after, residuals, bad = advance_world(m, d, u, problem)
         return after, (residuals, bad)
 
-    _, (residuals, bad) = lax.scan(advance, d, with_end(ctrl))
+    _, (residuals, bad) = lax.scan(advance, d, append_zero_control(ctrl))
     return total_cost(problem, residuals, bad)
 
 
-def with_end(ctrl: jax.Array) -> jax.Array:
+def append_zero_control(ctrl: jax.Array) -> jax.Array:
     """Return the controls (steps, nu) with one more row of zeros.
 
     The end of a motion is evaluated by one more step of the same program: its residuals are those
@@ -66,11 +71,17 @@ def with_end(ctrl: jax.Array) -> jax.Array:
     return jnp.concatenate([ctrl, jnp.zeros_like(ctrl[:1])])
 
 
-def advanced(m: Model, d: Data, u: jax.Array, problem: Problem) -> tuple[Data, tuple, jax.Array]:
+def advance_world(
+    m: Model, d: Data, u: jax.Array, problem: Problem
+) -> tuple[Data, tuple, jax.Array]:
     """Return the world after one step, the residuals of the step, and whether it diverged."""
     before = d.replace(ctrl=u)
     after = step(m, before)
-    return after, problem.residuals(m, observe(m, before, after, forward)), diverged(before, after)
+    return (
+        after,
+        problem.residuals(m, observe(m, before, after, forward)),
+        step_diverged(before, after),
+    )
 
 
 def step_costs(problem: Problem, residuals: tuple) -> jax.Array:
@@ -101,13 +112,13 @@ def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data]
     return after.replace(**{name: getattr(before, name) for name in state})
 
 
-def diverged(before: Data, after: Data) -> jax.Array:
+def step_diverged(before: Data, after: Data) -> jax.Array:
     """Return whether the step between two worlds was reset because it diverged, () bool."""
-    index = jnp.array([int(w) for w in DIVERGED])
+    index = jnp.array([int(w) for w in _DIVERGENCE_WARNINGS])
     return jnp.any(after.warning[index] > before.warning[index])
 
 
-def carrying(m: Model, d: Data, names: str) -> Data:
+def carry_results(m: Model, d: Data, names: str) -> Data:
     """Return the world with zeros for the results, named in one string, that it does not keep."""
     sizes, dtype = m.structure.sizes, m.qpos0.dtype
     absent = [n for n in names.split() if getattr(d, n) is None]
@@ -119,12 +130,12 @@ def check_motion(function: str, m: Model, d: Data, ctrl: jax.Array, problem: Pro
     check_model(function, m)
     check_data(function, m, d)
     if not isinstance(problem, Problem):
-        raise ValueError(f"{function}: problem: expected a Problem, got {brief(problem)}")
+        raise ValueError(f"{function}: problem: expected a Problem, got {brief_value(problem)}")
     if not problem.terms:
         raise ValueError(f"{function}: problem: has no terms; give it some: Problem([Term(...)])")
     shape = jnp.shape(ctrl)
     if len(shape) != 2 or shape[1] != m.nu or shape[0] == 0:
         many = "; for many use jax.vmap" if len(shape) > 2 else ""
         raise ValueError(
-            f"{function}: ctrl: expected shape (steps, {m.nu}), got {brief(ctrl)}{many}"
+            f"{function}: ctrl: expected shape (steps, {m.nu}), got {brief_value(ctrl)}{many}"
         )

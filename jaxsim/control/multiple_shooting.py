@@ -26,26 +26,26 @@ from jax import lax
 
 from jaxsim.control.expand import expand
 from jaxsim.control.ilqr import (
-    LENGTHS,
-    STATE,
+    MOTION_STATE_FIELDS,
+    STEP_LENGTHS,
     Setting,
     Solution,
-    filled,
+    fill_history,
+    motion_worlds,
     no_policy,
     setting_of,
-    worlds_of,
 )
-from jaxsim.control.motion import advanced, total_cost, with_end
+from jaxsim.control.motion import advance_world, append_zero_control, total_cost
 from jaxsim.control.problem import Problem
-from jaxsim.control.solve.backward import Policy, Quadratic, backward
-from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, solvable
-from jaxsim.derivative.tangent import difference, moved, state_size
+from jaxsim.control.solve.backward import Policy, QuadraticModel, backward
+from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, regularized_policy
+from jaxsim.derivative.tangent import difference, moved, tangent_size
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.api import step
 from jaxsim.physics.arguments import check_count
-from jaxsim.physics.history.clock import later
+from jaxsim.physics.history.clock import advance_clock
 
 
 class _Pieces(NamedTuple):
@@ -78,7 +78,7 @@ class _Change(NamedTuple):
     policy: Policy
 
 
-class _Turn(NamedTuple):
+class _Iteration(NamedTuple):
     """State that one iteration passes to the next."""
 
     number: jax.Array
@@ -140,21 +140,21 @@ def multiple_shooting(
     nodes = _check_nodes(nodes, len(ctrl))
     rows = _guess(setting, ctrl, states)
 
-    def turn(now: _Turn) -> _Turn:
-        return _turn(setting, now, nodes, tolerance)
+    def turn(now: _Iteration) -> _Iteration:
+        return _iterate(setting, now, nodes, tolerance)
 
-    def goes_on(now: _Turn) -> jax.Array:
+    def not_converged(now: _Iteration) -> jax.Array:
         return (now.number <= iterations) & ~now.converged & (now.mu < MOST)
 
     start = _start(setting, ctrl, rows, iterations, regularization)
-    return _solution(d, lax.while_loop(goes_on, turn, start))
+    return _solution(d, lax.while_loop(not_converged, turn, start))
 
 
-def _solution(d: Data, end: _Turn) -> Solution:
+def _solution(d: Data, end: _Iteration) -> Solution:
     """Return the Solution of the last iteration."""
     return Solution(
         end.pieces.ctrl,
-        worlds_of(d, end.pieces.states, end.pieces.ctrl),
+        motion_worlds(d, end.pieces.states, end.pieces.ctrl),
         end.pieces.cost,
         end.history,
         end.change.policy.K,
@@ -190,14 +190,14 @@ def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
     def world(i: jax.Array) -> Data:
         there = moved(m, d, whole * (i / steps))
         return there.replace(
-            **later(d, i.astype(d.time.dtype) * m.opt.timestep.astype(d.time.dtype)),
+            **advance_clock(d, i.astype(d.time.dtype) * m.opt.timestep.astype(d.time.dtype)),
             qvel=jnp.where(i == 0, d.qvel, speed),
         )
 
     return jax.vmap(world)(part)
 
 
-def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
+def _iterate(setting: Setting, now: _Iteration, nodes: int, tolerance: float) -> _Iteration:
     """Try the change found by the previous iteration, accept it if it is better, compute the
     next."""
     m, d, problem, lower, upper = setting
@@ -209,30 +209,32 @@ def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
     # the best change about the new pieces; the regularization applies to the states too
     ctrl = pieces.ctrl
     low, high = lower[None] - ctrl, upper[None] - ctrl
-    model = expand(m, worlds_of(d, pieces.states, ctrl), problem, pieces.gap)
+    model = expand(m, motion_worlds(d, pieces.states, ctrl), problem, pieces.gap)
     one = jnp.eye(model.hessian.shape[-1], dtype=ctrl.dtype)[None]
 
     def solve(mu: jax.Array) -> Policy:
         held = model._replace(hessian=model.hessian + mu * one)
         return backward(held, low, high, jnp.zeros_like(mu))
 
-    policy, mu = solvable(solve, now.change.policy, mu)
+    policy, mu = regularized_policy(solve, now.change.policy, mu)
     change = _linear_motion(model, policy, low, high)
 
     # the penalty of a defect: at least the cost of the change for closing it
     price = jnp.abs(policy.V_x + jnp.einsum("txy,ty->tx", policy.V_xx, change.dx[1:]))
-    price = jnp.max(_at_ends(price, nodes), axis=0)
+    price = jnp.max(_rows_at_ends(price, nodes), axis=0)
     weight = jnp.maximum(price, (now.weight + price) / 2)
 
     whole = _largest(pieces.gap) <= jnp.finfo(ctrl.dtype).eps ** (2 / 3)
     # within limits the change may be slightly suboptimal, with an expected rise of the cost
-    settled = jnp.abs(_expected(model, change)) <= tolerance * (1 + jnp.abs(pieces.cost))
+    settled = jnp.abs(_expected_decrease(model, change)) <= tolerance * (1 + jnp.abs(pieces.cost))
     converged = whole & settled & (mu <= LEAST) & policy.good
-    history = filled(now.history, now.number, pieces.cost)
-    return _Turn(now.number + 1, pieces, history, change, weight, mu, growth, converged)
+    history = fill_history(now.history, now.number, pieces.cost)
+    return _Iteration(now.number + 1, pieces, history, change, weight, mu, growth, converged)
 
 
-def _linear_motion(model: Quadratic, policy: Policy, lower: jax.Array, upper: jax.Array) -> _Change:
+def _linear_motion(
+    model: QuadraticModel, policy: Policy, lower: jax.Array, upper: jax.Array
+) -> _Change:
     """Return the change that a policy produces in the linear model: it closes all defects."""
 
     def advance(dx: jax.Array, row: tuple) -> tuple[jax.Array, tuple]:
@@ -245,24 +247,24 @@ def _linear_motion(model: Quadratic, policy: Policy, lower: jax.Array, upper: ja
     return _Change(jnp.concatenate([dx, end[None]]), du, policy)
 
 
-def _expected(model: Quadratic, change: _Change) -> jax.Array:
+def _expected_decrease(model: QuadraticModel, change: _Change) -> jax.Array:
     """Return the decrease of the cost expected by the model for a change, ()."""
-    z = jnp.concatenate([change.dx, with_end(change.du)], axis=1)
+    z = jnp.concatenate([change.dx, append_zero_control(change.du)], axis=1)
     return -jnp.einsum("tz,tz->", model.gradient, z) - (
         jnp.einsum("ty,tyz,tz->", z, model.hessian, z) / 2
     )
 
 
-def _try_lengths(setting: Setting, now: _Turn, nodes: int) -> _Pieces:
+def _try_lengths(setting: Setting, now: _Iteration, nodes: int) -> _Pieces:
     """Return the best of all step lengths of a change."""
-    lengths = jnp.asarray(LENGTHS, now.weight.dtype)
+    lengths = jnp.asarray(STEP_LENGTHS, now.weight.dtype)
     found = jax.vmap(lambda length: _run(setting, now, nodes, length))(lengths)
     best = jnp.argmin(jax.vmap(lambda pieces: _merit(pieces, now.weight))(found))
     chosen: _Pieces = jax.tree.map(lambda a: a[best], found)
     return chosen
 
 
-def _run(setting: Setting, now: _Turn, nodes: int, length: jax.Array) -> _Pieces:
+def _run(setting: Setting, now: _Iteration, nodes: int, length: jax.Array) -> _Pieces:
     """Simulate all pieces at once, with their initial states moved by a length of the change.
 
     The end is the initial state of one more piece, of which only the first row is used.
@@ -279,7 +281,7 @@ def _run(setting: Setting, now: _Turn, nodes: int, length: jax.Array) -> _Pieces
         u, du, K, dx, before, is_end = row
         ahead = difference(m, d.replace(**before), world) - length * dx
         u = jnp.where(is_end, 0, jnp.clip(u + length * du + K @ ahead, lower, upper))
-        after, residuals, bad = advanced(m, world, u, problem)
+        after, residuals, bad = advance_world(m, world, u, problem)
         return after, (u, _state(world), residuals, bad)
 
     def piece(state: dict, dx: jax.Array, rows: tuple) -> tuple[dict, tuple]:
@@ -312,7 +314,7 @@ def _largest(gap: jax.Array) -> jax.Array:
     return jnp.max(jnp.abs(gap), initial=0)
 
 
-def _at_ends(rows: jax.Array, nodes: int) -> jax.Array:
+def _rows_at_ends(rows: jax.Array, nodes: int) -> jax.Array:
     """Return the rows of the last steps of pieces, given one row per step."""
     size = len(rows) // nodes
     return rows[size - 1 :: size]
@@ -323,7 +325,7 @@ def _all_but_last(tree: Any) -> Any:
 
 
 def _state(d: Data) -> dict:
-    return {name: getattr(d, name) for name in STATE}
+    return {name: getattr(d, name) for name in MOTION_STATE_FIELDS}
 
 
 def _check_nodes(nodes: int | None, steps: int) -> int:
@@ -355,25 +357,25 @@ def _guess(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
     if not isinstance(states, Data) or states.qpos.shape != (steps + 1, m.nq):
         raise ValueError(
             f"multiple_shooting: states: expected worlds with a leading axis of steps + 1 = "
-            f"{steps + 1}, got {brief(getattr(states, 'qpos', states))}"
+            f"{steps + 1}, got {brief_value(getattr(states, 'qpos', states))}"
         )
     # the first state is the start; time follows from the steps
     part = jnp.arange(steps + 1, dtype=d.time.dtype)
-    times = jax.vmap(lambda p: later(d, p * m.opt.timestep.astype(d.time.dtype)))(part)
+    times = jax.vmap(lambda p: advance_clock(d, p * m.opt.timestep.astype(d.time.dtype)))(part)
     given = _state(states) | times
     return jax.tree.map(lambda a, b: b.at[0].set(a), _state(d), given)
 
 
-def _start(setting: Setting, ctrl: jax.Array, rows: dict, iterations: int, mu: Any) -> _Turn:
+def _start(setting: Setting, ctrl: jax.Array, rows: dict, iterations: int, mu: Any) -> _Iteration:
     """Return the state before the first iteration: the guess, without change."""
     steps, nu = ctrl.shape
-    nx, dtype = state_size(setting.m), ctrl.dtype
+    nx, dtype = tangent_size(setting.m), ctrl.dtype
 
     def zeros(*shape: int) -> jax.Array:
         return jnp.zeros(shape, dtype)
 
     change = _Change(zeros(steps + 1, nx), zeros(steps, nu), no_policy(steps, nu, nx, dtype))
-    return _Turn(
+    return _Iteration(
         number=jnp.zeros((), jnp.int32),
         pieces=_Pieces(jnp.full((), jnp.inf, dtype), ctrl, rows, zeros(steps, nx)),
         history=jnp.full(iterations + 1, jnp.inf, dtype),

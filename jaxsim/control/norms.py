@@ -22,7 +22,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 
 class Norm(NamedTuple):

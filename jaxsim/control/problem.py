@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxsim.control.norms import norm_named
 from jaxsim.derivative.limits import control_limits
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
@@ -52,7 +52,7 @@ class Term:
         if not callable(self.residual) and not isinstance(self.residual, str):
             raise ValueError(
                 f"residual of {self.name!r}: expected a function (m, d) -> vector or the name of "
-                f"a sensor, got {brief(self.residual)}"
+                f"a sensor, got {brief_value(self.residual)}"
             )
         if len(self.parameters) not in (0, len(known.defaults)):
             raise ValueError(

@@ -27,10 +27,10 @@ from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
 from jaxsim.derivative.limits import unclamped
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
-from jaxsim.words import check_options, remedy
+from jaxsim.spelling import check_options, remedy
 
 
 class Plan(NamedTuple):
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
 
 
 # options of all methods of this file, see `predictive_sampling`
-OPTIONS = ("steps", "samples", "iterations", "sigma", "interpolation")
+SAMPLING_OPTIONS = ("steps", "samples", "iterations", "sigma", "interpolation")
 
 Update = Callable[[jax.Array, jax.Array, jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
@@ -82,7 +82,7 @@ def predictive_sampling(
     Raises:
       ValueError: a shape or precision is wrong.
     """
-    check_options("predictive_sampling", how, OPTIONS)
+    check_options("predictive_sampling", how, SAMPLING_OPTIONS)
 
     def update(tried: jax.Array, costs: jax.Array, mean: jax.Array, sigma: jax.Array) -> tuple:
         best = jnp.argmin(costs)
@@ -106,7 +106,7 @@ def mppi(
     Args, returns, raises: see `predictive_sampling`.
       temperature: increase of the cost that lowers the weight of a plan by a factor e.
     """
-    check_options("mppi", how, ("temperature", *OPTIONS))
+    check_options("mppi", how, ("temperature", *SAMPLING_OPTIONS))
 
     def update(tried: jax.Array, costs: jax.Array, mean: jax.Array, sigma: jax.Array) -> tuple:
         finite = jnp.isfinite(costs)
@@ -136,7 +136,7 @@ def cem(
       elites: number of plans that are used.
       least_sigma: lower bound of the standard deviation.
     """
-    check_options("cem", how, ("elites", "least_sigma", *OPTIONS))
+    check_options("cem", how, ("elites", "least_sigma", *SAMPLING_OPTIONS))
     elites = check_count("cem: elites", elites)
     unit = half_range(m, problem)
 
@@ -182,7 +182,9 @@ def spline(knots: jax.Array, steps: int, interpolation: str = "cubic") -> jax.Ar
       [0.0, 0.25, 0.5, 0.75]
     """
     if jnp.ndim(knots) != 2 or len(knots) == 0:
-        raise ValueError(f"knots: expected shape (n, nu), with n at least 1, got {brief(knots)}")
+        raise ValueError(
+            f"knots: expected shape (n, nu), with n at least 1, got {brief_value(knots)}"
+        )
     return jnp.asarray(spline_basis(len(knots), steps, interpolation), knots.dtype) @ knots
 
 
@@ -192,16 +194,16 @@ def spline_basis(number: int, steps: int, interpolation: str = "cubic") -> np.nd
     Raises:
       ValueError: there is no such interpolation.
     """
-    if interpolation not in BASES:
-        known = "; there are: " + ", ".join(BASES)
+    if interpolation not in SPLINE_BASES:
+        known = "; there are: " + ", ".join(SPLINE_BASES)
         raise ValueError(
             f"interpolation: none is called {interpolation!r}"
-            f"{remedy(str(interpolation), BASES, known)}"
+            f"{remedy(str(interpolation), SPLINE_BASES, known)}"
         )
-    return BASES[interpolation](number, steps) if number > 1 else np.ones((steps, 1))
+    return SPLINE_BASES[interpolation](number, steps) if number > 1 else np.ones((steps, 1))
 
 
-def _places(number: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+def _knot_positions(number: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the preceding knot of each step, and the fraction of the way to the next."""
     at = np.arange(steps) * (number - 1) / steps
     before = np.minimum(at.astype(int), number - 2)
@@ -213,13 +215,13 @@ def _zero(number: int, steps: int) -> np.ndarray:
 
 
 def _linear(number: int, steps: int) -> np.ndarray:
-    before, part = _places(number, steps)
+    before, part = _knot_positions(number, steps)
     one = np.eye(number)
     return one[before] * (1 - part)[:, None] + one[before + 1] * part[:, None]
 
 
 def _cubic(number: int, steps: int) -> np.ndarray:
-    before, t = _places(number, steps)
+    before, t = _knot_positions(number, steps)
     t = t[:, None]
     one = np.eye(number)
     slopes = np.gradient(one, axis=0)
@@ -231,7 +233,7 @@ def _cubic(number: int, steps: int) -> np.ndarray:
     )
 
 
-BASES = {"zero": _zero, "linear": _linear, "cubic": _cubic}
+SPLINE_BASES = {"zero": _zero, "linear": _linear, "cubic": _cubic}
 
 
 def _improve(

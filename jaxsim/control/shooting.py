@@ -12,11 +12,11 @@ from jax import lax
 
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
-from jaxsim.control.solve.their_types import their_types
+from jaxsim.control.solve.relaxed_promotion import relaxed_promotion
 from jaxsim.derivative.limits import unclamped
-from jaxsim.extra import needed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 from jaxsim.physics.arguments import check_count
 
 
@@ -73,7 +73,7 @@ def shoot(
     """
     check_motion("shoot", m, d, ctrl, problem)
     iterations = check_count("shoot: iterations", iterations)
-    optax = needed("optax", "control")
+    optax = require("optax", "control")
     optimizer = optax.adam(0.05) if optimizer is None else optimizer
     lower, upper = (a[None] for a in problem.limits(m))
     free = unclamped(m)
@@ -89,7 +89,7 @@ def shoot(
         slope = jnp.max(jnp.where(held, 0, jnp.abs(gradient)), initial=0)
         # a motion that diverged has no gradient: return to the best controls
         gradient = jnp.where(jnp.isfinite(gradient), gradient, 0)
-        with their_types():
+        with relaxed_promotion():
             change, memory = optimizer.update(gradient, memory, u)
         there = jnp.where(jnp.isfinite(cost), u, best) + change
         return (jnp.clip(there, lower, upper), memory, best, least, slope), cost

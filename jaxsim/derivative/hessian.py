@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import jax
 
-Tree = TypeVar("Tree")
+_PyTreeT = TypeVar("_PyTreeT")
 
 
-def hessian_vector(f: Callable[[Tree], jax.Array], x: Tree, v: Tree) -> Tree:
+def hessian_vector(f: Callable[[_PyTreeT], jax.Array], x: _PyTreeT, v: _PyTreeT) -> _PyTreeT:
     """Multiply a direction by the Hessian of a function, at about the cost of two gradients.
 
     Forward mode over reverse mode (Pearlmutter, Fast exact multiplication by the Hessian, Neural

@@ -10,18 +10,18 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.body.configuration import integrate_pos
 from jaxsim.physics.inverse import continuous_acceleration
 from jaxsim.physics.inverse import inverse as inverse_dynamics
-from jaxsim.physics.public import check_carries
+from jaxsim.physics.public_api import check_carries
 from jaxsim.physics.sensor.sensor import sensor_acc
 from jaxsim.physics.stage import STAGES
+from jaxsim.transforms.layout import batched
 
 
 class InverseDerivative(NamedTuple):
@@ -98,7 +98,7 @@ def _check(name: str, m: Model, d: Data) -> None:
     check_carries(name, m, d, STAGES["inverse"])
 
 
-def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
+def _derivative_functions(flg_actuation: bool) -> tuple[Callable, Callable]:
     """Return functions for values and exact derivatives, in the layout of the physics."""
 
     def values(m: Model, d: Data, z: Array) -> tuple[Array, Array, Array]:
@@ -137,7 +137,7 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
         each = jax.vmap(along, out_axes=(1, 1, 2))
         return _parts(m, *each(jnp.eye(n, dtype=zero.dtype)))
 
-    return worlds(values), worlds(exact)
+    return batched(values), batched(exact)
 
 
 def _parts(m: Model, force: Array, sensed: Array, M: Array) -> tuple[Array, ...]:
@@ -147,6 +147,6 @@ def _parts(m: Model, force: Array, sensed: Array, M: Array) -> tuple[Array, ...]
     return (*(f[:, s] for f in (force, sensed) for s in (q, v, a)), M[:, :, q])
 
 
-_both = {flag: _of(flag) for flag in (False, True)}
+_both = {flag: _derivative_functions(flag) for flag in (False, True)}
 _values = {flag: both[0] for flag, both in _both.items()}
 _exact = {flag: both[1] for flag, both in _both.items()}

@@ -6,8 +6,8 @@ A small change of an orientation q is the rotation vector u of q exp(u), in the 
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Quat, Vec
-from jaxsim.physics.arrays.array import Array
 
 
 def sub_quat(qa: Array, qb: Array) -> tuple[jax.Array, jax.Array]:

@@ -11,23 +11,23 @@ where dq is a velocity held for one second. Time, controls and the solver's warm
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import JointType
 from jaxsim.math import Quat
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.configuration import (
     differentiate_pos,
     integrate_pos,
     linear_dofs,
-    place,
-    rotations,
+    quaternion_addresses,
+    replace_items,
 )
 from jaxsim.physics.topology import joints_of
+from jaxsim.transforms.layout import batched
 
 
 def moved(m: Model, d: Data, dx: jax.Array) -> Data:
@@ -51,11 +51,12 @@ def moved(m: Model, d: Data, dx: jax.Array) -> Data:
     """
     check_model("moved", m)
     check_data("moved", m, d)
-    if jnp.shape(dx) != (state_size(m),):
+    if jnp.shape(dx) != (tangent_size(m),):
         raise ValueError(
-            f"moved: dx: expected shape ({state_size(m)},), that is 2 nv + na, got {brief(dx)}"
+            f"moved: dx: expected shape ({tangent_size(m)},), that is 2 nv + na, got "
+            f"{brief_value(dx)}"
         )
-    qpos, qvel, act = _moved(m, d, jnp.asarray(dx).astype(m.qpos0.dtype))
+    qpos, qvel, act = _move_state(m, d, jnp.asarray(dx).astype(m.qpos0.dtype))
     return d.replace(qpos=qpos, qvel=qvel, act=act)
 
 
@@ -79,10 +80,10 @@ def difference(m: Model, d1: Data, d2: Data) -> jax.Array:
     check_model("difference", m)
     check_data("difference", m, d1)
     check_data("difference", m, d2)
-    return _difference(m, *state_of(d1), *state_of(d2))
+    return _difference(m, *state_arrays(d1), *state_arrays(d2))
 
 
-def check_memory(function: str, m: Model) -> None:
+def check_coordinates_complete(function: str, m: Model) -> None:
     """Raise ValueError if a step depends on more than these coordinates, such as past controls.
 
     MuJoCo rejects such models too.
@@ -95,12 +96,12 @@ def check_memory(function: str, m: Model) -> None:
         )
 
 
-def state_size(m: Model) -> int:
+def tangent_size(m: Model) -> int:
     """Return the number of tangent coordinates of a state."""
     return 2 * m.nv + m.na
 
 
-def state_of(d: Data) -> tuple[jax.Array, jax.Array, jax.Array]:
+def state_arrays(d: Data) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Return the arrays of the state: qpos, qvel, act."""
     return d.qpos, d.qvel, d.act
 
@@ -131,19 +132,19 @@ def state_rate(m: Model, qpos: Array, dqpos: Array, dqvel: Array, dact: Array) -
     s = m.structure
     adr_of_dof, _ = linear_dofs(s)
     # Scalar coordinates: rate of the coordinate itself.
-    dq = take(dqpos, adr_of_dof)
+    dq = gather_static(dqpos, adr_of_dof)
     if len(joints_of(s, JointType.FREE, JointType.BALL)):
         # Quaternions: rate to rotation vector.
-        adr, first = rotations(s)
-        q, change = (Quat(*(take(x, adr + k) for k in range(4))) for x in (qpos, dqpos))
+        adr, first = quaternion_addresses(s)
+        q, change = (Quat(*(gather_static(x, adr + k) for k in range(4))) for x in (qpos, dqpos))
         turn = (q.conj * change).vec.scale(2.0)
-        dq = place(dq, first, turn.parts)
+        dq = replace_items(dq, first, turn.parts)
     return jnp.concatenate([dq, dqvel, dact])
 
 
-_move_arrays = worlds(moved_state)
-_difference = worlds(state_difference)
+_move_arrays = batched(moved_state)
+_difference = batched(state_difference)
 
 
-def _moved(m: Model, d: Data, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    return _move_arrays(m, *state_of(d), dx)
+def _move_state(m: Model, d: Data, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    return _move_arrays(m, *state_arrays(d), dx)

@@ -2,7 +2,7 @@
 
 The step is differentiated in forward mode along all directions of state and control at once (a
 `vmap` of JVPs), which share one evaluation of the step. Batches of worlds have the batch axis last,
-as in the rest of the physics (jaxsim/physics/arrays/native.py).
+as in the rest of the physics (jaxsim/transforms/layout.py).
 """
 
 from collections.abc import Callable
@@ -11,14 +11,20 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.derivative.limits import clipped, unclamped
-from jaxsim.derivative.tangent import check_memory, moved_state, state_of, state_rate, state_size
+from jaxsim.derivative.tangent import (
+    check_coordinates_complete,
+    moved_state,
+    state_arrays,
+    state_rate,
+    tangent_size,
+)
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.integrate.step import step
+from jaxsim.transforms.layout import batched
 
 
 class Linear(NamedTuple):
@@ -66,11 +72,11 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
     """
     check_model("transition", m)
     check_data("transition", m, d)
-    check_memory("transition", m)
+    check_coordinates_complete("transition", m)
     # Differentiate without the clamp at the clipped control, then zero the controls out of range.
     inside = clipped(m, d.ctrl)
     state, sensed = _derivatives[sensors](unclamped(m), d, inside)
-    nx = state_size(m)
+    nx = tangent_size(m)
     free = (inside == d.ctrl).astype(state.dtype)[None, :]
     A, B, C, D = state[:, :nx], state[:, nx:] * free, sensed[:, :nx], sensed[:, nx:] * free
     return Linear(A, B, C, D) if sensors else Linear(A, B)
@@ -100,15 +106,15 @@ def derivative_of_step(
       ctrl: `[nu, *W]`.
       outputs: (before, after) -> `[k, *W]`, from the world before the step and after it.
     """
-    nx, n = state_size(m), state_size(m) + m.nu
+    nx, n = tangent_size(m), tangent_size(m) + m.nu
     rest = d.qpos.shape[1:]
 
     # The step as a function of tangent coordinates and controls.
     def function(z: Array) -> tuple:
-        qpos, qvel, act = moved_state(m, *state_of(d), z[:nx])
+        qpos, qvel, act = moved_state(m, *state_arrays(d), z[:nx])
         before = d.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl + z[nx:])
         after = step(m, before)
-        return (*state_of(after), outputs(before, after))
+        return (*state_arrays(after), outputs(before, after))
 
     def along(direction: Array) -> tuple[Array, Array, Array]:
         # One direction: outputs, tangent of the next state, tangent of the outputs.
@@ -122,16 +128,16 @@ def derivative_of_step(
     return Derivative(*each(jnp.eye(n, dtype=zero.dtype)))
 
 
-def _moves(m: Model, d: Data, ctrl: Array) -> tuple[Array, Array]:
+def _state_derivative(m: Model, d: Data, ctrl: Array) -> tuple[Array, Array]:
     found = derivative_of_step(m, d, ctrl, lambda _, after: after.qpos[:0])
     return found.state, found.outputs
 
 
-def _senses(m: Model, d: Data, ctrl: Array) -> tuple[Array, Array]:
+def _sensor_derivative(m: Model, d: Data, ctrl: Array) -> tuple[Array, Array]:
     none = jnp.zeros((m.nsensordata, *d.qpos.shape[1:]), d.qpos.dtype)
     d = d.replace(sensordata=none)
     found = derivative_of_step(m, d, ctrl, lambda _, after: after.sensordata)
     return found.state, found.outputs
 
 
-_derivatives = {False: worlds(_moves), True: worlds(_senses)}
+_derivatives = {False: batched(_state_derivative), True: batched(_sensor_derivative)}

@@ -7,14 +7,14 @@ differences see contacts within the step size.
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.derivative.limits import control_limits
-from jaxsim.derivative.tangent import check_memory, difference, moved, state_size
+from jaxsim.derivative.tangent import check_coordinates_complete, difference, moved, tangent_size
 from jaxsim.derivative.transition import Linear
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import step
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.arrays.array import Array
 
 
 def transition_fd(
@@ -45,12 +45,12 @@ def transition_fd(
     """
     check_model("transition_fd", m)
     check_data("transition_fd", m, d)
-    check_memory("transition_fd", m)
+    check_coordinates_complete("transition_fd", m)
     eps = jnp.asarray(eps, m.qpos0.dtype)
     # Perturbations per coordinate, limited by the range of controls.
     upper, lower = _moves(m, d, eps, flg_centered)
     d = d.replace(sensordata=jnp.zeros(m.nsensordata, eps.dtype)) if sensors else d
-    nx = state_size(m)
+    nx = tangent_size(m)
 
     def end(z: Array) -> Data:
         return step(m, moved(m, d, z[:nx]).replace(ctrl=d.ctrl + z[nx:]))
@@ -82,7 +82,7 @@ def _moves(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]
     inside = (low <= d.ctrl) & (d.ctrl <= high)
     up = inside & (d.ctrl + eps <= high)
     down = inside & (d.ctrl - eps >= low)
-    state = jnp.full(state_size(m), eps)
+    state = jnp.full(tangent_size(m), eps)
     further, back = jnp.where(up, eps, 0), jnp.where(down, -eps, 0)
     if centered:
         return jnp.append(state, further), jnp.append(-state, back)

@@ -12,13 +12,13 @@ import jax
 from jaxsim.envs.core.outside import begin_outside, step_outside
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import State
-from jaxsim.extra import needed
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 
-base = needed("brax.envs.base", "brax")
+_brax_base = require("brax.envs.base", "brax")
 
 
-class BraxEnv(base.Env):  # type: ignore[name-defined]
+class BraxEnv(_brax_base.Env):  # type: ignore[name-defined]
     """One world as a `brax.envs.Env`; `pipeline_state` is the Data.
 
     Args:
@@ -31,12 +31,12 @@ class BraxEnv(base.Env):  # type: ignore[name-defined]
 
     def reset(self, rng: jax.Array) -> Any:
         """A new episode, of a random key."""
-        return _told(begin_outside(self.env, self.sys, rng), {})
+        return _brax_state(begin_outside(self.env, self.sys, rng), {})
 
     def step(self, state: Any, action: jax.Array) -> Any:
         """One action, (action_size,)."""
         told = step_outside(self.env, self.sys, state.pipeline_state, state, action)
-        return _told(told, state.info)
+        return _brax_state(told, state.info)
 
     @property
     def observation_size(self) -> Any:
@@ -59,8 +59,8 @@ class BraxEnv(base.Env):  # type: ignore[name-defined]
         return self.env.dt
 
 
-def _told(state: State, info: dict[str, Any]) -> Any:
-    return base.State(
+def _brax_state(state: State, info: dict[str, Any]) -> Any:
+    return _brax_base.State(
         pipeline_state=state.data,
         obs=state.obs,
         reward=state.reward,

@@ -19,24 +19,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
-from jaxsim.extra import needed
+from jaxsim.cache import bounded_cache
 from jaxsim.io.bridge import put_model
 from jaxsim.mjx.stages import make_data
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model, Option
+from jaxsim.optional import require
 from jaxsim.physics import api
 
-base = needed("brax.base", "brax")
-envs = needed("brax.envs.base", "brax")
+_brax_base = require("brax.base", "brax")
+envs = require("brax.envs.base", "brax")
 
 BACKEND = "jaxsim"
-MODELS = 8  # models that are kept with the System's MjModel
+_MAX_CACHED_MODELS = 8  # models that are kept with the System's MjModel
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class State(base.State):  # type: ignore[name-defined]
+class PipelineState(_brax_base.State):  # type: ignore[name-defined]
     """The state of a pipeline: Brax's fields, and those of the Data by their names.
 
     Attributes:
@@ -52,13 +52,13 @@ class State(base.State):  # type: ignore[name-defined]
 
     def replace(self, **values: Any) -> Self:
         """A copy with some fields changed; Brax's are recomputed by the next step."""
-        own = {n: values.pop(n) for n in OWN & values.keys()}
+        own = {n: values.pop(n) for n in _PIPELINE_FIELDS & values.keys()}
         if values:
             own["data"] = self.data.replace(**values)
-        return type(self)(**{n: own.get(n, getattr(self, n)) for n in (*OWN, "data")})
+        return type(self)(**{n: own.get(n, getattr(self, n)) for n in (*_PIPELINE_FIELDS, "data")})
 
 
-OWN = frozenset(("q", "qd", "x", "xd", "contact"))
+_PIPELINE_FIELDS = frozenset(("q", "qd", "x", "xd", "contact"))
 
 
 def init(
@@ -68,7 +68,7 @@ def init(
     act: jax.Array | None = None,
     ctrl: jax.Array | None = None,
     unused_debug: bool = False,
-) -> State:
+) -> PipelineState:
     """The state of a System at a configuration and velocity, with the results that belong to it.
 
     Args:
@@ -79,34 +79,36 @@ def init(
       ctrl: controls, (nu,).
       unused_debug: Brax gives it; it has no effect here or there.
     """
-    m = model_of(sys)
+    m = model_of_system(sys)
     d = make_data(m).replace(qpos=q, qvel=qd)
     given = {"act": act, "ctrl": ctrl}
     d = d.replace(**{n: a for n, a in given.items() if a is not None})
     return _state(m, api.forward(m, d))
 
 
-def step(sys: Any, state: State, act: jax.Array, unused_debug: bool = False) -> State:
+def step(
+    sys: Any, state: PipelineState, act: jax.Array, unused_debug: bool = False
+) -> PipelineState:
     """The state one time step later, with a control, (nu,)."""
-    m = model_of(sys)
+    m = model_of_system(sys)
     return _state(m, api.step(m, state.data.replace(ctrl=act)))
 
 
-def _state(m: Model, d: Data) -> State:
+def _state(m: Model, d: Data) -> PipelineState:
     """Brax's view of a Data: poses and velocities of the bodies' origins, without the world."""
     turn, push = d.cvel[1:, :3], d.cvel[1:, 3:]
     offset = d.xpos[1:] - d.subtree_com[m.body_rootid[1:]]
-    return State(
+    return PipelineState(
         q=d.qpos,
         qd=d.qvel,
-        x=base.Transform(pos=d.xpos[1:], rot=d.xquat[1:]),
-        xd=base.Motion(ang=turn, vel=push + jnp.cross(turn, offset)),
+        x=_brax_base.Transform(pos=d.xpos[1:], rot=d.xquat[1:]),
+        xd=_brax_base.Motion(ang=turn, vel=push + jnp.cross(turn, offset)),
         contact=d.contact,
         data=d,
     )
 
 
-def model_of(sys: Any) -> Model:
+def model_of_system(sys: Any) -> Model:
     """The Model of a `brax.System`.
 
     Raises:
@@ -115,20 +117,20 @@ def model_of(sys: Any) -> Model:
     if sys.mj_model is None:
         raise ValueError("sys.mj_model: None; load the System by brax.io.mjcf")
     m = _model(sys.mj_model)
-    opt = _changed(Option, sys.opt, sys.mj_model.opt)
-    values = _changed(Model, sys, sys.mj_model)
+    opt = _changed_fields(Option, sys.opt, sys.mj_model.opt)
+    values = _changed_fields(Model, sys, sys.mj_model)
     if opt:
         values["opt"] = m.opt.replace(**opt)
     return m.replace(**values) if values else m
 
 
-@bounded(MODELS)
+@bounded_cache(_MAX_CACHED_MODELS)
 def _model(model: Any) -> Model:
     with jax.ensure_compile_time_eval():
         return put_model(model)
 
 
-def _changed(record: type[Model] | type[Option], mine: Any, original: Any) -> dict[str, Any]:
+def _changed_fields(record: type[Model] | type[Option], mine: Any, original: Any) -> dict[str, Any]:
     """The fields of a record that are not what the MjModel has; those that are traced may be."""
     found = {}
     for name, field in record.fields.items():

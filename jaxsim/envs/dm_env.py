@@ -18,11 +18,11 @@ import numpy as np
 from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import State
-from jaxsim.extra import needed
+from jaxsim.optional import require
 from jaxsim.physics.arguments import check_count
 
-dm_env = needed("dm_env", "dm-env")
-specs = needed("dm_env.specs", "dm-env")
+dm_env = require("dm_env", "dm-env")
+specs = require("dm_env.specs", "dm-env")
 
 
 class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]

@@ -6,8 +6,8 @@
 A task is a subclass that writes some of `start`, `control`, `observe`, `reward`, `terminal` and
 `metrics`. All are pure functions of one world; `vmap` makes many (vector.py). As after `mj_step`,
 what follows from the state (poses, sensors, forces) is that of the moment before the last physics
-step, while `qpos` and `qvel` are those after it; `current` changes that. A task that remembers
-something (a goal, an earlier position) does so in `userdata`, which is part of the state.
+step, while `qpos` and `qvel` are those after it; `refresh_world` changes that. A task that
+remembers something (a goal, an earlier position) does so in `userdata`, which is part of the state.
 """
 
 from abc import ABCMeta
@@ -19,8 +19,15 @@ from jax import lax
 
 from jaxsim.enums import WarningType
 from jaxsim.envs.core.checks import check_hooks, check_is_model, check_one_key, check_state
-from jaxsim.envs.core.current import current
-from jaxsim.envs.state import Observation, State, renewed, select, state_alone, with_state_of
+from jaxsim.envs.core.current import refresh_world
+from jaxsim.envs.state import (
+    Observation,
+    State,
+    reset_where,
+    select_tree,
+    strip_results,
+    with_state_of,
+)
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.warning import diverged
@@ -172,7 +179,7 @@ class Env(metaclass=_Checked):
         """Return the State of an episode that begins at a world."""
         zero = jnp.zeros((), d.qpos.dtype)
         action = jnp.zeros(self.action_size, d.qpos.dtype)
-        names = jax.eval_shape(self.metrics, m, state_alone(d), d, action)
+        names = jax.eval_shape(self.metrics, m, strip_results(d), d, action)
         return State(
             data=d,
             obs=self.observe(m, forward(m, d)),
@@ -234,15 +241,15 @@ class Env(metaclass=_Checked):
         def turn(_: Any, d: Data) -> Data:
             return with_state_of(physics_step(m, d), fresh, where)
 
-        return lax.fori_loop(0, self.repeat, turn, renewed(d, fresh, where))
+        return lax.fori_loop(0, self.repeat, turn, reset_where(d, fresh, where))
 
     def told(
         self, m: Model, state: State, before: Data, after: Data, action: jax.Array, **info: Any
     ) -> State:
         """What an agent is told after an action."""
         bad = diverged(before, after)
-        before, data = state_alone(before), after
-        after = current(m, after) if self.current else after
+        before, data = strip_results(before), after
+        after = refresh_world(m, after) if self.current else after
         zero = jnp.zeros((), after.qpos.dtype)
         reward = jnp.asarray(self.reward(m, before, after, action), after.qpos.dtype)
         terminated = jnp.asarray(self.terminal(m, after), bool) | bad
@@ -251,7 +258,7 @@ class Env(metaclass=_Checked):
             obs=self.observe(m, after),
             reward=jnp.where(bad, zero, reward),
             done=terminated.astype(after.qpos.dtype),
-            metrics=select(bad, state.metrics, self.metrics(m, before, after, action)),
+            metrics=select_tree(bad, state.metrics, self.metrics(m, before, after, action)),
             info=state.info
             | {
                 "steps": state.info["steps"] + 1,

@@ -18,25 +18,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.envs.core.current import current
+from jaxsim.envs.core.current import refresh_world
 from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import State
 from jaxsim.envs.tasks import make
 from jaxsim.envs.vector import VectorEnv
-from jaxsim.extra import needed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 from jaxsim.physics.arguments import check_count
 from jaxsim.view.picture.render import render
 
-gymnasium = needed("gymnasium", "rl")
-needed("jaxsim_gymnasium", "rl")  # registers the tasks
+gymnasium = require("gymnasium", "rl")
+require("jaxsim_gymnasium", "rl")  # registers the tasks
 _MODE = gymnasium.vector.AutoresetMode
-MODES = {"next": _MODE.NEXT_STEP, "same": _MODE.SAME_STEP, None: _MODE.DISABLED}
+_AUTORESET_MODES = {"next": _MODE.NEXT_STEP, "same": _MODE.SAME_STEP, None: _MODE.DISABLED}
 
 
-class Camera(NamedTuple):
+class RenderCamera(NamedTuple):
     """The view of the pictures of worlds, and their size.
 
     Attributes:
@@ -95,10 +95,10 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
         self.worlds = VectorEnv(
             env, length=length, autoreset=autoreset, model=model, axes=axes, randomize=randomize
         )
-        self.metadata = rendering(env) | {"autoreset_mode": MODES[autoreset]}  # type: ignore[misc]
+        self.metadata = rendering(env) | {"autoreset_mode": _AUTORESET_MODES[autoreset]}  # type: ignore[misc]
         self.render_mode = check_mode(render_mode)
-        self._camera = Camera(camera, width, height)
-        self.single_observation_space, self.single_action_space = spaces(env)
+        self._camera = RenderCamera(camera, width, height)
+        self.single_observation_space, self.single_action_space = make_spaces(env)
         batch = gymnasium.vector.utils.batch_space
         self.observation_space = batch(self.single_observation_space, num_envs)
         self.action_space = batch(self.single_action_space, num_envs)
@@ -117,7 +117,7 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
         camera, width, height = self._camera
 
         def frame(m: Model, d: Data) -> jax.Array:
-            seen = render(m, current(m, d), camera, width, height, what=("rgb",)).rgb
+            seen = render(m, refresh_world(m, d), camera, width, height, what=("rgb",)).rgb
             return jnp.round(255 * jnp.clip(seen, 0, 1)).astype(jnp.uint8)
 
         m, axes = self.worlds.models(state)
@@ -213,7 +213,7 @@ class GymnasiumEnv(gymnasium.Env):  # type: ignore[name-defined]
             width=width,
             height=height,
         )
-        self.observation_space, self.action_space = spaces(env)
+        self.observation_space, self.action_space = make_spaces(env)
         self.metadata = rendering(env)  # type: ignore[misc]
         self.render_mode = render_mode
 
@@ -244,8 +244,8 @@ def make_env(task: str, **given: Any) -> GymnasiumEnv:
       task: one of `jaxsim.envs.tasks.TASKS`.
       given: arguments of `GymnasiumEnv`, and of the task.
     """
-    own, rest = _divided(given)
-    return GymnasiumEnv(make(task, **rest), **({"length": ENDLESS} | own))
+    own, rest = _split_options(given)
+    return GymnasiumEnv(make(task, **rest), **({"length": _ENDLESS_EPISODE} | own))
 
 
 # what `gymnasium.make` looks at before it calls: other modes are wrappers of its own
@@ -263,19 +263,19 @@ def make_vector_env(
       max_episode_steps: actions of an episode; None, or -1: without end.
       given: arguments of `GymnasiumVectorEnv`, and of the task.
     """
-    own, rest = _divided(given)
-    length = ENDLESS if max_episode_steps in (None, -1) else max_episode_steps
+    own, rest = _split_options(given)
+    length = _ENDLESS_EPISODE if max_episode_steps in (None, -1) else max_episode_steps
     return GymnasiumVectorEnv(make(task, **rest), num_envs, **({"length": length} | own))
 
 
-OWN = ("length", "autoreset", "randomize", "render_mode", "camera", "width", "height")
-ENDLESS = 2**31 - 1  # actions of an episode that another ends
+_ADAPTER_OPTIONS = ("length", "autoreset", "randomize", "render_mode", "camera", "width", "height")
+_ENDLESS_EPISODE = 2**31 - 1  # actions of an episode that another ends
 
 
-def _divided(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_options(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments of the adapter, and those of the task."""
-    own = {name: x for name, x in given.items() if name in OWN}
-    return own, {name: x for name, x in given.items() if name not in OWN}
+    own = {name: x for name, x in given.items() if name in _ADAPTER_OPTIONS}
+    return own, {name: x for name, x in given.items() if name not in _ADAPTER_OPTIONS}
 
 
 def rendering(env: Env) -> dict[str, Any]:
@@ -292,7 +292,7 @@ def check_mode(mode: str | None) -> str | None:
     return mode
 
 
-def spaces(env: Env) -> tuple[Any, Any]:
+def make_spaces(env: Env) -> tuple[Any, Any]:
     """The observation and the action space of an environment."""
     seen = jax.eval_shape(env.observe, env.m, env.begin)
     box = gymnasium.spaces.Box

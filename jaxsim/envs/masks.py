@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_model
 
@@ -45,13 +45,18 @@ def with_masks(m: Model, contype: Any = None, conaffinity: Any = None) -> Model:
     """
     check_model("with_masks", m)
     own = Callbacks() if m.callbacks is None else m.callbacks
-    if own.contactfilter is not None and getattr(own.contactfilter, "func", None) is not apart:
+    if (
+        own.contactfilter is not None
+        and getattr(own.contactfilter, "func", None) is not separate_masks
+    ):
         raise ValueError("with_masks: the model has a callback contactfilter; remove it")
     masks = (
         _mask(m, "contype", m.geom_contype if contype is None else contype),
         _mask(m, "conaffinity", m.geom_conaffinity if conaffinity is None else conaffinity),
     )
-    return m.replace(callbacks=own.replace(contactfilter=jax.tree_util.Partial(apart, *masks)))
+    return m.replace(
+        callbacks=own.replace(contactfilter=jax.tree_util.Partial(separate_masks, *masks))
+    )
 
 
 def _mask(m: Model, name: str, value: Any) -> jax.Array:
@@ -59,7 +64,7 @@ def _mask(m: Model, name: str, value: Any) -> jax.Array:
     if not (jnp.issubdtype(jnp.result_type(value), jnp.integer) and _fits(m, value)):
         raise ValueError(
             f"{name}: expected integers of shape ({m.ngeom},), with any leading axes of worlds; "
-            f"got {brief(value)}"
+            f"got {brief_value(value)}"
         )
     return jnp.asarray(value).astype(np.int32)
 
@@ -68,7 +73,7 @@ def _fits(m: Model, value: Any) -> bool:
     return jnp.ndim(value) > 0 and jnp.shape(value)[-1] == m.ngeom
 
 
-def apart(
+def separate_masks(
     contype: jax.Array, conaffinity: jax.Array, m: Model, d: Data, geom1: Any, geom2: Any
 ) -> jax.Array:
     """Return which pairs of geoms have no bit in common, (n,) bool: a `contactfilter`."""

@@ -15,15 +15,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxsim.cache import bounded
+from jaxsim.cache import bounded_cache
 from jaxsim.envs.core.outside import begin_outside, step_outside
 from jaxsim.envs.env import Env
 from jaxsim.envs.tasks import TASKS, make
-from jaxsim.extra import needed
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 
-playground = needed("mujoco_playground", "playground")
-config_dict = needed("ml_collections.config_dict", "playground")
+playground = require("mujoco_playground", "playground")
+config_dict = require("ml_collections.config_dict", "playground")
 
 
 class PlaygroundEnv(playground.MjxEnv):  # type: ignore[name-defined]
@@ -114,7 +114,7 @@ def register(name: str, make: Callable[..., Env], length: int = 1000) -> None:
       length: actions of an episode.
     """
 
-    @bounded(1)
+    @bounded_cache(1)
     def usual() -> tuple[int, float]:
         env = make()
         return env.repeat, _timestep(env)

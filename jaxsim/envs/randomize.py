@@ -14,18 +14,18 @@ import jax.extend.core
 import numpy as np
 
 from jaxsim.envs.core.checks import check_keys
-from jaxsim.envs.ranges import Change, Ranges, change_of
+from jaxsim.envs.ranges import ChangeFunction, Ranges, change_of
 from jaxsim.identify.parameter import INDEPENDENT
 from jaxsim.io.assemble import live_model
 from jaxsim.model.model import Model, Option
-from jaxsim.physics.arrays.call.call import CALL, program_of
 from jaxsim.physics.constants.set_const import set_const
+from jaxsim.transforms.primitive import PHYSICS_P, program_of
 
 # primitives that run a program, and how it is found in the equation
 CALLS: dict[str, Callable[[Any], jax.extend.core.ClosedJaxpr]] = {
     "jit": lambda eqn: eqn.params["jaxpr"],
     "custom_jvp_call": lambda eqn: eqn.params["call_jaxpr"],
-    CALL.name: program_of,
+    PHYSICS_P.name: program_of,
 }
 
 
@@ -40,13 +40,13 @@ class Drawing(NamedTuple):
     """
 
     m: Model
-    change: Change
+    change: ChangeFunction
     derive: bool
     differs: tuple[bool, ...]
 
     def leaves(self, key: jax.Array) -> list[jax.Array]:
         """Return the leaves that differ, of one world."""
-        leaves = jax.tree.leaves(_changed(self.m, self.change, self.derive, key))
+        leaves = jax.tree.leaves(_randomized_model(self.m, self.change, self.derive, key))
         return [x for x, d in zip(leaves, self.differs, strict=True) if d]
 
     def model(self, drawn: Sequence[jax.Array], m: Model | None = None) -> Model:
@@ -65,7 +65,7 @@ class Drawing(NamedTuple):
         return jax.tree.unflatten(form, [0 if d else None for d in self.differs])
 
 
-def drawing(m: Model, change: Change | Ranges, *, derive: bool = True) -> Drawing:
+def random_model(m: Model, change: ChangeFunction | Ranges, *, derive: bool = True) -> Drawing:
     """Return the random model of a change; see `randomize`."""
     if not isinstance(m, Model):
         raise ValueError(f"randomize: m: expected a Model, got {type(m).__name__}")
@@ -79,17 +79,17 @@ def drawing(m: Model, change: Change | Ranges, *, derive: bool = True) -> Drawin
     forms: list[Any] = []
 
     def leaves(key: jax.Array) -> list[jax.Array]:
-        values, form = jax.tree.flatten(_changed(m, change, derive, key))
+        values, form = jax.tree.flatten(_randomized_model(m, change, derive, key))
         forms.append(form)
         return values
 
     program = jax.make_jaxpr(leaves)(jax.random.key(0))
     m = jax.tree.unflatten(forms[0], jax.tree.leaves(m))
-    return Drawing(m, change, derive, tuple(depends(program.jaxpr)))
+    return Drawing(m, change, derive, tuple(dependent_outputs(program.jaxpr)))
 
 
 def randomize(
-    m: Model, keys: jax.Array, change: Change | Ranges, *, derive: bool = True
+    m: Model, keys: jax.Array, change: ChangeFunction | Ranges, *, derive: bool = True
 ) -> tuple[Model, Any]:
     """A model for each world.
 
@@ -116,13 +116,13 @@ def randomize(
       ((4, 2), 0, (1, 3), None)
     """
     check_keys("randomize: keys", keys)
-    draw = drawing(m, change, derive=derive)
+    draw = random_model(m, change, derive=derive)
     models = draw.model(jax.jit(jax.vmap(draw.leaves))(keys))
     _check_bodies(models, draw.axes)
     return models, draw.axes
 
 
-def _changed(m: Model, change: Change, derive: bool, key: jax.Array) -> Model:
+def _randomized_model(m: Model, change: ChangeFunction, derive: bool, key: jax.Array) -> Model:
     """Return the model of one world, with what follows from the leaves that were drawn."""
     new: Any = change(m, key)
     if not isinstance(new, Mapping):
@@ -132,12 +132,12 @@ def _changed(m: Model, change: Change, derive: bool, key: jax.Array) -> Model:
             f"randomize: change: expected new leaves by name, got a {type(new).__name__}; "
             f"return {like} of what has changed"
         )
-    model = live_model(m, _named(m, new)).tree_replace(new)
+    model = live_model(m, _leaf_names(m, new)).tree_replace(new)
     follows = derive and not all(n.startswith("opt") or n.endswith(INDEPENDENT) for n in new)
     return set_const(model) if follows else model
 
 
-def _named(m: Model, new: Mapping[str, Any]) -> Iterator[str]:
+def _leaf_names(m: Model, new: Mapping[str, Any]) -> Iterator[str]:
     """The names of new leaves, "opt.density" for one of the options, whole options apart."""
     for name, value in new.items():
         if isinstance(value, Option):
@@ -167,16 +167,16 @@ def _check_bodies(models: Model, axes: Any) -> None:
     )
 
 
-def depends(program: jax.extend.core.Jaxpr) -> list[bool]:
+def dependent_outputs(program: jax.extend.core.Jaxpr) -> list[bool]:
     """Which results of a traced function depend on its arguments.
 
     What is inside a loop or a branch is not looked at: if something that goes in depends, all that
     comes out does.
     """
-    return _reached(program, [True] * len(program.invars))
+    return _reachable_outputs(program, [True] * len(program.invars))
 
 
-def _reached(program: jax.extend.core.Jaxpr, arguments: list[bool]) -> list[bool]:
+def _reachable_outputs(program: jax.extend.core.Jaxpr, arguments: list[bool]) -> list[bool]:
     moving = {v for v, moves in zip(program.invars, arguments, strict=True) if moves}
 
     def moves(v: Any) -> bool:
@@ -185,7 +185,7 @@ def _reached(program: jax.extend.core.Jaxpr, arguments: list[bool]) -> list[bool
     for eqn in program.eqns:
         inputs = [moves(v) for v in eqn.invars]
         if eqn.primitive.name in CALLS:
-            outputs = _reached(CALLS[eqn.primitive.name](eqn).jaxpr, inputs)
+            outputs = _reachable_outputs(CALLS[eqn.primitive.name](eqn).jaxpr, inputs)
         else:
             outputs = [any(inputs)] * len(eqn.outvars)
         moving |= {v for v, out in zip(eqn.outvars, outputs, strict=True) if out}

@@ -27,35 +27,35 @@ from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, ends
 from jaxsim.identify.targets import actuators
 from jaxsim.identify.targets.select import (
-    FORM,
     PREFIXES,
-    SIGNALS,
+    SIGNAL_FIELDS,
+    TARGET_PATTERN,
     WILDCARDS,
     check_present,
-    current,
-    matching,
+    current_value,
+    matching_ids,
 )
 from jaxsim.math.rotation import Quat
 from jaxsim.math.vector import Vec
 from jaxsim.model.model import Model
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 # least values, by the ends of the names of fields; "above" excludes the value itself
-ABOVE_ZERO = ("_mass", "_inertia", "timestep")
-FROM_ZERO = (
+_POSITIVE_FIELDS = ("_mass", "_inertia", "timestep")
+_NONNEGATIVE_FIELDS = (
     *("_damping", "_frictionloss", "_armature", "_friction", "_margin", "_delay"),
     *("density", "viscosity", "_kp", "_kv"),
 )
 # what `set_const` computes from the rest: drawn numbers would not last
-DERIVED = frozenset(
+_DERIVED_FIELDS = frozenset(
     "body_subtreemass body_margin body_invweight0 dof_invweight0 dof_M0 dof_length geom_rbound "
     "geom_aabb geom_fluid tendon_length0 tendon_invweight0 actuator_length0 actuator_acc0 "
     "cam_poscom0 cam_pos0 cam_mat0 light_poscom0 light_pos0 light_dir0 flexedge_length0 "
     "flexedge_invweight0".split()
 )
-UNIT = frozenset(("jnt_axis", "light_dir", "mesh_normal", "mesh_polynormal"))
+_UNIT_VECTOR_FIELDS = frozenset(("jnt_axis", "light_dir", "mesh_normal", "mesh_polynormal"))
 # what a bare field leaves behind, and the name that takes it along
-COUPLED = {
+_COUPLED_FIELDS = {
     "body_mass": ("body_inertia stays as it is", "'body:*/mass'"),
     "actuator_gainprm": ("the bias of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
     "actuator_biasprm": ("the gain of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
@@ -70,7 +70,7 @@ LIMITED = {
     "actuator_forcerange": "actuator_forcelimited",
     "actuator_actrange": "actuator_actlimited",
 }
-NOT_OF_A_MODEL = {
+_NOT_MODEL_FIELDS = {
     "delay": "actions are delayed by Delayed(worlds, (least, most)), worlds.delay_most in a file; "
     "an actuator that has a delay (nsample) is 'actuator:NAME/delay'",
     "offset": "noise on what is seen is of the worlds: Noisy(worlds, obs=...)",
@@ -120,7 +120,7 @@ class Numbers(NamedTuple):
     sign: np.ndarray | float = 1.0
 
 
-class Parameter(NamedTuple):
+class RangedParameter(NamedTuple):
     """A physical parameter of some objects.
 
     Attributes:
@@ -146,7 +146,7 @@ class Parameter(NamedTuple):
 
 
 Ranges = Mapping[str, Any] | Iterable[tuple[str, Any]]
-Change = Callable[[Model, jax.Array], dict[str, Any]]
+ChangeFunction = Callable[[Model, jax.Array], dict[str, Any]]
 
 
 def change_of(m: Model, ranges: Ranges) -> "RandomChange":
@@ -195,7 +195,7 @@ class RandomChange:
 class _Draw:
     """A parameter, and the form in which it is drawn."""
 
-    p: Parameter
+    p: RangedParameter
     form: Form | Range
 
     @property
@@ -210,7 +210,7 @@ class _Draw:
 
     def leaves(self, m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
         """Return new leaves of a model, from it, from those that have changed, and a key."""
-        drawn = _turned if self.p.turned else _drawn
+        drawn = _rotate_orientations if self.p.turned else _sample_leaves
         return drawn(m, changed, key, self.p, self.form)
 
 
@@ -218,8 +218,8 @@ def _draw(m: Model, name: str, form: Any) -> "_Draw | _DrawInertia":
     form = _form(name, form)
     if form.kind == "inertia":
         return _draw_inertia(m, name, form)
-    p = find(m, name)
-    return _Draw(p, _checked(m, p, form))
+    p = find_parameter(m, name)
+    return _Draw(p, _check_range(m, p, form))
 
 
 def _form(name: str, form: Any) -> Form | Range:
@@ -250,30 +250,30 @@ def _form(name: str, form: Any) -> Form | Range:
 # --- from a name to numbers ---
 
 
-def find(m: Model, name: str) -> Parameter:
+def find_parameter(m: Model, name: str) -> RangedParameter:
     """Return the parameter of a name.
 
     Raises:
       ValueError: there is none, or a number of it cannot be drawn by itself.
     """
-    found = FORM.fullmatch(name) if isinstance(name, str) else None
+    found = TARGET_PATTERN.fullmatch(name) if isinstance(name, str) else None
     if found is None:
         raise ValueError(f"{name}: expected 'kind:name/field', a field or an option")
     kind, pattern, field, k = found["kind"], found["name"], found["field"], found["k"]
     component = None if k is None else int(k)
     if kind is None and field is None:
         return _bare(m, name, pattern, component)
-    if kind in SIGNALS and (kind != "sensor" or field in NOT_OF_A_MODEL):
-        raise ValueError(f"{name}: {NOT_OF_A_MODEL.get(str(field), 'is not of a model')}")
+    if kind in SIGNAL_FIELDS and (kind != "sensor" or field in _NOT_MODEL_FIELDS):
+        raise ValueError(f"{name}: {_NOT_MODEL_FIELDS.get(str(field), 'is not of a model')}")
     if kind not in PREFIXES:
         raise ValueError(f"{name}: no kind {kind!r}{remedy(str(kind), PREFIXES)}")
     try:
         ids = _objects(m, kind, pattern)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    if kind == "actuator" and field in actuators.NAMES:
+    if kind == "actuator" and field in actuators.ACTUATOR_PARAMETERS:
         return _of_actuators(m, name, pattern, str(field), component)
-    special = SPECIAL.get((kind, str(field)))
+    special = _SPECIAL_PARAMETERS.get((kind, str(field)))
     if special is not None:
         if component is not None:
             raise ValueError(f"{name}: its numbers change together; leave [{component}] out")
@@ -290,14 +290,14 @@ def find(m: Model, name: str) -> Parameter:
 def _objects(m: Model, kind: str, pattern: str) -> np.ndarray:
     """Ids of the objects whose names match; "*" is all, but not the world."""
     if pattern != "*":
-        return matching(m, kind, pattern)
+        return matching_ids(m, kind, pattern)
     ids = np.arange(1 if kind == "body" else 0, len(m.names[kind]))
     if not len(ids):
         raise ValueError(f"the model has no {kind}")
     return ids
 
 
-def _bare(m: Model, name: str, field: str, component: int | None) -> Parameter:
+def _bare(m: Model, name: str, field: str, component: int | None) -> RangedParameter:
     """A field of all objects by its own name, or an option."""
     option = field.removeprefix("opt.")
     if option in m.opt.fields and not m.opt.fields[option].static:
@@ -308,10 +308,10 @@ def _bare(m: Model, name: str, field: str, component: int | None) -> Parameter:
         raise ValueError(
             f"{name}: the model has no real field {field!r}{remedy(field, known + options)}"
         )
-    array = np.asarray(current(m, field))
+    array = np.asarray(current_value(m, field))
     if not array.size:
         raise ValueError(f"{name}: the model has no object with this field")
-    left, better = COUPLED.get(field, ("", ""))
+    left, better = _COUPLED_FIELDS.get(field, ("", ""))
     servos = field not in ("actuator_gainprm", "actuator_biasprm") or actuators.has_servos(m)
     if left and servos:
         warnings.warn(f"{name}: changes alone: {left}; use {better}", stacklevel=2)
@@ -319,16 +319,18 @@ def _bare(m: Model, name: str, field: str, component: int | None) -> Parameter:
     return _of_field(m, name, field, ids, component)
 
 
-def _of_field(m: Model, name: str, field: str, ids: np.ndarray, component: int | None) -> Parameter:
+def _of_field(
+    m: Model, name: str, field: str, ids: np.ndarray, component: int | None
+) -> RangedParameter:
     """Numbers of one field; `ids` are joints for a field of dofs."""
     declared = Model.fields.get(field)
-    if field in DERIVED:
+    if field in _DERIVED_FIELDS:
         raise ValueError(f"{name}: {field} follows from other numbers; draw those")
-    if field in UNIT or (declared is not None and declared.kind in ("quat", "rot")):
+    if field in _UNIT_VECTOR_FIELDS or (declared is not None and declared.kind in ("quat", "rot")):
         raise ValueError(f"{name}: numbers of a unit length are not free; use '/rotation'")
     if field in ("qpos0", "qpos_spring") and (m.nq != m.nv):
         raise ValueError(f"{name}: has quaternions; draw the start in Env.start instead")
-    array = np.asarray(current(m, field))
+    array = np.asarray(current_value(m, field))
     if field.startswith("opt."):
         items, width, owner = np.zeros(1, int), array.size, np.zeros(1, int)
     else:
@@ -348,7 +350,7 @@ def _of_field(m: Model, name: str, field: str, ids: np.ndarray, component: int |
     columns = np.arange(width) if component is None else np.array([component])
     adr = (items[:, None] * width + columns).ravel()
     own = Numbers(field, adr, np.repeat(owner, len(columns)))
-    return Parameter(name, int(owner.max()) + 1 if len(owner) else 0, (own,), field=field)
+    return RangedParameter(name, int(owner.max()) + 1 if len(owner) else 0, (own,), field=field)
 
 
 def _numbers(field: str, width: int, ids: np.ndarray, columns: Any, sign: float = 1.0) -> Numbers:
@@ -357,32 +359,34 @@ def _numbers(field: str, width: int, ids: np.ndarray, columns: Any, sign: float 
     return Numbers(field, adr, np.repeat(np.arange(len(ids)), len(columns)), sign)
 
 
-def _mass(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
+def _mass(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParameter:
     """The mass of bodies; their inertia follows, as of another density."""
     ids = ids if exact else ids[np.asarray(m.body_mass)[ids] > 0]
     own = _numbers("body_mass", 1, ids, 0)
-    return Parameter(name, len(ids), (own,), (_numbers("body_inertia", 3, ids, range(3)),), "_mass")
+    return RangedParameter(
+        name, len(ids), (own,), (_numbers("body_inertia", 3, ids, range(3)),), "_mass"
+    )
 
 
-def _inertia(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
+def _inertia(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParameter:
     """The moments of bodies, by one factor: their mass is distributed farther out or in."""
     ids = ids if exact else ids[np.asarray(m.body_mass)[ids] > 0]
     own = _numbers("body_inertia", 3, ids, range(3))
-    return Parameter(name, len(ids), (own,), field="body_inertia")
+    return RangedParameter(name, len(ids), (own,), field="body_inertia")
 
 
 def _of_actuators(
     m: Model, name: str, pattern: str, field: str, component: int | None
-) -> Parameter:
+) -> RangedParameter:
     """A parameter of actuators by its name in MJCF."""
     ids = _objects(m, "actuator", pattern)
     exact = not any(c in pattern for c in WILDCARDS)
     ids, parts = actuators.entries_of(m, name, ids, field, component, exact)
     own = tuple(Numbers(*part) for part in parts)
-    return Parameter(name, len(ids), own, field=f"_{field}")
+    return RangedParameter(name, len(ids), own, field=f"_{field}")
 
 
-def _delay(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
+def _delay(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParameter:
     """The delays of actuators that have a history."""
     has = np.asarray(m.actuator_hashistory, bool)[ids]
     if not has.any() or (exact and not has.all()):
@@ -390,20 +394,20 @@ def _delay(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
             f"{name}: has no history; write nsample in the model, or delay all actions by "
             "Delayed(worlds, (least, most)), worlds.delay_most in a file"
         )
-    return Parameter(
+    return RangedParameter(
         name, int(has.sum()), (_numbers("actuator_delay", 1, ids[has], 0),), field="actuator_delay"
     )
 
 
-def _rotation(m: Model, name: str, kind: str, ids: np.ndarray) -> Parameter:
+def _rotation(m: Model, name: str, kind: str, ids: np.ndarray) -> RangedParameter:
     field = f"{PREFIXES[kind][0]}_quat"
     if field not in Model.fields:
         raise ValueError(f"{name}: a {kind} has no orientation")
     own = Numbers(field, ids, np.arange(len(ids)))
-    return Parameter(name, len(ids), (own,), turned=True)
+    return RangedParameter(name, len(ids), (own,), turned=True)
 
 
-SPECIAL: dict[tuple[str, str], Callable[..., Parameter]] = {
+_SPECIAL_PARAMETERS: dict[tuple[str, str], Callable[..., RangedParameter]] = {
     ("body", "mass"): _mass,
     ("body", "inertia"): _inertia,
     ("actuator", "delay"): _delay,
@@ -413,7 +417,7 @@ SPECIAL: dict[tuple[str, str], Callable[..., Parameter]] = {
 # --- checks ---
 
 
-def _checked(m: Model, p: Parameter, form: Form | Range) -> Form | Range:
+def _check_range(m: Model, p: RangedParameter, form: Form | Range) -> Form | Range:
     """A range that a parameter may have."""
     if not p.objects:
         raise ValueError(f"{p.name}: no object has this parameter")
@@ -426,7 +430,7 @@ def _checked(m: Model, p: Parameter, form: Form | Range) -> Form | Range:
     fields = [(n.field, _items(m, n)) for n in (*p.own, *p.followers)]
     scales = form.kind in ("factor", "scale")
     if scales:
-        if not any(np.asarray(current(m, n.field)).ravel()[n.adr].any() for n in p.own):
+        if not any(np.asarray(current_value(m, n.field)).ravel()[n.adr].any() for n in p.own):
             raise ValueError(
                 f"{p.name}: the model has 0 there, of which a factor changes nothing; use "
                 "shift(low, high) or linear(low, high)"
@@ -461,21 +465,21 @@ def _check_effect(m: Model, name: str, n: Numbers) -> None:
 
 def _items(m: Model, n: Numbers) -> np.ndarray:
     """The rows of a field that some numbers are in."""
-    array = np.asarray(current(m, n.field))
+    array = np.asarray(current_value(m, n.field))
     return n.adr // max(int(np.prod(array.shape[1:], dtype=int)), 1) if array.ndim else n.adr
 
 
-def _check_bounds(m: Model, p: Parameter, form: Form | Range) -> None:
+def _check_bounds(m: Model, p: RangedParameter, form: Form | Range) -> None:
     """Raises ValueError for a range that reaches what no body or joint can have."""
-    above = p.field.endswith(ABOVE_ZERO)
-    if not above and not p.field.endswith(FROM_ZERO):
+    above = p.field.endswith(_POSITIVE_FIELDS)
+    if not above and not p.field.endswith(_NONNEGATIVE_FIELDS):
         return
     unit = "above 0" if above else "at least 0"
     if form.low is None:
         if form.kind == "linear":
             raise ValueError(f"{p.name}: is {unit}; give bounds, or use log or scale")
         return
-    old = [np.asarray(current(m, n.field), np.float64).ravel()[n.adr] * n.sign for n in p.own]
+    old = [np.asarray(current_value(m, n.field), np.float64).ravel()[n.adr] * n.sign for n in p.own]
     least = min(float(x.min()) for x in old)
     low = {"factor": form.low, "shift": least + form.low}.get(form.kind, form.low)
     if low < 0 or (above and low == 0):
@@ -484,7 +488,7 @@ def _check_bounds(m: Model, p: Parameter, form: Form | Range) -> None:
         _check_delay(m, p, form, old)
 
 
-def _check_delay(m: Model, p: Parameter, form: Form | Range, old: list[np.ndarray]) -> None:
+def _check_delay(m: Model, p: RangedParameter, form: Form | Range, old: list[np.ndarray]) -> None:
     """Raises ValueError for a delay that is longer than its history."""
     held = np.asarray(m.actuator_history)[p.own[0].adr, 0] * float(m.opt.timestep)
     most = {"factor": old[0] * form.high, "shift": old[0] + form.high}.get(
@@ -524,58 +528,63 @@ def _sample(form: Form | Range, key: jax.Array, old: jax.Array) -> jax.Array:
     return jnp.broadcast_to(v, old.shape)
 
 
-def _now(m: Model, changed: Mapping[str, Any], field: str) -> jax.Array:
-    return changed[field] if field in changed else jnp.asarray(current(m, field))
+def _current_values(m: Model, changed: Mapping[str, Any], field: str) -> jax.Array:
+    return changed[field] if field in changed else jnp.asarray(current_value(m, field))
 
 
-def _drawn(
-    m: Model, changed: Mapping[str, Any], key: jax.Array, p: Parameter, form: Form | Range
+def _sample_leaves(
+    m: Model, changed: Mapping[str, Any], key: jax.Array, p: RangedParameter, form: Form | Range
 ) -> dict[str, Any]:
     """New leaves of a parameter."""
     found = dict(changed)
     dtype = m.qpos0.dtype
     if form.kind in ("factor", "scale"):
         ratio = _sample(form, key, jnp.ones(p.objects, dtype))
-        return _multiplied(m, found, (*p.own, *p.followers), ratio)
+        return _multiply_leaves(m, found, (*p.own, *p.followers), ratio)
     # one value for each object, which several fields repeat; or one for each number of a field
     alone = p.width == 1
     old = jnp.zeros(p.objects if alone else len(p.own[0].adr), dtype)
     for n in p.own:
-        value = _now(m, found, n.field).reshape(-1)[n.adr] * jnp.asarray(n.sign, dtype)
+        value = _current_values(m, found, n.field).reshape(-1)[n.adr] * jnp.asarray(n.sign, dtype)
         old = old.at[n.owner].set(value) if alone else value
     drawn = _sample(form, key, old)
     new = old + drawn if form.kind == "shift" else drawn
     for n in p.own:
-        array = _now(m, found, n.field)
+        array = _current_values(m, found, n.field)
         value = jnp.asarray(n.sign, dtype) * (new[n.owner] if alone else new)
         found[n.field] = array.reshape(-1).at[n.adr].set(value).reshape(array.shape)
-    return _multiplied(m, found, p.followers, new / old) if p.followers else found
+    return _multiply_leaves(m, found, p.followers, new / old) if p.followers else found
 
 
-def _multiplied(
+def _multiply_leaves(
     m: Model, found: dict[str, Any], numbers: tuple[Numbers, ...], ratio: jax.Array
 ) -> dict[str, Any]:
     """Leaves with some numbers multiplied by the ratio of their objects, (objects,)."""
     for n in numbers:
-        array = _now(m, found, n.field)
+        array = _current_values(m, found, n.field)
         flat = array.reshape(-1).at[n.adr].multiply(ratio[n.owner].astype(array.dtype))
         found[n.field] = flat.reshape(array.shape)
     return found
 
 
-def _turned(
-    m: Model, changed: Mapping[str, Any], key: jax.Array, p: Parameter, form: Form | Range
+def _rotate_orientations(
+    m: Model, changed: Mapping[str, Any], key: jax.Array, p: RangedParameter, form: Form | Range
 ) -> dict[str, Any]:
     """Orientations turned by random rotation vectors, each entry in the range."""
     field, ids = p.own[0].field, p.own[0].adr
-    quats = _now(m, changed, field)
+    quats = _current_values(m, changed, field)
     turns = _sample(form, key, jnp.zeros((len(ids), 3), quats.dtype))
     old = Quat(*quats[ids].T)
     new = jnp.stack((old * Quat.from_rotation_vector(Vec(*turns.T))).parts, axis=1)
     return {**changed, field: quats.at[ids].set(new)}
 
 
-BODY = {"body_mass": 1, "body_ipos": 3, "body_iquat": 4, "body_inertia": 3}  # numbers of each
+_BODY_FIELDS = {
+    "body_mass": 1,
+    "body_ipos": 3,
+    "body_iquat": 4,
+    "body_inertia": 3,
+}  # numbers of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -596,19 +605,22 @@ class _DrawInertia:
     @property
     def sets(self) -> tuple[Numbers, ...]:
         """The numbers that change."""
-        return tuple(_numbers(n, w, self.ids, range(w)) for n, w in BODY.items())
+        return tuple(_numbers(n, w, self.ids, range(w)) for n, w in _BODY_FIELDS.items())
 
     def leaves(self, m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
         """Return new leaves of a model, from it, from those that have changed, and a key."""
         dtype = m.body_mass.dtype
         noise = jnp.asarray(self.sd, dtype) * jax.random.normal(key, self.nominal.shape, dtype)
         new = jax.vmap(inertia.to_body)(jnp.asarray(self.nominal, dtype) + noise)
-        values = zip(BODY, new, strict=True)
-        return {**changed, **{n: _now(m, changed, n).at[self.ids].set(v) for n, v in values}}
+        values = zip(_BODY_FIELDS, new, strict=True)
+        return {
+            **changed,
+            **{n: _current_values(m, changed, n).at[self.ids].set(v) for n, v in values},
+        }
 
 
 def _draw_inertia(m: Model, name: str, form: Form) -> _DrawInertia:
-    found = FORM.fullmatch(name)
+    found = TARGET_PATTERN.fullmatch(name)
     if found is None or (found["kind"], found["field"]) != ("body", "inertia"):
         raise ValueError(f"{name}: pseudo_inertia is for 'body:name/inertia'")
     try:
@@ -616,7 +628,7 @@ def _draw_inertia(m: Model, name: str, form: Form) -> _DrawInertia:
         ids = _mass(m, name, bodies, exact=False).own[0].adr
         if not len(ids):
             raise ValueError("no such body has a mass")
-        numbers = zip(*(np.asarray(getattr(m, n))[ids] for n in BODY), strict=True)
+        numbers = zip(*(np.asarray(getattr(m, n))[ids] for n in _BODY_FIELDS), strict=True)
         nominal = np.stack([inertia.from_body(*x) for x in numbers])
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None

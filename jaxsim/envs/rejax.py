@@ -23,10 +23,10 @@ from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.state import Observation, State
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper
-from jaxsim.extra import needed
-from jaxsim.words import remedy
+from jaxsim.optional import require
+from jaxsim.spelling import remedy
 
-spaces = needed("gymnax.environments.spaces", "rl")
+_spaces = require("gymnax.environments.spaces", "rl")
 
 
 class Episodes(struct.PyTreeNode):
@@ -46,7 +46,7 @@ class Episodes(struct.PyTreeNode):
 
 
 @struct.dataclass
-class Parameters:
+class RejaxParameters:
     """What rejax asks of an environment.
 
     Attributes:
@@ -117,25 +117,25 @@ class RejaxEnv(Programs):
         return tuple(sorted(self._seen)) if isinstance(self._seen, Mapping) else ()
 
     @property
-    def default_params(self) -> Parameters:
+    def default_params(self) -> RejaxParameters:
         """The length of an episode."""
-        return Parameters(self.worlds.length)
+        return RejaxParameters(self.worlds.length)
 
-    def observation_space(self, params: Parameters) -> Any:
+    def observation_space(self, params: RejaxParameters) -> Any:
         """A box without limits."""
-        return spaces.Box(-jnp.inf, jnp.inf, self._observation)
+        return _spaces.Box(-jnp.inf, jnp.inf, self._observation)
 
-    def action_space(self, params: Parameters) -> Any:
+    def action_space(self, params: RejaxParameters) -> Any:
         """A box from the least to the largest action."""
         low, high = self.worlds.env.action_range()
-        return spaces.Box(low, high, low.shape)
+        return _spaces.Box(low, high, low.shape)
 
-    def reset(self, key: jax.Array, params: Parameters) -> tuple[jax.Array, Episodes]:
+    def reset(self, key: jax.Array, params: RejaxParameters) -> tuple[jax.Array, Episodes]:
         """A new episode."""
         return self._reset_one(key)
 
     def step(
-        self, key: jax.Array, state: Episodes, action: jax.Array, params: Parameters
+        self, key: jax.Array, state: Episodes, action: jax.Array, params: RejaxParameters
     ) -> tuple[Any, ...]:
         """One action; the random numbers are those of the world itself."""
         del key

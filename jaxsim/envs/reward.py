@@ -11,10 +11,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 
-class Fall(NamedTuple):
+class Falloff(NamedTuple):
     """How a term falls off: its value at distance x, in units in which it is v at distance 1.
 
     Attributes:
@@ -28,23 +28,27 @@ class Fall(NamedTuple):
     zero: bool = False
 
 
-def _inside(x: jax.Array, value: jax.Array) -> jax.Array:
+def _within_unit_distance(x: jax.Array, value: jax.Array) -> jax.Array:
     return jnp.where(jnp.abs(x) < 1, value, jnp.zeros((), value.dtype))
 
 
-FALLS = {
-    "gaussian": Fall(lambda v: math.sqrt(-2 * math.log(v)), lambda x: jnp.exp(-0.5 * x * x)),
-    "hyperbolic": Fall(lambda v: math.acosh(1 / v), lambda x: 1 / jnp.cosh(x)),
-    "long_tail": Fall(lambda v: math.sqrt(1 / v - 1), lambda x: 1 / (x * x + 1)),
-    "reciprocal": Fall(lambda v: 1 / v - 1, lambda x: 1 / (jnp.abs(x) + 1)),
-    "cosine": Fall(
+FALLOFFS = {
+    "gaussian": Falloff(lambda v: math.sqrt(-2 * math.log(v)), lambda x: jnp.exp(-0.5 * x * x)),
+    "hyperbolic": Falloff(lambda v: math.acosh(1 / v), lambda x: 1 / jnp.cosh(x)),
+    "long_tail": Falloff(lambda v: math.sqrt(1 / v - 1), lambda x: 1 / (x * x + 1)),
+    "reciprocal": Falloff(lambda v: 1 / v - 1, lambda x: 1 / (jnp.abs(x) + 1)),
+    "cosine": Falloff(
         lambda v: math.acos(2 * v - 1) / math.pi,
-        lambda x: _inside(x, 0.5 * (1 + jnp.cos(math.pi * x))),
+        lambda x: _within_unit_distance(x, 0.5 * (1 + jnp.cos(math.pi * x))),
         zero=True,
     ),
-    "linear": Fall(lambda v: 1 - v, lambda x: _inside(x, 1 - jnp.abs(x)), zero=True),
-    "quadratic": Fall(lambda v: math.sqrt(1 - v), lambda x: _inside(x, 1 - x * x), zero=True),
-    "tanh_squared": Fall(lambda v: math.atanh(math.sqrt(1 - v)), lambda x: 1 - jnp.tanh(x) ** 2),
+    "linear": Falloff(
+        lambda v: 1 - v, lambda x: _within_unit_distance(x, 1 - jnp.abs(x)), zero=True
+    ),
+    "quadratic": Falloff(
+        lambda v: math.sqrt(1 - v), lambda x: _within_unit_distance(x, 1 - x * x), zero=True
+    ),
+    "tanh_squared": Falloff(lambda v: math.atanh(math.sqrt(1 - v)), lambda x: 1 - jnp.tanh(x) ** 2),
 }
 
 
@@ -82,9 +86,9 @@ def tolerance(
         raise ValueError(f"bounds: expected the lower first, got {bounds}")
     if not margin >= 0:
         raise ValueError(f"margin: expected at least 0, got {margin}")
-    if fall not in FALLS:
-        raise ValueError(f"fall: {fall!r} is not known{remedy(fall, FALLS, '')}")
-    if not (0 < at_margin < 1 or (FALLS[fall].zero and at_margin == 0)):
+    if fall not in FALLOFFS:
+        raise ValueError(f"fall: {fall!r} is not known{remedy(fall, FALLOFFS, '')}")
+    if not (0 < at_margin < 1 or (FALLOFFS[fall].zero and at_margin == 0)):
         raise ValueError(f"at_margin: expected a number between 0 and 1, got {at_margin}")
     inside = (low <= x) & (x <= high)
     if margin == 0:
@@ -92,5 +96,5 @@ def tolerance(
     beside = jnp.where(x < low, low - x, x - high) / margin
     # inside the value is not used: a distance of 0 keeps its derivative finite
     beside = jnp.where(inside, jnp.zeros((), x.dtype), beside)
-    value = FALLS[fall].value(beside * FALLS[fall].scale(at_margin))
+    value = FALLOFFS[fall].value(beside * FALLOFFS[fall].scale(at_margin))
     return jnp.where(inside, jnp.ones((), x.dtype), value)

@@ -15,10 +15,10 @@ import numpy as np
 
 from jaxsim.envs.env import Env
 from jaxsim.envs.gymnasium import GymnasiumVectorEnv
-from jaxsim.extra import needed
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 
-vec_env = needed("stable_baselines3.common.vec_env", "sb3")
+vec_env = require("stable_baselines3.common.vec_env", "sb3")
 
 
 class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]

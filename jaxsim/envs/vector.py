@@ -20,14 +20,14 @@ from jax import lax
 from jaxsim.envs.core.checks import check_keys, check_models, check_state
 from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
-from jaxsim.envs.randomize import drawing
-from jaxsim.envs.state import State, select, with_warnings_of
+from jaxsim.envs.randomize import random_model
+from jaxsim.envs.state import State, select_tree, with_warnings_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
-AUTORESET = ("next", "same", None)
-DRAWN = 3  # what is folded into a key for the model of an episode
+_AUTORESET_CHOICES = ("next", "same", None)
+_MODEL_KEY_SALT = 3  # what is folded into a key for the model of an episode
 
 
 class VectorEnv(Programs):
@@ -70,14 +70,14 @@ class VectorEnv(Programs):
         if not isinstance(given, Env):
             cure = "; a model is VectorEnv(Env(m))" if isinstance(given, Model) else ""
             raise ValueError(f"VectorEnv: env: expected an Env, got {type(given).__name__}{cure}")
-        if autoreset not in AUTORESET:
-            raise ValueError(f"autoreset: expected one of {AUTORESET}, got {autoreset!r}")
+        if autoreset not in _AUTORESET_CHOICES:
+            raise ValueError(f"autoreset: expected one of {_AUTORESET_CHOICES}, got {autoreset!r}")
         check_models(env.m, model, axes)
         if randomize is not None and model is not None:
             raise ValueError("randomize: worlds draw models at each episode, or have model=...")
         self.env, self.autoreset = env, autoreset
         self.length = check_count("length", length)
-        self._drawing = None if randomize is None else drawing(env.m, randomize)
+        self._drawing = None if randomize is None else random_model(env.m, randomize)
         self._model = env.m if model is None else model
         self._axes = axes if self._drawing is None else self._drawing.axes
         self.count = _worlds_of(self._model, axes)
@@ -127,7 +127,7 @@ class VectorEnv(Programs):
           where: which of them begin anew, bool (worlds,).
           keys: random numbers, (worlds,); those of other worlds are not used.
         """
-        return jax.vmap(select)(where, self.reset(keys), state)
+        return jax.vmap(select_tree)(where, self.reset(keys), state)
 
     def _all(self, m: Model, state: State, action: jax.Array) -> State:
         if self.autoreset == "next":
@@ -155,7 +155,7 @@ class VectorEnv(Programs):
 
     def _draw(self, keys: jax.Array) -> tuple[jax.Array, ...]:
         assert self._drawing is not None
-        own = jax.vmap(lambda key: jax.random.fold_in(key, DRAWN))(keys)
+        own = jax.vmap(lambda key: jax.random.fold_in(key, _MODEL_KEY_SALT))(keys)
         return tuple(jax.vmap(self._drawing.leaves)(own))
 
     def models(self, state: State) -> tuple[Model, Any]:
@@ -174,7 +174,7 @@ class VectorEnv(Programs):
             return state, m
         old = state.info["drawn"]
         new = lax.cond(jnp.any(over), lambda: self._draw(keys), lambda: old)
-        drawn = jax.vmap(select)(over, new, old)
+        drawn = jax.vmap(select_tree)(over, new, old)
         state = state.replace(info=state.info | {"drawn": drawn})
         return state, self._models(m, state)
 
@@ -219,7 +219,7 @@ class VectorEnv(Programs):
             metrics=told.metrics,
             info=told.info | fresh.info | last,
         )
-        return select(told.done > 0, begun, told.replace(info=told.info | last))
+        return select_tree(told.done > 0, begun, told.replace(info=told.info | last))
 
     def _next(
         self, m: Model, state: State, action: jax.Array, fresh: Data, key: jax.Array
@@ -227,7 +227,7 @@ class VectorEnv(Programs):
         env, over = self.env, state.done > 0
         action, driven = env.take(m, state.data, action)
         after = env.renew(m, driven, fresh, over)
-        before = select(over, with_warnings_of(fresh, after), state.data)
+        before = select_tree(over, with_warnings_of(fresh, after), state.data)
         told = self._bounded(env.told(m, state, before, after, action))
         zero, no = jnp.zeros_like(told.reward), jnp.zeros((), bool)
         first = {"steps": jnp.zeros((), jnp.int32), "key": key}
@@ -235,7 +235,7 @@ class VectorEnv(Programs):
         return told.replace(
             reward=jnp.where(over, zero, told.reward),
             done=jnp.where(over, zero, told.done),
-            info=told.info | {n: select(over, x, told.info[n]) for n, x in first.items()},
+            info=told.info | {n: select_tree(over, x, told.info[n]) for n, x in first.items()},
         )
 
     def _bounded(self, state: State) -> State:

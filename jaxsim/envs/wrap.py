@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.envs.env import Env
-from jaxsim.envs.state import Observation, State, select
+from jaxsim.envs.state import Observation, State, select_tree
 from jaxsim.envs.vector import VectorEnv
-from jaxsim.identify.targets.select import matching
+from jaxsim.identify.targets.select import matching_ids
 from jaxsim.physics.arguments import check_count
 
 DELAY, PUSH = 2, 4  # what is folded into the key of an episode for its delay and its pushes
@@ -48,7 +48,7 @@ class Wrapper:
 
     def reset_where(self, state: State, where: jax.Array, keys: jax.Array) -> State:
         """New episodes of chosen worlds: bool (worlds,), keys (worlds,)."""
-        return jax.vmap(select)(where, self.reset(keys), state)
+        return jax.vmap(select_tree)(where, self.reset(keys), state)
 
     # --- what a subclass writes ---
 
@@ -71,7 +71,7 @@ class Wrapper:
         last = state.info.get("final_obs", state.obs)
         over = state.done > 0 if "final_obs" in state.info else jnp.zeros((), bool)
         # of an episode that has ended and begun anew in one step, the last observation comes first
-        obs, memory = self.seen(before, select(over, last, state.obs))
+        obs, memory = self.seen(before, select_tree(over, last, state.obs))
         info = state.info | memory
         if "final_obs" in info:
             info |= {"final_obs": obs}
@@ -79,7 +79,7 @@ class Wrapper:
         fresh = self.begun(state)
         kept = {"final_obs": obs} if "final_obs" in info else {}
         fresh = fresh.replace(info=info | fresh.info | kept)
-        return select(state.info["steps"] == 0, fresh, onward)
+        return select_tree(state.info["steps"] == 0, fresh, onward)
 
 
 class FrameStack(Wrapper):
@@ -180,7 +180,7 @@ class Pushed(Wrapper):
         for name, bounds in impulse.items():
             if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] < math.inf:
                 raise ValueError(f"{name}: expected [least, most] impulse, got {list(bounds)}")
-            found = matching(m, "body", name.removeprefix("body:"))
+            found = matching_ids(m, "body", name.removeprefix("body:"))
             ids += found.tolist()
             ranges += [bounds] * len(found)
         if not every > 0:

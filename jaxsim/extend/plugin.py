@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.assets.sdf.shapes import Shape, settings
+from jaxsim.assets.sdf.shapes import SdfShape, shape_settings
 from jaxsim.enums import ObjType, Stage
 from jaxsim.errors import AssetError
 
@@ -90,7 +90,7 @@ class Plugin:
     settings: Config = MappingProxyType({})
     stage: Stage = Stage.ACC
     objtype: ObjType | None = None
-    shape: Shape | None = None
+    shape: SdfShape | None = None
     idle: str = ""
     actuator: Callable | None = None
     sensor: Callable | None = None
@@ -147,7 +147,7 @@ CAPABILITIES = {
 class ShapePlugin(Plugin):
     """Plugin that defines a shape: it generates meshes, and is the signed distance of geoms."""
 
-    def __init__(self, name: str, shape: Shape):
+    def __init__(self, name: str, shape: SdfShape):
         """Create a plugin with the settings of its shape."""
         self.name, self.shape = name, shape
         self.settings = dict.fromkeys(shape.settings, "")
@@ -156,7 +156,7 @@ class ShapePlugin(Plugin):
         """Return the fault that the shape reports for the settings, or ""."""
         assert self.shape is not None
         try:
-            settings(self.shape, config)
+            shape_settings(self.shape, config)
         except AssetError as error:
             return str(error)
         return ""

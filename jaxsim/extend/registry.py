@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from jaxsim.assets.sdf.operations import library
-from jaxsim.assets.sdf.shapes import Shape
-from jaxsim.cache import bounded
+from jaxsim.assets.sdf.shapes import SdfShape
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import GeomType
 from jaxsim.extend.plugin import CAPABILITIES, Plugin, ShapePlugin
 
@@ -95,7 +95,7 @@ def register_shape(
     def of_points(x: Any, y: Any, z: Any, *values: Any) -> Any:
         return distance(*library(x).broadcast_arrays(x, y, z), *values)
 
-    register_plugin(ShapePlugin(name, Shape(settings, of_points, half_box, fault)))
+    register_plugin(ShapePlugin(name, SdfShape(settings, of_points, half_box, fault)))
 
 
 def unregister_plugin(name: str) -> None:
@@ -130,7 +130,7 @@ def load_plugins(folder: str | Path) -> list[str]:
     return [name for name in _plugins if name not in before]
 
 
-def plugins() -> dict[str, Plugin]:
+def registered_plugins() -> dict[str, Plugin]:
     """Return all registered plugins, by name; MuJoCo's own come first, in its numbering.
 
     Those of installed packages, under the entry point `jaxsim.plugins`, are included.
@@ -153,7 +153,7 @@ def _load_offered() -> None:
             register_plugin(found)
 
 
-@bounded(4)
+@bounded_cache(4)
 def _entry_points(path: tuple[str, ...]) -> EntryPoints:
     """Return the entry points of the packages on a path; cached, because reading them takes 7
     ms."""
@@ -179,7 +179,7 @@ def shape_kind(key: Key) -> str | None:
     return f"{name} ({serial})" if serial else name
 
 
-def shapes() -> dict[str, Shape]:
+def shapes() -> dict[str, SdfShape]:
     """Return all registered shapes, by the names that `shape_kind` returns."""
     keys = [(name, row.serial) for name, row in _plugins.items()]
     return {
@@ -196,7 +196,7 @@ def plugin_key(name: str) -> Key:
     return name, row.serial if row is not None else -1
 
 
-def renewed(keys: tuple[Key, ...], colliders: tuple[ColliderKey, ...]) -> tuple:
+def local_keys(keys: tuple[Key, ...], colliders: tuple[ColliderKey, ...]) -> tuple:
     """Return keys of another process as the corresponding keys of this process.
 
     Raises:

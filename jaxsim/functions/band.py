@@ -24,10 +24,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.physics.arrays.array import Array
+from jaxsim.arrays.array import Array
 
 
-class Places(NamedTuple):
+class BandIndices(NamedTuple):
     """Positions of the entries of the lower triangle, one after another.
 
     Attributes:
@@ -64,7 +64,7 @@ def band_to_dense(mat: Array, ntotal: int, nband: int, ndense: int, flg_sym: boo
     """Return the dense matrix (ntotal, ntotal) of a storage; without `flg_sym` its lower triangle
     alone."""
     mat = check_stored("band_to_dense", mat, ntotal, nband, ndense)
-    at = places(ntotal, nband, ndense)
+    at = band_indices(ntotal, nband, ndense)
     lower = jnp.zeros((ntotal, ntotal), mat.dtype).at[at.row, at.col].set(mat[at.address])
     return lower + jnp.tril(lower, -1).T if flg_sym else lower
 
@@ -81,7 +81,7 @@ def dense_to_band(mat: Array, ntotal: int, nband: int, ndense: int) -> Array:
         raise ValueError(
             f"dense_to_band: mat: expected shape ({ntotal}, {ntotal}), got {mat.shape}"
         )
-    at = places(ntotal, nband, ndense)
+    at = band_indices(ntotal, nband, ndense)
     out = jnp.zeros(band_size(ntotal, nband, ndense), mat.dtype)
     return out.at[at.address].set(mat[at.row, at.col])
 
@@ -98,7 +98,7 @@ def band_mul_mat_vec(
       flg_sym: with the upper triangle; else it is the product of the lower triangle.
     """
     mat, vec = check_stored("band_mul_mat_vec", mat, ntotal, nband, ndense), jnp.asarray(vec)
-    at = places(ntotal, nband, ndense)
+    at = band_indices(ntotal, nband, ndense)
     value = mat[at.address]
     out = jnp.zeros_like(vec).at[at.row].add(value * vec[at.col])
     if not flg_sym:
@@ -116,7 +116,7 @@ def check_stored(function: str, mat: Array, ntotal: int, nband: int, ndense: int
     return mat
 
 
-def places(ntotal: int, nband: int, ndense: int) -> Places:
+def band_indices(ntotal: int, nband: int, ndense: int) -> BandIndices:
     """Return all stored entries of the lower triangle."""
     band = ntotal - ndense
     row, slot = (a.ravel() for a in np.indices((band, nband)))
@@ -125,7 +125,7 @@ def places(ntotal: int, nband: int, ndense: int) -> Places:
     dense_row, dense_col = (a.ravel() for a in np.indices((ndense, ntotal)))
     lower = dense_col <= dense_row + band
     first = band * nband
-    return Places(
+    return BandIndices(
         np.append(row[real], dense_row[lower] + band),
         np.append(col[real], dense_col[lower]),
         np.append((row * nband + slot)[real], (first + dense_row * ntotal + dense_col)[lower]),

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.functions.band import check_stored
 from jaxsim.functions.cholesky import chol_factor, chol_solve
-from jaxsim.physics.arrays.array import Array
 
 
 def chol_factor_band(

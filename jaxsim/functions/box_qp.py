@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.functions.cholesky import chol_factor
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.system.factor import solve_spd
+from jaxsim.linalg.factor import solve_spd
 
-TURNS = 30  # limit of Newton steps; the clamped set settles in a few
-LENGTHS = 12  # step lengths 1, 1/2, 1/4, ...
+MAX_ITERATIONS = 30  # limit of Newton steps; the clamped set settles in a few
+_NUM_STEP_LENGTHS = 12  # step lengths 1, 1/2, 1/4, ...
 
 
 class BoxSolution(NamedTuple):
@@ -76,14 +76,14 @@ def box_qp(
     free = _is_free(x, g + H @ x, lower, upper)
     rank = jnp.where(solved > 0, jnp.sum(free, dtype=jnp.int32), jnp.int32(-1))
     order = jnp.argsort(~free, stable=True)
-    among = _among(H[order][:, order], free[order])
+    among = _free_block(H[order][:, order], free[order])
     return BoxSolution(x, free, rank, chol_factor(among).L, order.astype(jnp.int32))
 
 
 @jax.custom_jvp
 def _solve(H: Array, g: Array, lower: Array, upper: Array, x0: Array) -> tuple[Array, Array]:
     """Return the solution, and 1 if it converged, otherwise 0."""
-    lengths = jnp.asarray(0.5 ** np.arange(LENGTHS), g.dtype)
+    lengths = jnp.asarray(0.5 ** np.arange(_NUM_STEP_LENGTHS), g.dtype)
     small = 8 * jnp.finfo(g.dtype).eps * (1 + jnp.max(jnp.abs(g), initial=0))
 
     def value(x: Array) -> Array:
@@ -106,7 +106,7 @@ def _solve(H: Array, g: Array, lower: Array, upper: Array, x0: Array) -> tuple[A
 
     false = jnp.zeros((), bool)
     start = (jnp.zeros((), jnp.int32), jnp.clip(x0, lower, upper), false, false)
-    end = lax.while_loop(lambda s: ~s[2] & (s[0] < TURNS), turn, start)
+    end = lax.while_loop(lambda s: ~s[2] & (s[0] < MAX_ITERATIONS), turn, start)
     return end[1], (end[2] & ~end[3]).astype(g.dtype)
 
 
@@ -136,10 +136,10 @@ def free_solve(H: Array, b: Array, free: Array) -> Array:
       free: (n,) bool.
     """
     mask = free.reshape(len(free), *(1,) * (b.ndim - 1))
-    return solve_spd(_among(H, free), jnp.where(mask, b, 0))
+    return solve_spd(_free_block(H, free), jnp.where(mask, b, 0))
 
 
-def _among(H: Array, free: Array) -> Array:
+def _free_block(H: Array, free: Array) -> Array:
     """Return H restricted to the free variables, with the identity elsewhere."""
     both = free[:, None] & free[None, :]
     return jnp.where(both, H, jnp.eye(len(free), dtype=H.dtype))

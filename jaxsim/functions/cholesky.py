@@ -1,7 +1,7 @@
 """Dense Cholesky factorization with a rank: MuJoCo's `mju_chol` functions.
 
 One column per iteration, so that a vanishing pivot can be replaced. The physics solves its own
-systems in `physics/arrays/system/factor.py`.
+systems in `linalg/factor.py`.
 """
 
 from typing import NamedTuple
@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
-from jaxsim.physics.arrays.array import Array
 
 
 class CholFactor(NamedTuple):

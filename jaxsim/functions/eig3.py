@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.functions.quaternion import mat_to_quat, mul_quat_axis
 from jaxsim.math import safe_divide
-from jaxsim.physics.arrays.array import Array
 
-SWEEPS = 10  # Jacobi sweeps over all three pairs; the method converges quadratically
-PAIRS = np.array([[0, 1], [0, 2], [1, 2]])
+_MAX_SWEEPS = 10  # Jacobi sweeps over all three pairs; the method converges quadratically
+_OFF_DIAGONAL = np.array([[0, 1], [0, 2], [1, 2]])
 
 
 class Eig3(NamedTuple):
@@ -45,7 +45,7 @@ def eig3(mat: Array) -> Eig3:
     """
     mat = jnp.asarray(mat)
     unit = jnp.eye(3, dtype=mat.dtype)
-    pairs = jnp.asarray(np.tile(PAIRS, (SWEEPS, 1)))
+    pairs = jnp.asarray(np.tile(_OFF_DIAGONAL, (_MAX_SWEEPS, 1)))
     (A, V), _ = lax.scan(_rotate, (mat, unit), pairs)
     values = jnp.diag(A)
     order = jnp.argsort(-values)

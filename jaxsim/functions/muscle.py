@@ -7,8 +7,8 @@ shape represent many muscles.
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.physics.actuator import muscle
-from jaxsim.physics.arrays.array import Array
 
 
 def muscle_gain(length: Array, vel: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
@@ -22,12 +22,12 @@ def muscle_gain(length: Array, vel: Array, lengthrange: Array, acc0: Array, prm:
       prm: (range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax), (9,).
     """
     length, vel, acc0 = jnp.asarray(length), jnp.asarray(vel), jnp.asarray(acc0)
-    return muscle.gain(length, vel, [*lengthrange], acc0, [*prm])
+    return muscle.muscle_gain(length, vel, [*lengthrange], acc0, [*prm])
 
 
 def muscle_bias(length: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
     """Return the passive force of a stretched muscle, () [N]; arguments as for `muscle_gain`."""
-    return muscle.bias(jnp.asarray(length), [*lengthrange], jnp.asarray(acc0), [*prm])
+    return muscle.muscle_bias(jnp.asarray(length), [*lengthrange], jnp.asarray(acc0), [*prm])
 
 
 def muscle_dynamics(ctrl: Array, act: Array, prm: Array) -> Array:
@@ -39,4 +39,4 @@ def muscle_dynamics(ctrl: Array, act: Array, prm: Array) -> Array:
       prm: (tau_act, tau_deact, smoothing width), (3,) [s, s, 1].
     """
     rise, fall, width = prm
-    return muscle.activation_rate(jnp.asarray(ctrl), jnp.asarray(act), (rise, fall, width))
+    return muscle.muscle_activation_rate(jnp.asarray(ctrl), jnp.asarray(act), (rise, fall, width))

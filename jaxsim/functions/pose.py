@@ -2,9 +2,9 @@
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.functions.quaternion import mul_quat, neg_quat, rot_vec_quat
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.frame import contact_frame
 
 

@@ -6,7 +6,7 @@ Computation: Friction cones).
 
 import jax.numpy as jnp
 
-from jaxsim.physics.arrays.array import Array
+from jaxsim.arrays.array import Array
 
 
 def encode_pyramid(force: Array, mu: Array) -> Array:

@@ -5,8 +5,8 @@ An orientation is a unit quaternion. Leading axes are batch axes, if all argumen
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Quat, Vec
-from jaxsim.physics.arrays.array import Array
 
 
 def rot_vec_quat(vec: Array, quat: Array) -> Array:

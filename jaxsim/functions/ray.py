@@ -6,20 +6,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import Rot, Vec, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.ray.flat import box, plane
-from jaxsim.physics.ray.local import NEVER, Local
-from jaxsim.physics.ray.quadric import capsule, cylinder, ellipsoid, sphere
+from jaxsim.physics.ray.flat import ray_box, ray_plane
+from jaxsim.physics.ray.local import NO_HIT, LocalRays
+from jaxsim.physics.ray.quadric import ray_capsule, ray_cylinder, ray_ellipsoid, ray_sphere
 
-SHAPES = {
-    GeomType.PLANE: plane,
-    GeomType.SPHERE: sphere,
-    GeomType.CAPSULE: capsule,
-    GeomType.ELLIPSOID: ellipsoid,
-    GeomType.CYLINDER: cylinder,
-    GeomType.BOX: box,
+RAY_SHAPES = {
+    GeomType.PLANE: ray_plane,
+    GeomType.SPHERE: ray_sphere,
+    GeomType.CAPSULE: ray_capsule,
+    GeomType.ELLIPSOID: ray_ellipsoid,
+    GeomType.CYLINDER: ray_cylinder,
+    GeomType.BOX: ray_box,
 }
 
 
@@ -57,7 +57,7 @@ def ray_geom(
     Raises:
       ValueError: the type of shape is not supported.
     """
-    shape = SHAPES[_given(geomtype)]
+    shape = RAY_SHAPES[_geom_type(geomtype)]
     arrays = [jnp.asarray(x) for x in (pos, size, pnt, vec)]
     turn = jnp.asarray(mat)
     many = jnp.broadcast_shapes(*(x.shape[:-1] for x in arrays), turn.shape[:-2])
@@ -68,20 +68,20 @@ def ray_geom(
     way = select(moves, along, Vec(jnp.zeros_like(x), jnp.zeros_like(x), jnp.ones_like(x)))
     length = way.norm()
     nothing = jnp.zeros((), jnp.int32)
-    local = Local(
+    local = LocalRays(
         rot.T @ (begin - center), rot.T @ way.scale(1 / length), sizes, geom=nothing, world=nothing
     )
     hit = shape(local)
-    met = moves & (hit.dist < NEVER)
+    met = moves & (hit.dist < NO_HIT)
     dist = jnp.where(met, jnp.where(met, hit.dist, 0) / length, -1)
     normal = (rot @ hit.normal).map(lambda n: jnp.where(met, n, 0))
     return GeomHit(dist, jnp.stack(normal.parts, axis=-1))
 
 
-def _given(geomtype: GeomType | int | str) -> GeomType:
-    names = {kind.name.lower(): kind for kind in SHAPES}
+def _geom_type(geomtype: GeomType | int | str) -> GeomType:
+    names = {kind.name.lower(): kind for kind in RAY_SHAPES}
     kind = names.get(geomtype) if isinstance(geomtype, str) else geomtype
-    if kind not in SHAPES:
+    if kind not in RAY_SHAPES:
         raise ValueError(
             f"ray_geom: geomtype: expected one of {', '.join(names)}, got {geomtype!r}"
         )

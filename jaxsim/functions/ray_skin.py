@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.ray.cast import Rays
 from jaxsim.physics.ray.soft import cast_soft
 

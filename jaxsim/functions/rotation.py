@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.functions.quaternion import axis_angle_to_quat, mul_quat, quat_integrate, quat_to_mat
 from jaxsim.math import Quat, Vec, safe_atan2, select
-from jaxsim.physics.arrays.array import Array
 
-TURNS = 500  # limit of iterations
+MAX_ITERATIONS = 500  # limit of iterations
 
 
 def euler_to_quat(euler: Array, seq: str) -> Array:
@@ -98,13 +98,13 @@ def _nearest(mat: Array, start: Array) -> Array:
         one = jnp.ones((), mat.dtype)
         return count + 1, quat_integrate(quat, omega, one), jnp.max(jnp.abs(omega))
 
-    def goes_on(state: tuple) -> Array:
+    def not_converged(state: tuple) -> Array:
         count, _, last = state
-        return (count < TURNS) & (last > 4 * np.finfo(mat.dtype).eps)
+        return (count < MAX_ITERATIONS) & (last > 4 * np.finfo(mat.dtype).eps)
 
     start = start / jnp.linalg.norm(start)
     first = (jnp.zeros((), jnp.int32), start, jnp.ones((), mat.dtype))
-    quat: jax.Array = lax.while_loop(goes_on, turn, first)[1]
+    quat: jax.Array = lax.while_loop(not_converged, turn, first)[1]
     return quat
 
 

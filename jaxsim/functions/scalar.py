@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import safe_sqrt
-from jaxsim.physics.arrays.array import Array
 
 
 def sigmoid(x: Array) -> Array:

@@ -15,14 +15,14 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.functions.principal import principal
 from jaxsim.functions.quaternion import quat_to_mat
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_model
 
-THOMSEN = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
-LAYER = 1e-6  # thickness of the layer used for the moments of an ellipsoidal shell [m]
+_THOMSEN_POWER = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
+_SHELL_THICKNESS = 1e-6  # thickness of the layer used for the moments of an ellipsoidal shell [m]
 
-Array = jax.Array
+_Array = jax.Array
 
 
 def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
@@ -99,7 +99,7 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
     )
 
 
-def _second(moments: Array) -> Array:
+def _second(moments: _Array) -> _Array:
     """Return second moments along the axes from the moments of inertia about them, (n, 3)."""
     return jnp.sum(moments, axis=1, keepdims=True) / 2 - moments
 
@@ -127,13 +127,13 @@ def _arguments(m: Model, mass: Any, density: Any) -> tuple[Any, Any]:
     for name, value in (("mass", mass), ("density", density)):
         shapes = [(m.ngeom,)] if name == "mass" else [(), (m.ngeom,)]
         if value is not None and jnp.shape(value) not in shapes:
-            raise ValueError(f"{name}: expected shape {shapes[-1]}, got {brief(value)}")
+            raise ValueError(f"{name}: expected shape {shapes[-1]}, got {brief_value(value)}")
         given = None if value is None else jnp.asarray(value).astype(m.body_mass.dtype)
         out.append(None if given is None else jnp.broadcast_to(given, (m.ngeom,)))
     return out[0], out[1]
 
 
-def _solids(m: Model, rows: list) -> tuple[Array, Array]:
+def _solids(m: Model, rows: list) -> tuple[_Array, _Array]:
     """Return the volume or area of geoms (n,), and their moments per mass (n, 3)."""
     kinds = [(int(m.geom_type[row[0]]), row[3]) for row in rows]
     dtype = m.geom_size.dtype
@@ -154,65 +154,65 @@ def _solids(m: Model, rows: list) -> tuple[Array, Array]:
 # Volume or area, and three moments per mass, of sizes (n,).
 
 
-def _ball(r: Array, *_: Array) -> tuple:
+def _ball(r: _Array, *_: _Array) -> tuple:
     return 4 / 3 * np.pi * r**3, (0.4 * r**2,) * 3
 
 
-def _sphere_shell(r: Array, *_: Array) -> tuple:
+def _sphere_shell(r: _Array, *_: _Array) -> tuple:
     return 4 * np.pi * r**2, (2 / 3 * r**2,) * 3
 
 
-def _capsule(r: Array, half: Array, _: Array) -> tuple:
+def _capsule(r: _Array, half: _Array, _: _Array) -> tuple:
     barrel, caps = 2 * np.pi * r**2 * half, 4 / 3 * np.pi * r**3
     axial = barrel * r**2 / 2 + caps * 0.4 * r**2
     across = barrel * (r**2 / 4 + half**2 / 3) + caps * (0.4 * r**2 + half**2 + 0.75 * half * r)
     return _per_mass(barrel + caps, across, across, axial)
 
 
-def _capsule_shell(r: Array, half: Array, _: Array) -> tuple:
+def _capsule_shell(r: _Array, half: _Array, _: _Array) -> tuple:
     tube, caps = 4 * np.pi * r * half, 4 * np.pi * r**2
     axial = tube * r**2 + caps * 2 / 3 * r**2
     across = tube * (r**2 / 2 + half**2 / 3) + caps * (2 / 3 * r**2 + half**2 + half * r)
     return _per_mass(tube + caps, across, across, axial)
 
 
-def _cylinder(r: Array, half: Array, _: Array) -> tuple:
+def _cylinder(r: _Array, half: _Array, _: _Array) -> tuple:
     across = r**2 / 4 + half**2 / 3
     return 2 * np.pi * r**2 * half, (across, across, r**2 / 2)
 
 
-def _cylinder_shell(r: Array, half: Array, _: Array) -> tuple:
+def _cylinder_shell(r: _Array, half: _Array, _: _Array) -> tuple:
     tube, disks = 4 * np.pi * r * half, 2 * np.pi * r**2
     axial = tube * r**2 + disks * r**2 / 2
     across = tube * (r**2 / 2 + half**2 / 3) + disks * (r**2 / 4 + half**2)
     return _per_mass(tube + disks, across, across, axial)
 
 
-def _ellipsoid(x: Array, y: Array, z: Array) -> tuple:
+def _ellipsoid(x: _Array, y: _Array, z: _Array) -> tuple:
     return 4 / 3 * np.pi * x * y * z, ((y**2 + z**2) / 5, (x**2 + z**2) / 5, (x**2 + y**2) / 5)
 
 
-def _ellipsoid_shell(x: Array, y: Array, z: Array) -> tuple:
+def _ellipsoid_shell(x: _Array, y: _Array, z: _Array) -> tuple:
     """Return the area by Thomsen's formula and the moments of a thin layer.
 
     The moments are the change of the volume moments with the axes, evaluated at the middle of the
     layer, which avoids the cancellation of a small difference of large numbers.
     """
-    mean = ((x * y) ** THOMSEN + (x * z) ** THOMSEN + (y * z) ** THOMSEN) / 3
+    mean = ((x * y) ** _THOMSEN_POWER + (x * z) ** _THOMSEN_POWER + (y * z) ** _THOMSEN_POWER) / 3
 
-    def grown(h: Array) -> Array:
+    def grown(h: _Array) -> _Array:
         volume, moments = _ellipsoid(x + h, y + h, z + h)
         return jnp.stack([volume, *(volume * a for a in moments)])
 
-    layer = jax.jvp(grown, (jnp.full_like(x, LAYER / 2),), (jnp.ones_like(x),))[1]
-    return 4 * np.pi * mean ** (1 / THOMSEN), tuple(part / layer[0] for part in layer[1:])
+    layer = jax.jvp(grown, (jnp.full_like(x, _SHELL_THICKNESS / 2),), (jnp.ones_like(x),))[1]
+    return 4 * np.pi * mean ** (1 / _THOMSEN_POWER), tuple(part / layer[0] for part in layer[1:])
 
 
-def _box(x: Array, y: Array, z: Array) -> tuple:
+def _box(x: _Array, y: _Array, z: _Array) -> tuple:
     return 8 * x * y * z, ((y**2 + z**2) / 3, (x**2 + z**2) / 3, (x**2 + y**2) / 3)
 
 
-def _box_shell(x: Array, y: Array, z: Array) -> tuple:
+def _box_shell(x: _Array, y: _Array, z: _Array) -> tuple:
     """Return area and moments of six rectangles, a pair across each axis.
 
     A wall has the full squared distance along its axis, the others a third of it.
@@ -223,7 +223,7 @@ def _box_shell(x: Array, y: Array, z: Array) -> tuple:
     return _per_mass(total, yy + zz, xx + zz, xx + yy)
 
 
-def _per_mass(content: Array, *moments: Array) -> tuple:
+def _per_mass(content: _Array, *moments: _Array) -> tuple:
     return content, tuple(moment / content for moment in moments)
 
 

@@ -20,7 +20,7 @@ from jaxsim.identify.signals import timestep
 from jaxsim.model.model import Model
 
 
-def delayed(ctrl: jax.Array, history: int, tuning: tuple[jax.Array, ...]) -> jax.Array:
+def delay_controls(ctrl: jax.Array, history: int, tuning: tuple[jax.Array, ...]) -> jax.Array:
     """The controls that act.
 
     Args:
@@ -40,7 +40,7 @@ def delayed(ctrl: jax.Array, history: int, tuning: tuple[jax.Array, ...]) -> jax
     return gain[None] * ((1 - part)[None] * later + part[None] * before) + offset[None]
 
 
-def reach(m: Model, parameters: Parameters) -> tuple[int, dict[str, float]]:
+def max_delay_reach(m: Model, parameters: Parameters) -> tuple[int, dict[str, float]]:
     """How far delays may reach back.
 
     Returns:
@@ -55,7 +55,7 @@ def reach(m: Model, parameters: Parameters) -> tuple[int, dict[str, float]]:
         for signal, field in p.target.signals:
             if field != "delay":
                 continue
-            steps = _longest(name, p) / h
+            steps = _max_delay(name, p) / h
             if signal.startswith("ctrl:"):
                 controls = max(controls, int(np.ceil(steps)) + 1)
             else:
@@ -63,7 +63,7 @@ def reach(m: Model, parameters: Parameters) -> tuple[int, dict[str, float]]:
     return controls, late
 
 
-def _longest(name: str, p: Parameter) -> float:
+def _max_delay(name: str, p: Parameter) -> float:
     """The longest delay that a parameter may be [s]."""
     if p.form.frozen:
         return float(np.max(p.map.base * p.map.center))

@@ -32,7 +32,7 @@ from jaxsim.physics.arguments import check_count
 
 Search = Callable[[jax.Array], Solution]
 
-EDGE = 1e-3  # part of the range at each end where a parameter is said to be at its bound
+_AT_BOUND_SHARE = 1e-3  # part of the range at each end where a parameter is said to be at its bound
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,13 +141,13 @@ class Fit:
             at += p.size
             if p.form.low is not None:
                 part = 1 / (1 + np.exp(-u))
-                for i in np.flatnonzero((part < EDGE) | (part > 1 - EDGE)):
+                for i in np.flatnonzero((part < _AT_BOUND_SHARE) | (part > 1 - _AT_BOUND_SHARE)):
                     names.append(p.labels[i])
                     values.append(float(p.value(jnp.asarray(u))[i]))
         return names, values
 
 
-Found = TypeVar("Found", bound=Fit)
+_FitT = TypeVar("_FitT", bound=Fit)
 
 
 def fit(
@@ -191,10 +191,10 @@ def fit(
         raise ValueError(f"parameters: expected names and forms, got {parameters!r}")
     problem = Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
     how = {"starts": starts, "key": key, "optimizer": optimizer, "iterations": iterations}
-    return fitted(Fit, problem, *run(problem, **how, batch=batch))
+    return best_fit(Fit, problem, *run_searches(problem, **how, batch=batch))
 
 
-def run(
+def run_searches(
     problem: Problem,
     *,
     starts: int = 1,
@@ -253,9 +253,9 @@ def _search(problem: Problem, optimizer: Any, iterations: int) -> Search:
     )
 
 
-def fitted(
-    kind: type[Found], problem: Problem, solutions: Solution, times: dict[str, float]
-) -> Found:
+def best_fit(
+    kind: type[_FitT], problem: Problem, solutions: Solution, times: dict[str, float]
+) -> _FitT:
     """Return the fit of the best start, with its uncertainty.
 
     Raises:

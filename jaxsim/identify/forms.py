@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-EDGE = 0.01  # part of the range by which a start is kept off its ends
-INSIDE = 0.05  # part of the range at each end where no start is drawn
-TIGHT = 1e-6  # part of the range by which a search is kept off its ends
-STRIDE = 0.9  # most of the way to a bound that one step goes
-UNBOUNDED = 0.5  # spread of drawn starts without bounds or prior, in lengths of u
+_START_MARGIN = 0.01  # part of the range by which a start is kept off its ends
+_DRAW_MARGIN = 0.05  # part of the range at each end where no start is drawn
+_SEARCH_MARGIN = 1e-6  # part of the range by which a search is kept off its ends
+_MAX_BOUND_STEP = 0.9  # most of the way to a bound that one step goes
+_UNBOUNDED_SPREAD = 0.5  # spread of drawn starts without bounds or prior, in lengths of u
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,12 @@ class Map(NamedTuple):
         if self.form.low is not None and self.form.high is not None:
             low, high = self.form.low, self.form.high
         room = jnp.maximum(jnp.where(change > 0, high - g, g - low), 0)
-        change = jnp.sign(change) * jnp.minimum(jnp.abs(change), STRIDE * room)
+        change = jnp.sign(change) * jnp.minimum(jnp.abs(change), _MAX_BOUND_STEP * room)
         v = jnp.log(g + change) if logarithmic else g + change
         if self.form.low is None:
             return (v - _as(self.center, u)) / _as(self.length, u), change
         first, last = ends(self.form)
-        part = jnp.clip((v - first) / (last - first), TIGHT, 1 - TIGHT)
+        part = jnp.clip((v - first) / (last - first), _SEARCH_MARGIN, 1 - _SEARCH_MARGIN)
         return jax.scipy.special.logit(part), change
 
     def unknown(self, value: np.ndarray) -> np.ndarray:
@@ -196,9 +196,9 @@ class Map(NamedTuple):
         """Unknowns of a random start, (n,)."""
         n, dtype = len(self.start), jnp.result_type(float)
         if self.form.low is not None:
-            part = jax.random.uniform(key, (n,), dtype, INSIDE, 1 - INSIDE)
+            part = jax.random.uniform(key, (n,), dtype, _DRAW_MARGIN, 1 - _DRAW_MARGIN)
             return jax.scipy.special.logit(part)
-        middle, spread = self.start, np.full(n, UNBOUNDED)
+        middle, spread = self.start, np.full(n, _UNBOUNDED_SPREAD)
         if self.form.sd is not None:
             middle, spread = (self.mean - self.center) / self.length, self.form.sd / self.length
         noise = jax.random.normal(key, (n,), dtype)
@@ -228,7 +228,7 @@ def make_map(name: str, form: Form, nominal: np.ndarray) -> Map:
         if not guess.all():
             raise ValueError(f"{name}: scale: the model has 0 there; use linear or log")
         base, guess = guess, np.ones_like(guess)
-    guess = _checked(name, form, guess)
+    guess = _check_guesses(name, form, guess)
     v = np.log(guess) if form.logarithmic else guess
     length = np.ones_like(v)
     if not form.logarithmic:
@@ -236,7 +236,7 @@ def make_map(name: str, form: Form, nominal: np.ndarray) -> Map:
     start = np.zeros_like(v)
     if form.low is not None:
         low, high = ends(form)
-        start = _logit(np.clip((v - low) / (high - low), EDGE, 1 - EDGE))
+        start = _logit(np.clip((v - low) / (high - low), _START_MARGIN, 1 - _START_MARGIN))
     if form.mean is None:
         mean = v
     else:
@@ -245,7 +245,7 @@ def make_map(name: str, form: Form, nominal: np.ndarray) -> Map:
     return Map(form, base, v, length, start, mean)
 
 
-def _checked(name: str, form: Form, guess: np.ndarray) -> np.ndarray:
+def _check_guesses(name: str, form: Form, guess: np.ndarray) -> np.ndarray:
     """First guesses within the bounds; a 0 that is searched in logarithms is in their middle."""
     if form.kind == "log":
         if form.low is not None and form.high is not None:

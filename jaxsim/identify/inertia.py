@@ -22,9 +22,9 @@ import numpy as np
 from jaxsim.functions.principal import principal
 from jaxsim.functions.quaternion import quat_to_mat
 
-COORDINATES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
-PHYSICAL = ("mass", "com_x", "com_y", "com_z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
-PAIRS = ((0, 1), (0, 2), (1, 2))
+INERTIA_COORDINATES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
+PHYSICAL_NAMES = ("mass", "com_x", "com_y", "com_z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+OFF_DIAGONAL_PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
 def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
@@ -37,7 +37,7 @@ def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
       inertia: principal moments, (3,) [kg m^2].
 
     Returns:
-      The coordinates in the order of `COORDINATES`, (10,), in float64.
+      The coordinates in the order of `INERTIA_COORDINATES`, (10,), in float64.
 
     Raises:
       ValueError: there is no such body: its mass is not positive, or its moments violate the
@@ -77,13 +77,14 @@ def to_body(theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Arra
     return mass, theta[7:], quat, jnp.sum(central) - central
 
 
-def physical(theta: jax.Array) -> jax.Array:
-    """Mass, center of mass and inertia about it in the body frame, in the order of `PHYSICAL`."""
+def physical_values(theta: jax.Array) -> jax.Array:
+    """Mass, center of mass and inertia about it in the body frame, in the order of
+    `PHYSICAL_NAMES`."""
     mass = jnp.exp(2 * theta[0])
     upper = _upper(theta)
     second = mass * (upper @ upper.T)
     inertia = jnp.trace(second) * jnp.eye(3, dtype=theta.dtype) - second
-    off = [inertia[i, j] for i, j in PAIRS]
+    off = [inertia[i, j] for i, j in OFF_DIAGONAL_PAIRS]
     return jnp.concatenate([mass[None], theta[7:], jnp.diag(inertia), jnp.stack(off)])
 
 

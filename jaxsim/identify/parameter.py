@@ -14,8 +14,8 @@ import numpy as np
 
 from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, Map, make_map
-from jaxsim.identify.targets.geometry import DENSITY, SIZE, reshaped
-from jaxsim.identify.targets.select import Target, current, select
+from jaxsim.identify.targets.geometry import DENSITY_FIELD, SIZE_FIELD, with_reshaped_geoms
+from jaxsim.identify.targets.select import ParameterTarget, current_value, select_target
 from jaxsim.io.assemble import live_model
 from jaxsim.math.rotation import Quat
 from jaxsim.math.vector import Vec
@@ -44,7 +44,7 @@ class Parameter:
     """
 
     name: str
-    target: Target
+    target: ParameterTarget
     form: Form
     map: Map
     nominal: np.ndarray
@@ -53,7 +53,7 @@ class Parameter:
     def labels(self) -> tuple[str, ...]:
         """The name of each of its values."""
         if self.form.kind == "inertia":
-            return tuple(f"{self.name}.{n}" for n in inertia.PHYSICAL)
+            return tuple(f"{self.name}.{n}" for n in inertia.PHYSICAL_NAMES)
         return (self.name,) if self.form.share else self.target.labels
 
     @property
@@ -64,13 +64,13 @@ class Parameter:
     @property
     def is_shape(self) -> bool:
         """Return whether it is a size or density of geoms, from which inertias follow."""
-        return any(write.field in (SIZE, DENSITY) for write in self.target.writes)
+        return any(write.field in (SIZE_FIELD, DENSITY_FIELD) for write in self.target.writes)
 
     @property
     def items(self) -> np.ndarray:
         """The geoms of a size or density."""
         return np.concatenate(
-            [w.places // (3 if w.field == SIZE else 1) for w in self.target.writes]
+            [w.places // (3 if w.field == SIZE_FIELD else 1) for w in self.target.writes]
         )
 
     def coordinates(self, u: jax.Array) -> jax.Array:
@@ -82,7 +82,7 @@ class Parameter:
     def value(self, u: jax.Array) -> jax.Array:
         """Its values in physical units, (size,)."""
         if self.form.kind == "inertia":
-            return inertia.physical(self.coordinates(u))
+            return inertia.physical_values(self.coordinates(u))
         return self.map.value(u)
 
     def numbers(self, u: jax.Array) -> jax.Array:
@@ -135,7 +135,9 @@ class Parameters(Mapping[str, Parameter]):
         found: list[str] = []
         for p in self._parts.values():
             if p.form.kind == "inertia":
-                found += [] if p.form.frozen else [f"{p.name}.{n}" for n in inertia.COORDINATES]
+                found += (
+                    [] if p.form.frozen else [f"{p.name}.{n}" for n in inertia.INERTIA_COORDINATES]
+                )
             else:
                 found += [] if p.form.frozen else p.labels
         return tuple(found)
@@ -220,7 +222,7 @@ class Parameters(Mapping[str, Parameter]):
         free = [(p, u) for p, u in self._split(theta) if not p.form.frozen]
         sizes = np.cumsum([p.size for p, _ in free])[:-1]
         parts = jnp.split(change, sizes) if free else []
-        moved = [_moved(p, u, c) for (p, u), c in zip(free, parts, strict=True)]
+        moved = [_apply_change(p, u, c) for (p, u), c in zip(free, parts, strict=True)]
         ends, changes = zip(*moved, strict=True) if moved else ((), ())
         return jnp.concatenate([theta[:0], *ends]), jnp.concatenate([theta[:0], *changes])
 
@@ -250,12 +252,14 @@ class Parameters(Mapping[str, Parameter]):
         shapes: dict[str, jax.Array] = {}
         parts = list(self._split(theta))
         for p, u in parts:
-            shapes |= _written(m, shapes, p, u) if p.is_shape else {}
+            shapes |= _written_fields(m, shapes, p, u) if p.is_shape else {}
         if shapes:
-            m = reshaped(m, shapes, np.concatenate([p.items for p, _ in parts if p.is_shape]))
+            m = with_reshaped_geoms(
+                m, shapes, np.concatenate([p.items for p, _ in parts if p.is_shape])
+            )
         changed: dict[str, jax.Array] = {}
         for p, u in parts:
-            changed |= {} if p.is_shape else _written(m, changed, p, u)
+            changed |= {} if p.is_shape else _written_fields(m, changed, p, u)
         m = live_model(m, changed)
         options = {n.partition(".")[2]: v for n, v in changed.items() if n.startswith("opt.")}
         fields = {n: v for n, v in changed.items() if not n.startswith("opt.")}
@@ -298,7 +302,7 @@ def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
         if not isinstance(form, Form):
             raise ValueError(f"{name}: expected linear, log, scale or pseudo_inertia, got {form!r}")
         parts[name] = make_parameter(m, name, form)
-        for place in _places(parts[name].target):
+        for place in _set_entries(parts[name].target):
             if place in taken:
                 raise ValueError(f"{name}: sets the same number as {taken[place]!r}")
             taken[place] = name
@@ -308,7 +312,7 @@ def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
 def make_parameter(m: Model, name: str, form: Form) -> Parameter:
     """One parameter of a model."""
     if form.kind == "inertia":
-        target = select(m, name, inertia=True)
+        target = select_target(m, name, inertia=True)
         (body,) = target.writes[0].places
         fields = (m.body_mass, m.body_ipos, m.body_iquat, m.body_inertia)
         try:
@@ -316,7 +320,7 @@ def make_parameter(m: Model, name: str, form: Form) -> Parameter:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
         return Parameter(name, target, form, make_map(name, form, np.zeros(10)), nominal)
-    target = select(m, name)
+    target = select_target(m, name)
     nominal = target.nominal
     if form.share:
         nominal = np.ones(1) if form.kind == "scale" else nominal[:1]
@@ -327,7 +331,7 @@ def _slope(p: Parameter, u: jax.Array) -> jax.Array:
     return jnp.ones_like(u) if p.form.kind == "inertia" else p.map.slope(u)
 
 
-def _moved(p: Parameter, u: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _apply_change(p: Parameter, u: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
     return (u + change, change) if p.form.kind == "inertia" else p.map.moved(u, change)
 
 
@@ -336,7 +340,7 @@ def _lengths(p: Parameter) -> np.ndarray:
     return np.where(np.arange(10) < 4, 1.0, np.exp(p.nominal[1:4].mean()))
 
 
-def _places(target: Target) -> Iterator[tuple]:
+def _set_entries(target: ParameterTarget) -> Iterator[tuple]:
     """What a parameter sets, for finding two that set the same."""
     yield from target.signals
     for write in target.writes:
@@ -350,11 +354,11 @@ def _places(target: Target) -> Iterator[tuple]:
                 yield write.field, int(place)
 
 
-def _written(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u: jax.Array) -> dict:
+def _written_fields(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u: jax.Array) -> dict:
     """The fields that a parameter sets."""
 
     def now(field: str) -> jax.Array:
-        return changed[field] if field in changed else jnp.asarray(current(m, field))
+        return changed[field] if field in changed else jnp.asarray(current_value(m, field))
 
     if p.target.kind == "signal":
         return {}

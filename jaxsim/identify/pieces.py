@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.identify.sequences import STATE, Samples, Sequence, initial
-from jaxsim.identify.shooting import Cut, State, guesses
+from jaxsim.identify.sequences import STATE_SIGNALS, Samples, Sequence, initial_state
+from jaxsim.identify.shooting import Cut, StateArrays, guesses
 from jaxsim.identify.signals import signal
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -44,10 +44,10 @@ class Piece(NamedTuple):
     next: Any
 
 
-OF_SAMPLES = ("step", "part", "signal", "value", "weight")
+_SAMPLE_FIELDS = ("step", "part", "signal", "value", "weight")
 
 
-class Making(NamedTuple):
+class PieceSettings(NamedTuple):
     """What all pieces have in common.
 
     Attributes:
@@ -66,7 +66,7 @@ class Making(NamedTuple):
 
 
 def make_pieces(
-    of: Making, sequences: Many[Sequence], all_samples: Many[Samples], parts: Many[list[Cut]]
+    of: PieceSettings, sequences: Many[Sequence], all_samples: Many[Samples], parts: Many[list[Cut]]
 ) -> tuple[Piece, list[tuple[int, np.ndarray]]]:
     """The pieces of all recordings.
 
@@ -78,7 +78,7 @@ def make_pieces(
     made: list[Piece] = []
     places: list[tuple[int, np.ndarray]] = []
     for k, (sequence, s, cuts) in enumerate(zip(sequences, all_samples, parts, strict=True)):
-        d = initial(of.m, sequence)
+        d = initial_state(of.m, sequence)
         early = s.step + s.part < _late(of, s)
         states = guesses(of.m, d, s, cuts, of.history) if len(cuts) > 1 else [_state(d)]
         for i, cut in enumerate(cuts):
@@ -88,23 +88,30 @@ def make_pieces(
             tie = 0.0 if final else 1 / of.tolerance
             made.append(_piece(of, d, s, cut, ids, steps, states[i : i + 2], tie))
     most = max(len(ids) for _, ids in places)
-    padded = [_padded(p, most) for p in made]
-    return jax.tree.map(lambda *a: _stacked(a, of.m.qpos0.dtype), *padded), places
+    padded = [_pad(p, most) for p in made]
+    return jax.tree.map(lambda *a: _stack_pieces(a, of.m.qpos0.dtype), *padded), places
 
 
-def _late(of: Making, s: Samples) -> np.ndarray:
+def _late(of: PieceSettings, s: Samples) -> np.ndarray:
     """Steps after the start before which a signal may tell what was before it, (S,)."""
     late = np.array([of.late.get(signal(of.m, n).name, 0.0) for n in s.names])
     return late[s.signal]
 
 
 def _piece(
-    of: Making, d: Data, s: Samples, cut: Cut, ids, steps: int, states: list[State], tie: float
+    of: PieceSettings,
+    d: Data,
+    s: Samples,
+    cut: Cut,
+    ids,
+    steps: int,
+    states: list[StateArrays],
+    tie: float,
 ) -> Piece:
     """One piece; `states` are that from which it starts and that of the next one, if any."""
     rows = np.arange(cut.first, cut.first + of.history + steps)
     columns = np.array([of.names.index(n) for n in s.names])
-    start = {n: jnp.asarray(a, d.qpos.dtype) for n, a in zip(STATE, states[0], strict=True)}
+    start = {n: jnp.asarray(a, d.qpos.dtype) for n, a in zip(STATE_SIGNALS, states[0], strict=True)}
     return Piece(
         start=d.replace(**start),
         ctrl=s.ctrl[np.minimum(rows, len(s.ctrl) - 1)],
@@ -119,23 +126,23 @@ def _piece(
     )
 
 
-def _padded(piece: Piece, most: int) -> Piece:
-    places = {n: np.pad(getattr(piece, n), (0, most - len(piece.step))) for n in OF_SAMPLES}
+def _pad(piece: Piece, most: int) -> Piece:
+    places = {n: np.pad(getattr(piece, n), (0, most - len(piece.step))) for n in _SAMPLE_FIELDS}
     return piece._replace(**places)
 
 
-def _state(d: Data) -> State:
+def _state(d: Data) -> StateArrays:
     return np.asarray(d.qpos), np.asarray(d.qvel), np.asarray(d.act)
 
 
-def _stacked(arrays: Many, dtype) -> jax.Array:
+def _stack_pieces(arrays: Many, dtype) -> jax.Array:
     """Arrays of all pieces as one, real numbers in the precision of the model."""
     a = np.stack([np.asarray(x) for x in arrays])
     kind = dtype if np.issubdtype(a.dtype, np.floating) else a.dtype
     return jnp.asarray(a, np.int32 if a.dtype == np.int64 else kind)
 
 
-class States(NamedTuple):
+class PieceStates(NamedTuple):
     """Which numbers of the states of pieces are unknowns.
 
     A state has a tangent (qpos, qvel, act), of nv + nv + na numbers.
@@ -156,7 +163,7 @@ class States(NamedTuple):
 
 def choose_unknowns(
     m: Model, sequences: Many[Sequence], recording: list[int], tied: np.ndarray
-) -> States:
+) -> PieceStates:
     """The unknowns of states.
 
     Args:
@@ -175,11 +182,13 @@ def choose_unknowns(
         estimate = sequences[k].estimate
         sds = estimate if isinstance(estimate, Mapping) else dict.fromkeys(estimate)
         for name, sd in sds.items():
-            part = slice(ends[STATE.index(name)], ends[STATE.index(name) + 1])
+            part = slice(ends[STATE_SIGNALS.index(name)], ends[STATE_SIGNALS.index(name) + 1])
             free[i, part] = True
             weight[i, part] = 0.0 if sd is None else 1 / sd
     used = np.flatnonzero(free.any(0) | tied.any())
     flat = weight[:, used].ravel()
     prior_ids = np.flatnonzero(flat)
     rows = np.flatnonzero(np.repeat(tied, free.shape[1]))
-    return States(used, np.flatnonzero(free[:, used].ravel()), prior_ids, flat[prior_ids], rows)
+    return PieceStates(
+        used, np.flatnonzero(free[:, used].ravel()), prior_ids, flat[prior_ids], rows
+    )

@@ -15,17 +15,18 @@ import numpy as np
 
 from jaxsim.atomic_write import write_whole
 from jaxsim.escape import MAX_LABEL, MAX_MESSAGE, html, mathtext
-from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.validate import Validation
+from jaxsim.optional import require
 
-COLORS = {"measured": "#999999", "predicted": "#0b5fa5", "left": "#b03a2e"}
-MOST = 400  # points of a signal that are drawn
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;
-color:#222}table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .8em;text-align:right;
-border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left;font-family:monospace}
-.warning{background:#fdf3e1;border-left:4px solid #d9902f;padding:.5em 1em;margin:.4em 0}
+_CURVE_COLORS = {"measured": "#999999", "predicted": "#0b5fa5", "left": "#b03a2e"}
+_MAX_SIGNAL_POINTS = 400  # points of a signal that are drawn
+_PAGE_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0
+1em; color:#222}table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em
+.8em;text-align:right; border-bottom:1px solid
+#ddd}td:first-child,th:first-child{text-align:left;font-family:monospace}
+#.warning{background:#fdf3e1;border-left:4px solid #d9902f;padding:.5em 1em;margin:.4em 0}
 svg{max-width:100%;height:auto}h2{margin-top:2em}"""
 
 
@@ -70,11 +71,11 @@ def report(
             _signals(held.problem, held.predictions, signals),
         ]
     if found.parameters.size > 1:
-        parts += ["<h2>Correlations</h2>", _drawn(_correlations, found)]
-    parts += ["<h2>Starts</h2>", _drawn(_starts, found)]
+        parts += ["<h2>Correlations</h2>", _draw_or_explain(_correlations, found)]
+    parts += ["<h2>Starts</h2>", _draw_or_explain(_starts, found)]
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html(title)}</title>'
-        f"<style>{STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<style>{_PAGE_STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
     if path is not None:
         write_whole(path, page)
@@ -123,19 +124,19 @@ def _signals(problem: Problem, predictions: list[np.ndarray], most: int) -> str:
                 return "".join(pictures) + f"<p>{left} more are not shown.</p>"
             mine = np.flatnonzero((s.signal == k) & np.isfinite(p))
             mine = mine[np.argsort(s.time[mine])]
-            thin = mine[:: max(len(mine) // MOST, 1)]
-            pictures.append(_drawn(_signal, f"{label}: {name}", s, p, thin))
+            thin = mine[:: max(len(mine) // _MAX_SIGNAL_POINTS, 1)]
+            pictures.append(_draw_or_explain(_signal, f"{label}: {name}", s, p, thin))
     return "".join(pictures)
 
 
 def _signal(title: str, s: Any, p: np.ndarray, ids: np.ndarray) -> str:
     figure, (above, below) = _figure(2, 1, (5.2, 3.0), heights=[2.2, 1])
     t = s.time[ids]
-    above.plot(t, s.value[ids], ".", color=COLORS["measured"], ms=3, label="measured")
-    above.plot(t, p[ids], color=COLORS["predicted"], lw=1.2, label="predicted")
+    above.plot(t, s.value[ids], ".", color=_CURVE_COLORS["measured"], ms=3, label="measured")
+    above.plot(t, p[ids], color=_CURVE_COLORS["predicted"], lw=1.2, label="predicted")
     above.set_title(mathtext(title, 2 * MAX_LABEL), fontsize=9, loc="left")
     above.legend(fontsize=7, frameon=False)
-    below.plot(t, (p[ids] - s.value[ids]) * s.weight[ids], ".", color=COLORS["left"], ms=2)
+    below.plot(t, (p[ids] - s.value[ids]) * s.weight[ids], ".", color=_CURVE_COLORS["left"], ms=2)
     below.axhline(0, color="#444444", lw=0.6)
     below.set_ylabel("/ sigma", fontsize=7)
     below.set_xlabel("time [s]", fontsize=8)
@@ -166,14 +167,14 @@ def _starts(found: Fit) -> str:
     for history, cost in zip(histories, found.costs, strict=True):
         way = np.append(history[np.isfinite(history)], cost)
         best = cost <= found.costs.min()
-        color = COLORS["predicted"] if best else COLORS["measured"]
+        color = _CURVE_COLORS["predicted"] if best else _CURVE_COLORS["measured"]
         axes.semilogy(way, color=color, lw=1.6 if best else 0.8, zorder=2 if best else 1)
     axes.set_xlabel("iteration", fontsize=8)
     axes.set_ylabel("cost", fontsize=8)
     return _svg(figure)
 
 
-def _drawn(draw: Callable[..., str], *what: Any) -> str:
+def _draw_or_explain(draw: Callable[..., str], *what: Any) -> str:
     """A picture, or why there is none: a fit is not lost to a drawing of it."""
     try:
         return draw(*what)
@@ -209,4 +210,4 @@ def _svg(figure: Any) -> str:
 
 
 def _matplotlib(part: str) -> Any:
-    return needed(f"matplotlib.{part}" if part else "matplotlib", "identify")
+    return require(f"matplotlib.{part}" if part else "matplotlib", "identify")

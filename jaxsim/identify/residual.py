@@ -19,11 +19,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import DisableBit
-from jaxsim.identify.delay import delayed, reach
+from jaxsim.identify.delay import delay_controls, max_delay_reach
 from jaxsim.identify.parameter import Parameters
-from jaxsim.identify.pieces import Making, Piece, choose_unknowns, make_pieces
-from jaxsim.identify.search.sensitivity import Motion, changed_leaves, sensitivities, with_leaves
-from jaxsim.identify.sequences import STATE, Sequence, samples
+from jaxsim.identify.pieces import Piece, PieceSettings, choose_unknowns, make_pieces
+from jaxsim.identify.search.sensitivity import (
+    RolloutInputs,
+    changed_leaves,
+    sensitivities,
+    with_leaves,
+)
+from jaxsim.identify.sequences import STATE_SIGNALS, Sequence, sample_recording
 from jaxsim.identify.shooting import cuts
 from jaxsim.identify.signals import signal
 from jaxsim.io.assemble import live_model
@@ -77,16 +82,16 @@ class Problem:
         self.given = m
         self.m = m.replace(opt=m.opt.replace(disableflags=flags))
         self.parameters = parameters
-        self.known_sigma = _known_sigma(self.sequences)
-        self.history, self._late = reach(m, parameters)
+        self.known_sigma = _has_sigma(self.sequences)
+        self.history, self._late = max_delay_reach(m, parameters)
         if segments is not None and self._late:
             raise ValueError("segments: a delay of a sensor is not for multiple shooting")
-        self.samples = [samples(m, s, self.history) for s in self.sequences]
+        self.samples = [sample_recording(m, s, self.history) for s in self.sequences]
         self.names = tuple(dict.fromkeys(n for s in self.samples for n in s.names))
         self._signals = [signal(m, name) for name in self.names]
         self._check_tuned()
         parts = [cuts(s, segments) for s in self.samples]
-        made = Making(self.m, self.names, self._late, self.history, tolerance)
+        made = PieceSettings(self.m, self.names, self._late, self.history, tolerance)
         self._pieces, self._places = make_pieces(made, self.sequences, self.samples, parts)
         tied = np.asarray(self._pieces.tie) > 0
         self._states = choose_unknowns(m, self.sequences, [k for k, _ in self._places], tied)
@@ -153,7 +158,9 @@ class Problem:
         ended = each(theta, table, d_table, self._pieces)
         return jax.vmap(self._assembled)(x, *ended)
 
-    def _begins(self, theta: jax.Array, z: jax.Array, piece: Piece) -> tuple[Motion, Motion]:
+    def _begins(
+        self, theta: jax.Array, z: jax.Array, piece: Piece
+    ) -> tuple[RolloutInputs, RolloutInputs]:
         """What the rollout of a piece depends on, and its derivatives along all unknowns."""
         k, n = len(theta), len(theta) + len(z)
 
@@ -211,7 +218,7 @@ class Problem:
         return jnp.concatenate([theta, z]), jnp.concatenate([moved, change[k:]])
 
     def predictions(self, x: jax.Array) -> list[np.ndarray]:
-        """What is predicted of each sample of each sequence, in the order of `samples`."""
+        """What is predicted of each sample of each sequence, in the order of `sample_recording`."""
         rows = np.asarray(self._rows(jnp.asarray(x), self._pieces), np.float64)
         found = [np.full(len(s.value), np.nan) for s in self.samples]
         for (sequence, ids), row in zip(self._places, rows, strict=True):
@@ -268,15 +275,15 @@ class Problem:
         states = [after[n] for n in record[1:]] if self._tied else []
         return self._seen(theta, jnp.concatenate([table, *states], 1), piece)
 
-    def _motion(self, theta: jax.Array, z: jax.Array, piece: Piece) -> Motion:
+    def _motion(self, theta: jax.Array, z: jax.Array, piece: Piece) -> RolloutInputs:
         """What the rollout of a piece depends on."""
         leaves = self._leaves(theta)
         m = with_leaves(self.m, leaves)
         tuned = self.parameters.signals(theta)
         d = self._moved(m, piece.start, z)
         names = [f"ctrl:{n}" for n in self._controls]
-        ctrl = delayed(piece.ctrl, self.history, _tuning(tuned, names, m.opt.timestep))
-        return Motion(leaves, {n: getattr(d, n) for n in STATE}, ctrl)
+        ctrl = delay_controls(piece.ctrl, self.history, _tuning(tuned, names, m.opt.timestep))
+        return RolloutInputs(leaves, {n: getattr(d, n) for n in STATE_SIGNALS}, ctrl)
 
     def _observe(self, before: Data, after: Data) -> jax.Array:
         """The signals of a step and, where it has to be known, the state after it, `[k, *W]`."""
@@ -291,7 +298,7 @@ class Problem:
         names = [s.name for s in self._signals]
         signals = len(self._columns)
         tuning = _tuning(tuned, names, self.m.opt.timestep)
-        rows = _compared(table[:, :signals], piece, *tuning)
+        rows = _compare_samples(table[:, :signals], piece, *tuning)
         return rows, self._end(table[piece.last - 1, signals:], piece)
 
     def _moved(self, m: Model, d: Data, z: jax.Array) -> Data:
@@ -346,7 +353,7 @@ def build_residual_fn(
     return Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
 
 
-def _compared(table: jax.Array, piece: Piece, gain, offset, delay) -> jax.Array:
+def _compare_samples(table: jax.Array, piece: Piece, gain, offset, delay) -> jax.Array:
     """Rows of samples: prediction less measurement, weighted, (S,).
 
     Args:
@@ -375,7 +382,7 @@ def _tuning(tuned: Mapping, names: Many[str], h: jax.Array) -> tuple[jax.Array, 
     return gain, offset, delay / h
 
 
-def _known_sigma(sequences: Many[Sequence]) -> bool:
+def _has_sigma(sequences: Many[Sequence]) -> bool:
     known = {s.sigma is not None for s in sequences}
     if len(known) > 1:
         raise ValueError("sigma: give it for all sequences, or for none")

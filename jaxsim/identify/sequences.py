@@ -8,21 +8,23 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.identify.signals import control, numbers, signal, timestep
+from jaxsim.identify.signals import control_index, number_names, signal, timestep
 from jaxsim.identify.timeseries import TimeSeries
 from jaxsim.io.config.memory import memory
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data
 
-STATE = ("qpos", "qvel", "act")
-INPUTS = (
+STATE_SIGNALS = ("qpos", "qvel", "act")
+_INPUT_FIELDS = (
     "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat "
     "userdata eq_active"
 ).split()
-NEAR = 1e-6  # part of a step by which a sample may miss a step and still be at it
-LATE = 0.01  # part of a step by which a control may come late and still be that of the step
-HOLDS = ("zero", "linear")
+_STEP_TOLERANCE = 1e-6  # part of a step by which a sample may miss a step and still be at it
+_MAX_CONTROL_LATENESS = (
+    0.01  # part of a step by which a control may come late and still be that of the step
+)
+_HOLD_KINDS = ("zero", "linear")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +62,11 @@ class Sequence:
     name: str = ""
 
     def __post_init__(self):
-        unknown = [n for n in self.estimate if n not in STATE]
+        unknown = [n for n in self.estimate if n not in STATE_SIGNALS]
         if unknown or isinstance(self.estimate, str):
-            raise ValueError(f"estimate: expected some of {STATE}, got {self.estimate!r}")
-        if self.hold not in HOLDS:
-            raise ValueError(f"hold: expected one of {HOLDS}, got {self.hold!r}")
+            raise ValueError(f"estimate: expected some of {STATE_SIGNALS}, got {self.estimate!r}")
+        if self.hold not in _HOLD_KINDS:
+            raise ValueError(f"hold: expected one of {_HOLD_KINDS}, got {self.hold!r}")
 
     def series(self, m: Model) -> tuple[TimeSeries, ...]:
         """What was measured, as series of single numbers."""
@@ -75,7 +77,7 @@ class Sequence:
         found = []
         for name, value in self.measured.items():
             array = np.asarray(value, np.float64)
-            names = numbers(m, name)
+            names = number_names(m, name)
             array = array[:, None] if array.ndim == 1 else array
             if array.ndim != 2 or array.shape[1] != len(names):
                 raise ValueError(
@@ -111,7 +113,7 @@ class Samples(NamedTuple):
     steps: int
 
 
-def samples(m: Model, sequence: Sequence, history: int = 0) -> Samples:
+def sample_recording(m: Model, sequence: Sequence, history: int = 0) -> Samples:
     """The samples and controls of a recording on the steps of a model.
 
     Args:
@@ -129,7 +131,7 @@ def samples(m: Model, sequence: Sequence, history: int = 0) -> Samples:
     for s in series:
         row, column = np.nonzero(np.isfinite(s.values))
         position = (s.times[row] - start) / h
-        near = np.abs(position - np.round(position)) < NEAR
+        near = np.abs(position - np.round(position)) < _STEP_TOLERANCE
         position = np.where(near, np.round(position), position)
         kept = position >= 0
         row, column, position = row[kept], column[kept], position[kept]
@@ -160,18 +162,18 @@ def _check_length(m: Model, last: float, history: int) -> None:
         )
 
 
-def initial(m: Model, sequence: Sequence) -> Data:
+def initial_state(m: Model, sequence: Sequence) -> Data:
     """The state at the start of a recording."""
     given = sequence.initial
     d = make_data(m, keep=("sensordata",))
     if given is None:
         return d
     if isinstance(given, Data):
-        return d.replace(**{n: getattr(given, n) for n in INPUTS})
-    wrong = [n for n in given if n not in INPUTS]
+        return d.replace(**{n: getattr(given, n) for n in _INPUT_FIELDS})
+    wrong = [n for n in given if n not in _INPUT_FIELDS]
     if wrong:
         raise ValueError(
-            f"initial: expected a Data or some of {', '.join(INPUTS)}, got {wrong[0]!r}"
+            f"initial: expected a Data or some of {', '.join(_INPUT_FIELDS)}, got {wrong[0]!r}"
         )
     return d.replace(**{n: jnp.asarray(v, getattr(d, n).dtype) for n, v in given.items()})
 
@@ -215,14 +217,14 @@ def _controls(m: Model, sequence: Sequence, start: float, steps: int, history: i
     """The control of each step, from `history` steps before the start, (history + steps, nu)."""
     ctrl = sequence.ctrl
     if ctrl is None:
-        held = np.asarray(initial(m, sequence).ctrl, np.float64)
+        held = np.asarray(initial_state(m, sequence).ctrl, np.float64)
         return np.broadcast_to(held, (history + steps, m.nu)).copy()
     if isinstance(ctrl, TimeSeries):
         table = np.zeros((history + steps, m.nu))
-        late = LATE if sequence.hold == "zero" else 0.0
+        late = _MAX_CONTROL_LATENESS if sequence.hold == "zero" else 0.0
         times = start + timestep(m) * (np.arange(-history, steps) + late)
         for column, name in enumerate(ctrl.names):
-            table[:, control(m, name)] = _held(ctrl, column, times, sequence.hold)
+            table[:, control_index(m, name)] = _hold_controls(ctrl, column, times, sequence.hold)
     else:
         rows = np.asarray(ctrl, np.float64)
         if rows.ndim != 2 or rows.shape[1] != m.nu or not len(rows):
@@ -233,7 +235,7 @@ def _controls(m: Model, sequence: Sequence, start: float, steps: int, history: i
     return table
 
 
-def _held(series: TimeSeries, column: int, times: np.ndarray, hold: str) -> np.ndarray:
+def _hold_controls(series: TimeSeries, column: int, times: np.ndarray, hold: str) -> np.ndarray:
     """A control at some times; before its first sample it is as there."""
     values = series.values[:, column]
     known = np.isfinite(values)

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.identify.fit import Fit, fitted, run
+from jaxsim.identify.fit import Fit, best_fit, run_searches
 from jaxsim.identify.forms import Form
 from jaxsim.identify.parameter import Parameter, Parameters
 from jaxsim.identify.parameter import parameters as make_parameters
@@ -172,7 +172,7 @@ def fit_models(
         problems.append(Problem(m, made, recorded, segments=segments, tolerance=tolerance))
         shown.append(names)
     problem = JointProblem(problems, shown)
-    return fitted(JointFit, problem, *run(problem, **options))
+    return best_fit(JointFit, problem, *run_searches(problem, **options))
 
 
 def _check_shared(

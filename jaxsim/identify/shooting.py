@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxsim.enums import JointType, SensorType
 from jaxsim.identify.sequences import Samples
-from jaxsim.identify.signals import QPOS, QVEL, signal, timestep
+from jaxsim.identify.signals import QPOS_WIDTHS, QVEL_WIDTHS, signal, timestep
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.rollout.scan import rollout
@@ -38,10 +38,10 @@ def cuts(s: Samples, length: int | None) -> list[Cut]:
     return [Cut(a, min(a + length, end)) for a in firsts]
 
 
-State = tuple[np.ndarray, np.ndarray, np.ndarray]
+StateArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def guesses(m: Model, d: Data, s: Samples, pieces: list[Cut], history: int) -> list[State]:
+def guesses(m: Model, d: Data, s: Samples, pieces: list[Cut], history: int) -> list[StateArrays]:
     """States from which the pieces may start, (qpos, qvel, act) each.
 
     What was measured of positions and velocities of joints is taken from there, velocities that
@@ -68,12 +68,12 @@ def guesses(m: Model, d: Data, s: Samples, pieces: list[Cut], history: int) -> l
         if not all(np.isfinite(a).all() for a in state):
             state = [np.array(getattr(d, n), np.float64) for n in ("qpos", "qvel", "act")]
         if at >= 0:
-            _measured(m, s, piece.first, state)
+            _write_measured(m, s, piece.first, state)
         found.append((state[0], state[1], state[2]))
     return found
 
 
-def _measured(m: Model, s: Samples, step: int, state: list[np.ndarray]) -> None:
+def _write_measured(m: Model, s: Samples, step: int, state: list[np.ndarray]) -> None:
     """Writes what was measured at a step into a state."""
     tables = _tables(m)
     position = s.step + s.part
@@ -106,8 +106,10 @@ def _tables(m: Model) -> dict[tuple[str, int], tuple[int, int, int]]:
     for joint, type_ in enumerate(m.jnt_type):
         scalar = type_ in (JointType.SLIDE, JointType.HINGE)
         q, v = int(m.jnt_qposadr[joint]), int(m.jnt_dofadr[joint])
-        found |= {("qpos", q + k): (0, q + k, v if scalar else -1) for k in range(QPOS[type_])}
-        found |= {("qvel", v + k): (1, v + k, -1) for k in range(QVEL[type_])}
+        found |= {
+            ("qpos", q + k): (0, q + k, v if scalar else -1) for k in range(QPOS_WIDTHS[type_])
+        }
+        found |= {("qvel", v + k): (1, v + k, -1) for k in range(QVEL_WIDTHS[type_])}
         for sensor, place in ((SensorType.JOINTPOS, (0, q, v)), (SensorType.JOINTVEL, (1, v, -1))):
             of = (m.sensor_type == sensor) & (m.sensor_objid == joint)
             found |= {("sensordata", int(m.sensor_adr[i])): place for i in np.flatnonzero(of)}

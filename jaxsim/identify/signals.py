@@ -13,11 +13,11 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-FORM = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>.+?)(?:\[(?P<k>\d+)\])?")
-QPOS = {0: 7, 1: 4, 2: 1, 3: 1}  # numbers of a joint, by its type
-QVEL = {0: 6, 1: 3, 2: 1, 3: 1}
+_SIGNAL_PATTERN = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>.+?)(?:\[(?P<k>\d+)\])?")
+QPOS_WIDTHS = {0: 7, 1: 4, 2: 1, 3: 1}  # numbers of a joint, by its type
+QVEL_WIDTHS = {0: 6, 1: 3, 2: 1, 3: 1}
 
 
 class Signal(NamedTuple):
@@ -42,11 +42,13 @@ def signal(m: Model, name: str) -> Signal:
     Raises:
       ValueError: the model has no such signal.
     """
-    found = FORM.fullmatch(name)
+    found = _SIGNAL_PATTERN.fullmatch(name)
     kind, base, k = found.groups() if found else (None, name, None)
     if kind in ("qpos", "qvel"):
         joint = name2id(m, "joint", base)
-        table, first = (QPOS, m.jnt_qposadr) if kind == "qpos" else (QVEL, m.jnt_dofadr)
+        table, first = (
+            (QPOS_WIDTHS, m.jnt_qposadr) if kind == "qpos" else (QVEL_WIDTHS, m.jnt_dofadr)
+        )
         whole = Signal(f"{kind}:{base}", kind, int(first[joint]), table[int(m.jnt_type[joint])])
     elif kind in (None, "sensor"):
         sensors = m.names["sensor"]
@@ -66,7 +68,7 @@ def signal(m: Model, name: str) -> Signal:
     return whole._replace(start=whole.start + int(k), width=1)
 
 
-def numbers(m: Model, name: str) -> tuple[str, ...]:
+def number_names(m: Model, name: str) -> tuple[str, ...]:
     """The name of each number of a signal: ("gyro[0]", "gyro[1]", "gyro[2]"), or itself."""
     width = signal(m, name).width
     return (name,) if width == 1 else tuple(f"{name}[{k}]" for k in range(width))
@@ -81,7 +83,7 @@ def timestep(m: Model) -> float:
     return float(str(np.asarray(m.opt.timestep)))
 
 
-def control(m: Model, name: str) -> int:
+def control_index(m: Model, name: str) -> int:
     """The place of a control in `ctrl`, by the name of its actuator.
 
     Raises:

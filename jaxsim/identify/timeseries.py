@@ -24,9 +24,9 @@ import numpy as np
 from jaxsim.assets.read.npz import read_npz
 from jaxsim.atomic_write import whole_file
 from jaxsim.escape import line
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-ENCODING: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogatepass"}  # of a CSV file
+_CSV_ENCODING: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogatepass"}  # of a CSV file
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class TimeSeries:
             with whole_file(path) as part:
                 np.savez(part, times=self.times, values=self.values, names=np.array(self.names))
             return
-        with whole_file(path) as part, part.open("w", newline="", **ENCODING) as file:
+        with whole_file(path) as part, part.open("w", newline="", **_CSV_ENCODING) as file:
             rows = csv.writer(file)
             rows.writerow(["time", *self.names])
             for time, row in zip(self.times, self.values, strict=True):
@@ -145,7 +145,7 @@ def _read_csv(path: str | Path, columns: Mapping[str, str]) -> TimeSeries:
     time = 0
     written = ""  # of a record: a name in quotes may have line breaks
     try:
-        lines = Path(path).read_bytes().decode("utf-8-sig", ENCODING["errors"]).split("\n")
+        lines = Path(path).read_bytes().decode("utf-8-sig", _CSV_ENCODING["errors"]).split("\n")
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text in UTF-8") from None
     for number, text in enumerate(lines, 1):

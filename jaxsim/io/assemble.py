@@ -15,40 +15,40 @@ import jax
 import numpy as np
 
 from jaxsim.enums import WrapType
-from jaxsim.errors import Place, UnsupportedWarning
+from jaxsim.errors import SourceLocation, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
+from jaxsim.io.capacity.capacity import with_capacity
+from jaxsim.io.capacity.prisms import prisms_under, prisms_under_elements
 from jaxsim.io.hulls import hull_tables
 from jaxsim.io.order import mesh_order, shell_order
 from jaxsim.io.plugins import plugin_numbers
-from jaxsim.io.room.capacity import with_room
-from jaxsim.io.room.prisms import prisms_under, prisms_under_elements
-from jaxsim.io.unsupported import Places, unsupported
+from jaxsim.io.unsupported import ElementLocations, unsupported
 from jaxsim.model.fields import Record
 from jaxsim.model.flex_tables import flex_tables
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.motor import actuator_states
 from jaxsim.model.structure import HULLS_MOVED, Structure
-from jaxsim.model.switch.switches import Free, flags, freeable, freed
-from jaxsim.physics.collision.smooth import REACH
-from jaxsim.words import remedy
+from jaxsim.model.switch.switches import Free, flags, free_fields, freeable
+from jaxsim.physics.collision.smooth import SMOOTHING_CUTOFF
+from jaxsim.spelling import remedy
 
-Tables = Mapping[str, Any]
+_ModelTables = Mapping[str, Any]
 
 # File paths are left out: the same model in another folder is the same program.
-OF_PLACE = re.compile(r"n?paths|\w+_pathadr")
+_PATH_FIELD = re.compile(r"n?paths|\w+_pathadr")
 
 
 def assemble(
-    fields: Tables,
-    opt: Tables,
-    stat: Tables,
+    fields: _ModelTables,
+    opt: _ModelTables,
+    stat: _ModelTables,
     names: Mapping[str, tuple[str, ...]],
     *,
     contacts: int | None = None,
     pairs: int | None = None,
     smooth: float | None = None,
     origin: str | None = None,
-    places: Places | None = None,
+    places: ElementLocations | None = None,
     plugins: Sequence[str] = (),
 ) -> Model:
     """Make the Model of compiled tables.
@@ -77,7 +77,7 @@ def assemble(
     static = {name: value for name, value in fields.items() if name not in leaves}
     tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
-    tables |= _derived_tables(fields, REACH * (smooth or 0))
+    tables |= _derived_tables(fields, SMOOTHING_CUTOFF * (smooth or 0))
     if smooth:
         leaves["smooth"] = _leaf("smooth", Model.fields["smooth"], smooth, sizes)
 
@@ -89,14 +89,14 @@ def assemble(
         stat=_record(Statistic, stat, sizes),
         **leaves,
     )
-    m = with_room(m, contacts, pairs)
+    m = with_capacity(m, contacts, pairs)
     m = m.extended(**unsupported(m, places or {}, origin))
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)
 
 
-def _derived_tables(fields: Tables, reach: float) -> dict[str, Any]:
+def _derived_tables(fields: _ModelTables, reach: float) -> dict[str, Any]:
     """Return the tables derived from the fields; `reach` is the range of smoothed contacts [m]."""
     return {
         **hull_tables(fields),
@@ -111,12 +111,14 @@ def _derived_tables(fields: Tables, reach: float) -> dict[str, Any]:
 
 
 def _tables(
-    static: Tables, names: Mapping[str, tuple[str, ...]], plugins: Sequence[str]
+    static: _ModelTables, names: Mapping[str, tuple[str, ...]], plugins: Sequence[str]
 ) -> dict[str, Any]:
     """Return the tables that decide the program: fields that are no leaves, names, and keys of
     registered plugins and colliders."""
     return {
-        **{name: _table(value) for name, value in static.items() if not OF_PLACE.fullmatch(name)},
+        **{
+            name: _table(value) for name, value in static.items() if not _PATH_FIELD.fullmatch(name)
+        },
         "names": tuple((kind, tuple(of_kind)) for kind, of_kind in sorted(names.items())),
         "plugin_keys": tuple(plugin_key(name) for name in plugins),
         "collider_keys": collider_keys(),
@@ -145,7 +147,7 @@ def freed_model(m: Model, free: Free) -> Model:
             return m
     moving = m.nhull and (free == "all" or "mesh_vert" in free)
     marks = {HULLS_MOVED: True} if moving else {}
-    return m.replace(structure=freed(m.structure, free).replace(**marks))
+    return m.replace(structure=free_fields(m.structure, free).replace(**marks))
 
 
 def live_model(m: Model, fields: Iterable[str]) -> Model:
@@ -162,11 +164,13 @@ def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> 
     """Warn at loading time that the model cannot be simulated, with the first reason."""
     file, line, message = refusals[0]
     more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
-    text = f"{Place(file, line)}: {message}{more}; the model can be read, but not simulated"
+    text = (
+        f"{SourceLocation(file, line)}: {message}{more}; the model can be read, but not simulated"
+    )
     warnings.warn(text, UnsupportedWarning, stacklevel=4)
 
 
-def undeclared(fields: Tables) -> list[str]:
+def undeclared(fields: _ModelTables) -> list[str]:
     """Return the names of real-valued arrays of a compiled model that are no leaves of `Model`.
 
     They are stored in the structure, where they can be read but not batched or differentiated.
@@ -175,7 +179,7 @@ def undeclared(fields: Tables) -> list[str]:
     return sorted(name for name in real if name not in Model.fields)
 
 
-def _side_sites(fields: Tables) -> np.ndarray:
+def _side_sites(fields: _ModelTables) -> np.ndarray:
     """Return the side site of each wrapping geom, `[nwrap]`, or -1; MuJoCo stores it as a real
     number."""
     wraps = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
@@ -183,7 +187,7 @@ def _side_sites(fields: Tables) -> np.ndarray:
     return np.maximum(np.rint(side), -1).astype(np.int32)
 
 
-def _real_fields(record: type[Record], given: Tables):
+def _real_fields(record: type[Record], given: _ModelTables):
     """Yield the declared array fields that were given; the others stay None."""
     return (
         (name, f)
@@ -192,7 +196,7 @@ def _real_fields(record: type[Record], given: Tables):
     )
 
 
-def _record(record: type[Record], given: Tables, sizes: Mapping[str, int]) -> Any:
+def _record(record: type[Record], given: _ModelTables, sizes: Mapping[str, int]) -> Any:
     values = {name: _leaf(name, f, given[name], sizes) for name, f in _real_fields(record, given)}
     statics = {n: int(given[n]) for n, f in record.fields.items() if f.static and n in given}
     return record(**values, **statics)

@@ -17,9 +17,9 @@ from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
 from jaxsim.model.motor import STATES, kind_of_states
 from jaxsim.model.structure import Structure
-from jaxsim.model.switch.switches import FIXED, SWITCHES
+from jaxsim.model.switch.switches import FIXED_FIELDS, SWITCHES
 
-_MOST = np.iinfo(np.int32).max
+_MAX_INT32 = np.iinfo(np.int32).max
 _WIDTHS = {  # entries of a joint in qpos and in qvel
     JointType.FREE: (7, 6),
     JointType.BALL: (4, 3),
@@ -28,26 +28,26 @@ _WIDTHS = {  # entries of a joint in qpos and in qvel
 }
 
 
-def check_model(m: Model) -> None:
+def check_consistency(m: Model) -> None:
     """Reject a model whose tables are inconsistent.
 
     Raises:
       AssetError: with the name of the table, the value, and what was expected.
     """
     check_structure(m.structure)
-    sizes = {name: getattr(m, name) for name in tables.COUNTS}
+    sizes = {name: getattr(m, name) for name in tables.COUNT_NAMES}
     for record in (m, m.opt, m.stat):
         _check_leaves(record, sizes)
     for name, field in m.opt.fields.items():
         value = getattr(m.opt, name)
-        if field.static and (type(value) is not int or not 0 <= value <= _MOST):
-            raise AssetError(f"opt.{name} is {value!r}, expected a number from 0 to {_MOST}")
-    for name, kinds in tables.OPTION_KINDS.items():
+        if field.static and (type(value) is not int or not 0 <= value <= _MAX_INT32):
+            raise AssetError(f"opt.{name} is {value!r}, expected a number from 0 to {_MAX_INT32}")
+    for name, kinds in tables.OPTION_ENUM_VALUES.items():
         _check_kind(f"opt.{name}", np.array([getattr(m.opt, name)]), kinds)
 
 
 def check_structure(s: Structure) -> None:
-    """Reject a structure whose tables are inconsistent; see `check_model`."""
+    """Reject a structure whose tables are inconsistent; see `check_consistency`."""
     for check in (
         _check_counts,
         _check_lengths,
@@ -82,26 +82,26 @@ def _check_leaves(record: Record, sizes: dict[str, int]) -> None:
 
 
 def _check_counts(s: Structure) -> None:
-    for name in tables.COUNTS:
+    for name in tables.COUNT_NAMES:
         if name not in s:
             raise AssetError(f"{name} is missing")
         value = getattr(s, name)
-        if type(value) is not int or not 0 <= value <= _MOST:
-            raise AssetError(f"{name} is {value!r}, expected a count up to {_MOST}")
+        if type(value) is not int or not 0 <= value <= _MAX_INT32:
+            raise AssetError(f"{name} is {value!r}, expected a count up to {_MAX_INT32}")
     if not s.nbody or not s.ncontact:
         raise AssetError("nbody and ncontact must be at least 1: the world is a body")
 
 
 def _check_lengths(s: Structure) -> None:
-    for switch in (*SWITCHES, *FIXED):
+    for switch in (*SWITCHES, *FIXED_FIELDS):
         if switch.flag not in s:
             raise AssetError(f"{switch.flag} is missing")
-    for name, axes in tables.AXES.items():
+    for name, axes in tables.TABLE_AXES.items():
         if name not in s:
             raise AssetError(f"{name} is missing")
         _check_length(s, name, axes)
     for name in s:
-        flag = None if name in tables.AXES else re.fullmatch(tables.FLAG, name)
+        flag = None if name in tables.TABLE_AXES else re.fullmatch(tables.FLAG_PATTERN, name)
         if flag:
             _check_length(s, name, (tables.COUNT_OF_PREFIX.get(flag[1], f"n{flag[1]}"),))
         elif name.startswith("flg_") and type(getattr(s, name)) is not bool:
@@ -125,7 +125,7 @@ def _check_ids(s: Structure) -> None:
     for names, count, least in tables.IDS:
         for name in names.split():
             _check_between(name, getattr(s, name), least, getattr(s, count) - 1, count)
-    for name in tables.PARENTS:
+    for name in tables.PARENT_TABLES:
         parent = _whole(s, name)
         # the world is its own parent
         late = np.flatnonzero(parent >= np.maximum(np.arange(len(parent)), 1))
@@ -148,7 +148,7 @@ def _check_spans(s: Structure) -> None:
             )
         _check_between(adr, np.where(used, start, 0), 0, most, count)
         _check_between(f"{adr} + {num}", np.where(used, start + length, 0), 0, most, count)
-    for adr, count in tables.STARTS.items():
+    for adr, count in tables.SPAN_STARTS.items():
         _check_between(adr, getattr(s, adr), -1, getattr(s, count), count)
     if s.sensor_dim.sum() != s.nsensordata:
         raise AssetError(f"nsensordata is {s.nsensordata}, the sensors have {s.sensor_dim.sum()}")
@@ -162,7 +162,7 @@ def _check_images(s: Structure) -> None:
     ):
         adr, most = _whole(s, f"{kind}_adr"), getattr(s, count)
         for name in sizes:
-            _check_between(name, getattr(s, name), 0, _MOST, "the limit")
+            _check_between(name, getattr(s, name), 0, _MAX_INT32, "the limit")
         # In floating point, because the product of three sizes may overflow integers.
         length = np.prod([_whole(s, name).astype(np.float64) for name in sizes], axis=0)
         _check_between(f"{kind}_adr and size", np.where(adr >= 0, adr + length, 0), 0, most, count)
@@ -203,7 +203,7 @@ def _check_histories(s: Structure) -> None:
 
 
 def _check_local(s: Structure) -> None:
-    for name, span, num in tables.LOCAL:
+    for name, span, num in tables.LOCAL_NUMBERS:
         values = _whole(s, name)
         most = np.zeros(len(values), np.int64)
         most[_rows(s, *span)] = np.repeat(getattr(s, num), getattr(s, span[1]))
@@ -247,12 +247,12 @@ def _rows(s: Structure, adr: str, num: str) -> np.ndarray:
 
 
 def _check_kinds(s: Structure) -> None:
-    for name, kinds in tables.KINDS.items():
+    for name, kinds in tables.ENUM_VALUES.items():
         _check_kind(name, getattr(s, name), kinds)
 
 
 def _check_objects(s: Structure) -> None:
-    for name, kind, counts, least, column in tables.OBJECTS:
+    for name, kind, counts, least, column in tables.OBJECT_REFERENCES:
         ids, kinds = getattr(s, name), getattr(s, kind)
         ids = ids[:, column] if ids.ndim == 2 else ids
         for value in counts.keys() & set(kinds.tolist()):

@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.assets.mesh.directions import FACES, SLICES
-from jaxsim.assets.mesh.outline import places_in_outlines, quads
-from jaxsim.assets.mesh.support_map import GRID, SupportMap, support_map
+from jaxsim.assets.mesh.directions import CUBE_FACES, FAN_SLICES
+from jaxsim.assets.mesh.outline import outline_positions, quads
+from jaxsim.assets.mesh.support_map import CELLS_PER_EDGE, SupportMap, support_map
 from jaxsim.enums import GeomType, ObjType, SensorType
-from jaxsim.physics.collision.convex.hull import touchable
+from jaxsim.physics.collision.convex.hull import collidable_geoms
 
-Tables = Mapping[str, Any]
+CompiledFields = Mapping[str, Any]
 
 
-def hull_tables(fields: Tables) -> dict[str, Any]:
+def hull_tables(fields: CompiledFields) -> dict[str, Any]:
     """Return the tables of the structure, from the tables of a compiled model under MuJoCo's
     names."""
     of_geom = np.where(_has_hull(fields), fields["geom_dataid"], -1)
     meshes, hull = np.unique(of_geom, return_inverse=True)
     none = int(np.any(of_geom < 0))  # -1 comes first
     meshes = meshes[none:]
-    tables = _joined(fields, meshes)
+    tables = _concatenate_maps(fields, meshes)
     tables["geom_hullid"] = (hull - none).astype(np.int32)
     vertex = np.asarray(fields["mesh_vert"]).reshape(-1, 3)[np.unique(tables["hull_vertid"])]
     tables["nhullpoint"] = len(vertex)
@@ -35,16 +35,16 @@ def hull_tables(fields: Tables) -> dict[str, Any]:
     return tables | _corners(fields)
 
 
-def _has_hull(fields: Tables) -> np.ndarray:
+def _has_hull(fields: CompiledFields) -> np.ndarray:
     """Return which geoms are meshes with a hull that collide or are measured, bool (ngeom,)."""
     is_mesh = np.isin(fields["geom_type"], (GeomType.MESH, GeomType.SDF))
-    asked = touchable(fields.__getitem__) | _measured(fields)
+    asked = collidable_geoms(fields.__getitem__) | _measured_geoms(fields)
     some = is_mesh & asked & (fields["geom_dataid"] >= 0)
     some[some] = fields["mesh_graphadr"][fields["geom_dataid"][some]] >= 0
     return some
 
 
-def _measured(fields: Tables) -> np.ndarray:
+def _measured_geoms(fields: CompiledFields) -> np.ndarray:
     """Return which geoms are measured by distance sensors, bool (ngeom,)."""
     kinds = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
     sensor = np.isin(fields["sensor_type"], kinds)
@@ -56,7 +56,7 @@ def _measured(fields: Tables) -> np.ndarray:
     return found
 
 
-def _joined(fields: Tables, meshes: np.ndarray) -> dict[str, Any]:
+def _concatenate_maps(fields: CompiledFields, meshes: np.ndarray) -> dict[str, Any]:
     """Return the concatenated support maps of meshes.
 
     After the candidates of each mesh the list is padded to the length of the longest candidate
@@ -81,15 +81,15 @@ def _joined(fields: Tables, meshes: np.ndarray) -> dict[str, Any]:
         "nhullfan": fans,
         "nhullvert": vertices,
         "nhullmost": most,
-        "hull_cell": _rows(cell, FACES * GRID * GRID),
+        "hull_cell": _rows(cell, CUBE_FACES * CELLS_PER_EDGE * CELLS_PER_EDGE),
         "hull_part": _rows(part),
         "hull_pole": _rows(pole, 2),
-        "hull_slice": _rows(slices, SLICES),
+        "hull_slice": _rows(slices, FAN_SLICES),
         "hull_vertid": _rows(vertex),
     }
 
 
-def _support_map(fields: Tables, mesh: int) -> SupportMap:
+def _support_map(fields: CompiledFields, mesh: int) -> SupportMap:
     start, count = (int(fields[f"mesh_vert{x}"][mesh]) for x in ("adr", "num"))
     vertex = np.asarray(fields["mesh_vert"]).reshape(-1, 3)[start : start + count]
     return support_map(vertex, fields["mesh_graph"][fields["mesh_graphadr"][mesh] :])
@@ -101,7 +101,7 @@ def _rows(parts: list[np.ndarray], *width: int) -> np.ndarray:
     return joined.reshape(-1, *width).astype(np.int32)
 
 
-def _corners(fields: Tables) -> dict[str, np.ndarray]:
+def _corners(fields: CompiledFields) -> dict[str, np.ndarray]:
     """Return the positions and spanning quads of the vertices of all polygons, with ids that count
     through all meshes."""
     mesh = np.arange(len(fields["mesh_vertadr"]))
@@ -112,6 +112,6 @@ def _corners(fields: Tables) -> dict[str, np.ndarray]:
     entry = fields["mesh_polymap"] + fields["mesh_polyadr"][of_entry]
     vertex = np.asarray(fields["mesh_vert"]).reshape(-1, 3)
     return {
-        "mesh_polyplace": places_in_outlines(corner, polynum, entry, mapnum),
+        "mesh_polyplace": outline_positions(corner, polynum, entry, mapnum),
         "mesh_polyquad": quads(vertex, corner, polynum),
     }

@@ -27,22 +27,22 @@ import numpy as np
 
 from jaxsim.errors import AssetError
 
-MAGIC = b"\x89JXM\r\n\x1a\n"
-VERSION = 4  # 4: loaded coordinates of the hull vertices (hull_vert)
+JXM_MAGIC = b"\x89JXM\r\n\x1a\n"
+_JXM_VERSION = 4  # 4: loaded coordinates of the hull vertices (hull_vert)
 
-_FRONT = struct.Struct("<8sIIQQ")
+_HEADER = struct.Struct("<8sIIQQ")
 _DIGEST = 32
-_BODY = _FRONT.size + _DIGEST
+_BODY_OFFSET = _HEADER.size + _DIGEST
 _ALIGN = 64
 _TYPES = frozenset(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 )
-_AGAIN = "compile the model again and save it with this jaxsim"
+_RECOMPILE_HINT = "compile the model again and save it with this jaxsim"
 
 
 def is_jxm(data: bytes) -> bool:
     """Return whether a file begins as a compiled model does."""
-    return data[: len(MAGIC)] == MAGIC
+    return data[: len(JXM_MAGIC)] == JXM_MAGIC
 
 
 def pack(header: Any, arrays: Sequence[np.ndarray]) -> bytes:
@@ -58,16 +58,16 @@ def pack(header: Any, arrays: Sequence[np.ndarray]) -> bytes:
             known = ", ".join(sorted(_TYPES))
             raise ValueError(f"an array of type {array.dtype.name} cannot be saved, only {known}")
         table.append((array.dtype.name, array.shape, offset))
-        offset = _aligned(offset + array.nbytes)
+        offset = _align(offset + array.nbytes)
     text = json.dumps({"header": header, "arrays": table}, separators=(",", ":")).encode()
-    start = _aligned(_BODY + len(text))
+    start = _align(_BODY_OFFSET + len(text))
     file = bytearray(start + offset)
-    _FRONT.pack_into(file, 0, MAGIC, VERSION, len(text), len(file), 0)
-    file[_BODY : _BODY + len(text)] = text
+    _HEADER.pack_into(file, 0, JXM_MAGIC, _JXM_VERSION, len(text), len(file), 0)
+    file[_BODY_OFFSET : _BODY_OFFSET + len(text)] = text
     for array, (_, _, at) in zip(arrays, table, strict=True):
         raw = _little_endian(array).tobytes()
         file[start + at : start + at + len(raw)] = raw
-    file[_FRONT.size : _BODY] = _digest(file)
+    file[_HEADER.size : _BODY_OFFSET] = _digest(file)
     return bytes(file)
 
 
@@ -78,35 +78,38 @@ def unpack(data: bytes) -> tuple[Any, list[np.ndarray]]:
       AssetError: the file is not a compiled model, is damaged, or of another version.
     """
     length = _check_front(data)
-    if data[_FRONT.size : _BODY] != _digest(data):
+    if data[_HEADER.size : _BODY_OFFSET] != _digest(data):
         raise AssetError(
             "damaged: its contents do not match their checksum; fetch or save it again"
         )
     try:
-        content = json.loads(data[_BODY : _BODY + length])
-        start = _aligned(_BODY + length)
+        content = json.loads(data[_BODY_OFFSET : _BODY_OFFSET + length])
+        start = _align(_BODY_OFFSET + length)
         arrays = [_array(data, start, *row) for row in content["arrays"]]
         return content["header"], arrays
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise AssetError(f"damaged: its header is invalid ({error}); {_AGAIN}") from None
+        raise AssetError(f"damaged: its header is invalid ({error}); {_RECOMPILE_HINT}") from None
 
 
 def _check_front(data: bytes) -> int:
     """Check the fixed-size front of the file; return the length of the JSON text."""
     if not is_jxm(data):
-        if data[:1] == MAGIC[:1] and data[1:4] == MAGIC[1:4]:
+        if data[:1] == JXM_MAGIC[:1] and data[1:4] == JXM_MAGIC[1:4]:
             raise AssetError("damaged: a transfer changed its line ends; copy it as a binary file")
         raise AssetError(f"not a model that save_model wrote: it begins with {data[:8]!r}")
-    if len(data) < _BODY:
+    if len(data) < _BODY_OFFSET:
         raise AssetError(f"truncated: it has {len(data)} bytes; fetch or save it again")
-    _, version, length, size, _ = _FRONT.unpack_from(data)
-    if version > VERSION:
+    _, version, length, size, _ = _HEADER.unpack_from(data)
+    if version > _JXM_VERSION:
         raise AssetError(
-            f"written in version {version} of the format, this jaxsim reads version {VERSION}; "
+            f"written in version {version} of the format, this jaxsim reads version "
+            f"{_JXM_VERSION}; "
             "use a newer jaxsim, or compile the model again"
         )
-    if version != VERSION:
-        raise AssetError(f"damaged, or written in version {version} of the format; {_AGAIN}")
+    if version != _JXM_VERSION:
+        raise AssetError(
+            f"damaged, or written in version {version} of the format; {_RECOMPILE_HINT}"
+        )
     if len(data) != size:
         what = "truncated" if len(data) < size else "damaged"
         raise AssetError(
@@ -132,10 +135,10 @@ def _little_endian(array: np.ndarray) -> np.ndarray:
 def _digest(data: bytes | bytearray) -> bytes:
     """Return the checksum of all bytes except those of the checksum itself."""
     view = memoryview(data)
-    digest = hashlib.blake2b(view[: _FRONT.size], digest_size=_DIGEST)
-    digest.update(view[_BODY:])
+    digest = hashlib.blake2b(view[: _HEADER.size], digest_size=_DIGEST)
+    digest.update(view[_BODY_OFFSET:])
     return digest.digest()
 
 
-def _aligned(offset: int) -> int:
+def _align(offset: int) -> int:
     return -(-offset // _ALIGN) * _ALIGN

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxsim.assets.source.provider import shown
+from jaxsim.assets.source.provider import display_name
 from jaxsim.compile import compile_file, compile_spec, compile_string
 from jaxsim.compile.context import Compiled
 from jaxsim.io.assemble import assemble, freed_model
@@ -15,7 +15,7 @@ from jaxsim.io.save import from_bytes, is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
 from jaxsim.model.switch.switches import Free
-from jaxsim.physics.arguments import check_room, check_smooth
+from jaxsim.physics.arguments import check_capacity, check_smooth
 from jaxsim.physics.constants.length_range import find_length_ranges
 from jaxsim.spec import Spec
 
@@ -73,7 +73,7 @@ def load_model(
       >>> m.nv, round(float(m.body_mass[1]), 3)
       (1, 4.189)
     """
-    check_room(contacts, pairs)
+    check_capacity(contacts, pairs)
     smooth = check_smooth(smooth)
     _check_source(source, assets)
     if isinstance(source, Spec):
@@ -86,12 +86,12 @@ def load_model(
         data = file_contents(origin, assets)
         if is_saved(data):
             m = _with_length(from_bytes(data, origin), smooth)
-            return freed_model(_with_room(m, contacts, pairs), free)
+            return freed_model(_with_capacity(m, contacts, pairs), free)
         compiled = compile_file(origin, assets, data)
-    return freed_model(_assembled(compiled, origin, contacts, pairs, smooth), free)
+    return freed_model(_model_of_compilation(compiled, origin, contacts, pairs, smooth), free)
 
 
-def _assembled(
+def _model_of_compilation(
     compiled: Compiled,
     origin: str | None,
     contacts: int | None,
@@ -107,7 +107,7 @@ def _assembled(
         contacts=contacts,
         pairs=pairs,
         smooth=smooth,
-        origin=None if origin is None else shown(origin),
+        origin=None if origin is None else display_name(origin),
         places=compiled.places,
         plugins=compiled.plugins,
     )
@@ -140,7 +140,7 @@ def is_xml_text(source: str | PathLike[str]) -> bool:
     return isinstance(source, str) and source.lstrip().startswith("<")
 
 
-def _with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
+def _with_capacity(m: Model, contacts: int | None, pairs: int | None) -> Model:
     """Return a saved model with other capacities of contacts and near pairs, where they are
     given."""
     room = {"ncontact": contacts, "nnear": pairs}

@@ -7,16 +7,16 @@ of a shell over the axis-aligned bounding boxes of its elements in the reference
 import numpy as np
 
 from jaxsim.assets.mesh.face_order import face_order, tree_order
-from jaxsim.compile.geometry.quaternion import multiply, normalize, rotate
+from jaxsim.compile.geometry.quaternion import quat_multiply, quat_normalize, quat_rotate
 from jaxsim.enums import GeomType
-from jaxsim.io.hulls import Tables
+from jaxsim.io.hulls import CompiledFields
 from jaxsim.physics.collision.flex.clusters import WIDTH
 
-MANY = 128  # elements from which on a flex has a tree whatever it may touch
-LEAF = WIDTH // 2  # elements at which a tree that nothing searches may end
+_MIN_TREE_ELEMENTS = 128  # elements from which on a flex has a tree whatever it may touch
+_LEAF_ELEMENTS = WIDTH // 2  # elements at which a tree that nothing searches may end
 
 
-def mesh_order(fields: Tables) -> np.ndarray:
+def mesh_order(fields: CompiledFields) -> np.ndarray:
     """Return the order of the faces of each mesh, `[nmeshface]`.
 
     Meshes that cannot collide with an `sdf` geom keep their order.
@@ -35,7 +35,7 @@ def mesh_order(fields: Tables) -> np.ndarray:
     return np.concatenate([np.zeros(0, np.int32), *parts])
 
 
-def shell_order(fields: Tables) -> np.ndarray:
+def shell_order(fields: CompiledFields) -> np.ndarray:
     """Return the order of flex elements, `[nflexelem]`.
 
     Shells are ordered by their tree. So are other flexes of many elements, whose tree ends at
@@ -48,38 +48,38 @@ def shell_order(fields: Tables) -> np.ndarray:
         order = np.arange(number, dtype=np.int32)
         dim = int(fields["flex_dim"][f])
         searched = with_sdf and dim == 2
-        if searched or number > MANY:
+        if searched or number > _MIN_TREE_ELEMENTS:
             elem = fields["flex_elem"][start : start + (dim + 1) * number].reshape(-1, dim + 1)
             corner = _vertices(fields, f)[elem]
             low, high = corner.min(axis=1), corner.max(axis=1)
-            order = tree_order(low, high, 0.5 * (low + high), 1 if searched else LEAF)
+            order = tree_order(low, high, 0.5 * (low + high), 1 if searched else _LEAF_ELEMENTS)
         parts.append(order)
     return np.concatenate(parts)
 
 
-def _vertices(fields: Tables, f: int) -> np.ndarray:
+def _vertices(fields: CompiledFields, f: int) -> np.ndarray:
     """Return the vertex positions of a flex in `qpos0`, (n, 3); for an interpolated flex, relative
     to its first node."""
     here = slice(fields["flex_vertadr"][f], fields["flex_vertadr"][f] + fields["flex_vertnum"][f])
     pos, quat = _bodies(fields)
     body = np.asarray(fields["flex_vertbodyid"])[here]
     if (body >= 0).all():
-        return pos[body] + rotate(quat[body], _rows(fields, "flex_vert")[here])
+        return pos[body] + quat_rotate(quat[body], _rows(fields, "flex_vert")[here])
     share = _rows(fields, "flex_vert0")[here]
     node = fields["flex_nodebodyid"][fields["flex_nodeadr"][f]]
-    return rotate(quat[node], 2 * share * _rows(fields, "flex_size")[f])
+    return quat_rotate(quat[node], 2 * share * _rows(fields, "flex_size")[f])
 
 
-def _bodies(fields: Tables) -> tuple[np.ndarray, np.ndarray]:
+def _bodies(fields: CompiledFields) -> tuple[np.ndarray, np.ndarray]:
     """Return the poses of all bodies in `qpos0`."""
     own = _rows(fields, "body_pos")
-    pos, quat = np.zeros_like(own), normalize(_rows(fields, "body_quat", 4))
+    pos, quat = np.zeros_like(own), quat_normalize(_rows(fields, "body_quat", 4))
     for body, parent in enumerate(fields["body_parentid"]):
         if body:
-            pos[body] = pos[parent] + rotate(quat[parent], own[body])
-            quat[body] = multiply(quat[parent], quat[body])
+            pos[body] = pos[parent] + quat_rotate(quat[parent], own[body])
+            quat[body] = quat_multiply(quat[parent], quat[body])
     return pos, quat
 
 
-def _rows(fields: Tables, name: str, width: int = 3) -> np.ndarray:
+def _rows(fields: CompiledFields, name: str, width: int = 3) -> np.ndarray:
     return np.asarray(fields[name], np.float64).reshape(-1, width)

@@ -7,12 +7,12 @@ import jax
 import numpy as np
 
 from jaxsim.extend.plugin import Config, Plugin, settings_in
-from jaxsim.extend.registry import plugins
+from jaxsim.extend.registry import registered_plugins
 
-Tables = Mapping[str, Any]
+_PluginTables = Mapping[str, Any]
 
 
-def plugin_numbers(fields: Tables, names: Sequence[str]) -> dict[str, Any]:
+def plugin_numbers(fields: _PluginTables, names: Sequence[str]) -> dict[str, Any]:
     """Return the fields `plugin_state0`, `plugin_params`, and the addresses of the parameters.
 
     Args:
@@ -22,7 +22,7 @@ def plugin_numbers(fields: Tables, names: Sequence[str]) -> dict[str, Any]:
     Raises:
       ValueError: the parameters of a plugin are no real numbers.
     """
-    known = plugins()
+    known = registered_plugins()
     start = np.zeros(int(fields["npluginstate"]))
     params = [np.zeros(0)]
     for name, at, adr, num in zip(

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.compile.identity import KINDS, Identity, by_name
+from jaxsim.compile.identity import IDENTITY_KINDS, Identity, identities_by_name
 from jaxsim.io.load import load_model
 from jaxsim.model.allocate import kept_names
-from jaxsim.model.data import AWAKE, Data
+from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.model import Model
-from jaxsim.model.places import act_places, ctrl_places, dof_places, qpos_places
+from jaxsim.model.places import act_indices, ctrl_indices, dof_indices, qpos_indices
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arguments import check_model
 from jaxsim.physics.make_data import make_data
@@ -59,38 +59,40 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
     check_model("recompile", m)
     if m.smooth is not None:
         options.setdefault("smooth", float(m.smooth))
-    before = _before(spec, m)
+    before = _old_identities(spec, m)
     new = load_model(spec, **options)
     after = spec.compiled
     assert after is not None, "a spec that was loaded knows its objects"
     if isinstance(before, str):  # by names alone
-        before, after = ({k: by_name(_names(x, k)) for k in KINDS} for x in (m, new))
+        before, after = (
+            {k: identities_by_name(_names(x, k)) for k in IDENTITY_KINDS} for x in (m, new)
+        )
     start = make_data(new, kept_names(d))
     batch = np.shape(d.time)
-    state = {n: np.array(getattr(d, n)) for n in _WHOLE if getattr(start, n) is not None}
+    state = {n: np.array(getattr(d, n)) for n in _WHOLE_FIELDS if getattr(start, n) is not None}
     for name, part in _PARTS.items():
         old, fresh = getattr(d, name), getattr(start, name)
         if old is None or fresh is None:
             continue
         # a slot of the new array, and the slot of the old one that it comes from
         to, of = _pairs(before, after, part, m.structure, new.structure)
-        state[name] = _repeated(fresh, batch)
+        state[name] = _repeat_for_batch(fresh, batch)
         # the slots are the axis after those of the worlds
         rows = np.moveaxis(state[name], len(batch), 0)
         rows[to] = np.moveaxis(np.asarray(old), len(batch), 0)[of]
     n = min(m.nuserdata, new.nuserdata)
-    state["userdata"] = _repeated(start.userdata, batch)
+    state["userdata"] = _repeat_for_batch(start.userdata, batch)
     state["userdata"][..., :n] = np.asarray(d.userdata)[..., :n]
     if d.tree_asleep is not None and start.tree_asleep is not None:
         asleep = np.asarray(d.tree_asleep).reshape(-1, m.structure.ntree)
         rows = _asleep(before, after, m.structure, new.structure, asleep, start.tree_asleep)
         state["tree_asleep"] = rows.reshape(*batch, new.structure.ntree)
-    worlds = jax.tree.map(lambda a: jnp.asarray(_repeated(a, batch)), start)
+    worlds = jax.tree.map(lambda a: jnp.asarray(_repeat_for_batch(a, batch)), start)
     typed = {n: jnp.asarray(a, getattr(start, n).dtype) for n, a in state.items()}
     return new, worlds.replace(**typed)
 
 
-def _repeated(a: Any, batch: tuple[int, ...]) -> np.ndarray:
+def _repeat_for_batch(a: Any, batch: tuple[int, ...]) -> np.ndarray:
     """An array of one world in each of a batch; it can be written to."""
     return np.array(np.broadcast_to(a, (*batch, *np.shape(a))))
 
@@ -101,7 +103,7 @@ class _Part(NamedTuple):
     blocks: tuple[tuple[str, Callable[[Structure], Blocks]], ...]
 
 
-def _each(size: str) -> Callable[[Structure], Blocks]:
+def _one_slot_each(size: str) -> Callable[[Structure], Blocks]:
     """One slot for each object."""
     return lambda s: [np.array([i]) for i in range(getattr(s, size))]
 
@@ -113,7 +115,9 @@ def _slots_of(
     return lambda s: [places(s, np.array([i])) for i in range(getattr(s, size))]
 
 
-def _addressed(address: str, others: Sequence[str], size: str) -> Callable[[Structure], Blocks]:
+def _slots_from_address(
+    address: str, others: Sequence[str], size: str
+) -> Callable[[Structure], Blocks]:
     """The slots from an address to the next one, of whatever kind; -1: none."""
 
     def blocks(s: Structure) -> Blocks:
@@ -138,11 +142,11 @@ def _mocap(s: Structure) -> Blocks:
     return [np.array([i] if i >= 0 else [], int) for i in s.body_mocapid]
 
 
-def _shared(owners: Mapping[str, str], size: str) -> _Part:
+def _shared_vector(owners: Mapping[str, str], size: str) -> _Part:
     """A vector with blocks of several kinds; their addresses by kind."""
     return _Part(
         tuple(
-            (kind, _addressed(address, [a for a in owners.values() if a != address], size))
+            (kind, _slots_from_address(address, [a for a in owners.values() if a != address], size))
             for kind, address in owners.items()
         )
     )
@@ -166,29 +170,29 @@ def _low_times(kind: str) -> Callable[[Structure], Blocks]:
     return blocks
 
 
-_DOFS = _Part((("joint", _slots_of(dof_places, "njnt")),))
+_DOFS = _Part((("joint", _slots_of(dof_indices, "njnt")),))
 _MOCAP = _Part((("body", _mocap),))
 _VERTICES = _Part((("flex", _spans("flex_vertadr", "flex_vertnum")),))
-_WHOLE = ("time", "time_low", "warning", "warning_lastinfo")
+_WHOLE_FIELDS = ("time", "time_low", "warning", "warning_lastinfo")
 _PARTS = {
-    "qpos": _Part((("joint", _slots_of(qpos_places, "njnt")),)),
+    "qpos": _Part((("joint", _slots_of(qpos_indices, "njnt")),)),
     "qvel": _DOFS,
     "qacc_warmstart": _DOFS,
     "qfrc_applied": _DOFS,
-    "act": _Part((("actuator", _slots_of(act_places, "nactuator")),)),
-    "ctrl": _Part((("actuator", _slots_of(ctrl_places, "nactuator")),)),
-    "xfrc_applied": _Part((("body", _each("nbody")),)),
-    "eq_active": _Part((("equality", _each("neq")),)),
+    "act": _Part((("actuator", _slots_of(act_indices, "nactuator")),)),
+    "ctrl": _Part((("actuator", _slots_of(ctrl_indices, "nactuator")),)),
+    "xfrc_applied": _Part((("body", _one_slot_each("nbody")),)),
+    "eq_active": _Part((("equality", _one_slot_each("neq")),)),
     "mocap_pos": _MOCAP,
     "mocap_quat": _MOCAP,
     "flexvert_lambda": _VERTICES,
     "flexvert_conage": _VERTICES,
     "plugin_state": _Part((("plugin", _spans("plugin_stateadr", "plugin_statenum")),)),
-    "history": _shared(
+    "history": _shared_vector(
         {"actuator": "actuator_historyadr", "sensor": "sensor_historyadr"}, "nhistory"
     ),
     "history_low": _Part(tuple((kind, _low_times(kind)) for kind in _HISTORIES)),
-    "plastic": _shared(
+    "plastic": _shared_vector(
         {"joint": "jnt_plasticadr", "tendon": "tendon_plasticadr", "flex": "flex_plasticadr"},
         "nplastic",
     ),
@@ -237,7 +241,7 @@ def _asleep(
             if k < 0:
                 row[i] = k
             else:
-                row[i] = number[int(was[j])] if all(t in number for t in cycle) else AWAKE
+                row[i] = number[int(was[j])] if all(t in number for t in cycle) else JUST_AWAKE
     return rows
 
 
@@ -247,17 +251,17 @@ def _tree(identities: Mapping[str, Sequence[Identity]], s: Structure, tree: int)
     return tuple((identities["body"][int(b)], int(s.body_dofnum[b])) for b in bodies)
 
 
-def _before(spec: Spec, m: Model) -> Mapping[str, Sequence[Identity]] | str:
+def _old_identities(spec: Spec, m: Model) -> Mapping[str, Sequence[Identity]] | str:
     """Identities of the objects of the model; "names" where only these are known.
 
     Raises:
       ValueError: an object has no name, and the spec does not know it.
     """
     known = spec.compiled
-    counts = {kind: len(_names(m, kind)) for kind in KINDS}
+    counts = {kind: len(_names(m, kind)) for kind in IDENTITY_KINDS}
     if known is not None and all(len(known.get(k, ())) == n for k, n in counts.items()):
         return known
-    for kind in KINDS:
+    for kind in IDENTITY_KINDS:
         nameless = [i for i, name in enumerate(_names(m, kind)) if not name and (kind, i) != _WORLD]
         if nameless:
             raise ValueError(

@@ -13,19 +13,19 @@ import numpy as np
 
 from jaxsim.enums import JointType
 from jaxsim.errors import AssetError
+from jaxsim.io.capacity.capacity import with_capacity
+from jaxsim.io.capacity.near import near_at_start
+from jaxsim.io.capacity.start import boxes_at_start
 from jaxsim.io.consistency import check_structure
-from jaxsim.io.room.capacity import with_room
-from jaxsim.io.room.near import near_at_start
-from jaxsim.io.room.start import boxes_at_start
 from jaxsim.io.unsupported import unsupported
 from jaxsim.model.model import Model
 from jaxsim.model.structure import CHANGEABLE, Structure
-from jaxsim.physics.collision.convex.hull import touchable, without_hull
-from jaxsim.physics.refusal import named
-from jaxsim.words import remedy
+from jaxsim.physics.collision.convex.hull import collidable_geoms, without_hull
+from jaxsim.physics.refusal import describe_object
+from jaxsim.spelling import remedy
 
 # Range that belongs to each limit flag, and the kind of object.
-RANGES = {
+_LIMIT_RANGES = {
     "jnt_limited": ("jnt_range", "joint"),
     "tendon_limited": ("tendon_range", "tendon"),
     "actuator_ctrllimited": ("actuator_ctrlrange", "actuator"),
@@ -34,7 +34,7 @@ RANGES = {
     "jnt_actfrclimited": ("jnt_actfrcrange", "joint"),
     "tendon_actfrclimited": ("tendon_actfrcrange", "tendon"),
 }
-OF_CONTACTS = frozenset(n for n in CHANGEABLE if n.startswith("geom_") and n != "geom_group")
+_CONTACT_TABLES = frozenset(n for n in CHANGEABLE if n.startswith("geom_") and n != "geom_group")
 
 
 def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -> Model:
@@ -63,7 +63,7 @@ def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -
             "replace_structure: tables decide the program: change them outside of jit, vmap, grad"
         )
     values = {name: _table(m, name, value) for name, value in tables.items()}
-    for name in values.keys() & RANGES.keys():
+    for name in values.keys() & _LIMIT_RANGES.keys():
         _check_range(m, name, values[name])
     structure = _with_bodies(m.structure.replace(**values))
     try:
@@ -71,7 +71,7 @@ def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -
     except AssetError as error:
         raise ValueError(f"replace_structure: {error}") from None
     new = m.converted({"structure": structure}, native=False)
-    if OF_CONTACTS & values.keys():
+    if _CONTACT_TABLES & values.keys():
         new = _with_contacts(m, new, contacts)
     refused = unsupported(new, {}, None)
     return new.converted({"structure": new.structure.replace(**refused)}, native=False)
@@ -110,28 +110,29 @@ def _table(m: Model, name: str, value: Any) -> np.ndarray:
 
 def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
     """Reject limits without a range."""
-    field, kind = RANGES[name]
+    field, kind = _LIMIT_RANGES[name]
     span = np.asarray(getattr(m, field))
     empty = limited.astype(bool) & ~(span[:, 0] < span[:, 1])
     if name == "jnt_limited":
         free = limited.astype(bool) & (m.jnt_type == JointType.FREE)
         if free.any():
-            which = named(m, "joint", int(np.flatnonzero(free)[0]))
+            which = describe_object(m, "joint", int(np.flatnonzero(free)[0]))
             raise ValueError(f"replace_structure: {which}: a free joint has no limits")
     if empty.any():
         i = int(np.flatnonzero(empty)[0])
         raise ValueError(
-            f"replace_structure: {named(m, kind, i)}: {name} needs a range, {field}[{i}] is "
+            f"replace_structure: {describe_object(m, kind, i)}: {name} needs a range, {field}[{i}] "
+            "is "
             f"{span[i].tolist()}; give it one first: m.replace({field}=...)"
         )
 
 
 def _with_contacts(m: Model, new: Model, contacts: int | None) -> Model:
     """Return the model with the pairs and the contact capacity of its new collision masks."""
-    was, now = (touchable(partial(getattr, a.structure)) for a in (m, new))
+    was, now = (collidable_geoms(partial(getattr, a.structure)) for a in (m, new))
     lacks = np.flatnonzero(now & ~was & without_hull(new.structure))
     if len(lacks):
-        which = named(m, "geom", int(lacks[0]))
+        which = describe_object(m, "geom", int(lacks[0]))
         raise ValueError(
             f"replace_structure: {which}: its mesh could not collide when it was loaded, and "
             "has no hull; change the Spec, and load it again"
@@ -141,7 +142,7 @@ def _with_contacts(m: Model, new: Model, contacts: int | None) -> Model:
     rest = Structure({n: getattr(new.structure, n) for n in new.structure if n not in own})
     bare = new.converted({"structure": rest}, native=False)
     wished = contacts
-    found = with_room(bare, wished, m.nnear or None)
+    found = with_capacity(bare, wished, m.nnear or None)
     if wished is None and found.ncontact < m.ncontact:
-        found = with_room(bare, m.ncontact, m.nnear or None)
+        found = with_capacity(bare, m.ncontact, m.nnear or None)
     return found

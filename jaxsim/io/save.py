@@ -19,10 +19,10 @@ import jax
 import numpy as np
 
 from jaxsim.atomic_write import write_whole
-from jaxsim.errors import AssetError, ModelError, Place, Problem
-from jaxsim.extend.registry import renewed
+from jaxsim.errors import AssetError, ModelError, Problem, SourceLocation
+from jaxsim.extend.registry import local_keys
 from jaxsim.io.assemble import warn_unsupported
-from jaxsim.io.consistency import check_model
+from jaxsim.io.consistency import check_consistency
 from jaxsim.io.jxm import is_jxm, pack, unpack
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
@@ -56,7 +56,7 @@ def to_bytes(m: Model) -> bytes:
     header = {
         "jaxsim": __version__,
         "precision": np.dtype(m.qpos0.dtype).name,
-        "model": _encoded(m.replace(callbacks=None), arrays),  # callbacks belong to the program
+        "model": _encode(m.replace(callbacks=None), arrays),  # callbacks belong to the program
     }
     return pack(header, arrays)
 
@@ -82,7 +82,7 @@ def from_bytes(data: bytes, name: str = "<bytes>") -> Model:
         header, arrays = unpack(data)
         m = _model(header, arrays, name)
     except AssetError as error:
-        raise ModelError(Problem(Place(name), str(error))) from None
+        raise ModelError(Problem(SourceLocation(name), str(error))) from None
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return m
@@ -93,7 +93,7 @@ def is_saved(data: bytes) -> bool:
     return is_jxm(data)
 
 
-def _encoded(value: Any, arrays: list[np.ndarray]) -> Any:
+def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
     """Return a part of a model as JSON; an array is appended to `arrays` and replaced by its
     index."""
     if value is None or type(value) in (bool, int, float, str):
@@ -105,11 +105,11 @@ def _encoded(value: Any, arrays: list[np.ndarray]) -> Any:
         arrays.append(np.frombuffer(value, np.uint8))
         return {"bytes": len(arrays) - 1}
     if isinstance(value, tuple):
-        return [_encoded(item, arrays) for item in value]
+        return [_encode(item, arrays) for item in value]
     if isinstance(value, Record):
-        return {name: _encoded(getattr(value, name), arrays) for name in value.fields}
+        return {name: _encode(getattr(value, name), arrays) for name in value.fields}
     if isinstance(value, Structure):
-        return {name: _encoded(getattr(value, name), arrays) for name in value}
+        return {name: _encode(getattr(value, name), arrays) for name in value}
     raise ValueError(f"{value!r} of type {type(value).__name__} in a model cannot be saved")
 
 
@@ -138,7 +138,7 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
         message = f"it does not describe a model ({error})"
         raise AssetError(f"damaged: {message}; compile the model again and save it") from None
     try:
-        check_model(m)
+        check_consistency(m)
     except AssetError as error:
         raise AssetError(f"damaged: {error}; compile the model again and save it") from None
     return jax.device_put(m)
@@ -164,16 +164,16 @@ def _check_writer(header: dict[str, Any]) -> None:
 def _record(
     kind: type[Record], given: dict[str, Any], arrays: list[np.ndarray], leaf: Callable
 ) -> Any:
-    """Return the record that `_encoded` converted."""
+    """Return the record that `_encode` converted."""
     values: dict[str, Any] = {}
     for name, field in kind.fields.items():
         value = given[name]
         if field.nested is not None and value is not None:
             values[name] = _record(field.nested, value, arrays, leaf)
         elif name == "structure":
-            values[name] = _structure({key: _decoded(v, arrays) for key, v in value.items()})
+            values[name] = _structure({key: _decode(v, arrays) for key, v in value.items()})
         else:
-            values[name] = leaf(_decoded(value, arrays))
+            values[name] = leaf(_decode(value, arrays))
     return kind(**values)
 
 
@@ -181,18 +181,18 @@ def _structure(tables: dict[str, Any]) -> Structure:
     """Return the structure, with the keys of the plugins and colliders registered in this
     process."""
     try:
-        keys = renewed(tables["plugin_keys"], tables["collider_keys"])
+        keys = local_keys(tables["plugin_keys"], tables["collider_keys"])
     except ValueError as error:
         raise AssetError(str(error)) from None
     tables["plugin_keys"], tables["collider_keys"] = keys
     return Structure(tables)
 
 
-def _decoded(value: Any, arrays: list[np.ndarray]) -> Any:
+def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, dict) and "bytes" in value:
         return arrays[value["bytes"]].tobytes()
     if isinstance(value, dict):
         return arrays[value["array"]]
     if isinstance(value, list):
-        return tuple(_decoded(item, arrays) for item in value)
+        return tuple(_decode(item, arrays) for item in value)
     return value

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from jaxsim.assets.mesh.directions import FACES, SLICES
-from jaxsim.assets.mesh.support_map import GRID
+from jaxsim.assets.mesh.directions import CUBE_FACES, FAN_SLICES
+from jaxsim.assets.mesh.support_map import CELLS_PER_EDGE
 from jaxsim.enums import (
     BiasType,
     CamLight,
@@ -36,7 +36,7 @@ from jaxsim.enums import (
 )
 from jaxsim.model.motor import ActState
 
-COUNTS = """
+COUNT_NAMES = """
 nuserdata nplugin npluginattr npluginstate npluginparam nmat ntex nmesh nhfield nskin nbody nmocap
 ngravcomp nuser_body ntexdata nhfielddata nmeshvert nmeshnormal nmeshtexcoord nmeshface nmeshgraph
 nmeshpoly nmeshpolyvert nmeshpolymap npolygonmax nmeshdegmax noct nskinvert nskintexvert nskinface
@@ -74,10 +74,10 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("nmeshvert",): "mesh_polymapadr mesh_polymapnum",
     ("nmeshpolymap",): "mesh_polymap mesh_polyplace",
     ("nmeshpolyvert", 3): "mesh_polyquad",
-    ("nhull", FACES * GRID * GRID): "hull_cell",
+    ("nhull", CUBE_FACES * CELLS_PER_EDGE * CELLS_PER_EDGE): "hull_cell",
     ("nhullpart",): "hull_part",
     ("nhullfan", 2): "hull_pole",
-    ("nhullfan", SLICES): "hull_slice",
+    ("nhullfan", FAN_SLICES): "hull_slice",
     ("nhullvert",): "hull_vertid",
     ("nhullpoint", 3): "hull_vert",
     ("noct",): "oct_depth",
@@ -146,10 +146,10 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("ntupledata",): "tuple_objtype tuple_objid",
     (len(GeomType), len(GeomType)): "kind_near",
 }
-AXES = {name: axes for axes, names in _LENGTHS.items() for name in names.split()}
+TABLE_AXES = {name: axes for axes, names in _LENGTHS.items() for name in names.split()}
 
 # Flags of objects, such as `jnt_hasmargin`, derived from numbers; the prefix gives their length.
-FLAG = r"(body|jnt|dof|geom|site|tendon|actuator|sensor|pair|flex|eq)_(has|is|reflects)\w*"
+FLAG_PATTERN = r"(body|jnt|dof|geom|site|tendon|actuator|sensor|pair|flex|eq)_(has|is|reflects)\w*"
 COUNT_OF_PREFIX = {"dof": "nv"}  # all others are n + prefix
 
 
@@ -245,7 +245,7 @@ SPANS = (
 )
 
 # Addresses of parts whose length follows from other tables.
-STARTS = {
+SPAN_STARTS = {
     "flex_elemdataadr": "nflexelemdata",
     "flex_elemedgeadr": "nflexelemedge",
     "flex_shelldataadr": "nflexshelldata",
@@ -266,7 +266,7 @@ class Local(NamedTuple):
     num: str
 
 
-LOCAL = (
+LOCAL_NUMBERS = (
     Local("mesh_face", ("mesh_faceadr", "mesh_facenum"), "mesh_vertnum"),
     Local("mesh_faceorder", ("mesh_faceadr", "mesh_facenum"), "mesh_facenum"),
     Local("flex_elemorder", ("flex_elemadr", "flex_elemnum"), "flex_elemnum"),
@@ -277,7 +277,7 @@ LOCAL = (
 )
 
 _CONDIM = (1, 3, 4, 6)
-KINDS: dict[str, Iterable[int]] = {
+ENUM_VALUES: dict[str, Iterable[int]] = {
     "jnt_type": JointType,
     "geom_type": GeomType,
     "site_type": GeomType,
@@ -307,7 +307,7 @@ KINDS: dict[str, Iterable[int]] = {
     "flex_condim": _CONDIM,
     "flex_dim": (1, 2, 3),
 }
-OPTION_KINDS: dict[str, Iterable[int]] = {
+OPTION_ENUM_VALUES: dict[str, Iterable[int]] = {
     "integrator": IntegratorType,
     "cone": ConeType,
     "jacobian": JacobianType,
@@ -368,7 +368,7 @@ _CONSTRAINED = {
 }
 
 
-OBJECTS = (
+OBJECT_REFERENCES = (
     Objects("eq_obj1id", "eq_objtype", _OBJECTS, 0),
     Objects("eq_obj2id", "eq_objtype", _OBJECTS, -1),
     Objects("eq_obj1id", "eq_type", _CONSTRAINED, 0),
@@ -416,4 +416,4 @@ OBJECTS = (
 )
 
 # A parent precedes its children: tree traversals rely on it.
-PARENTS = ("body_parentid", "dof_parentid")
+PARENT_TABLES = ("body_parentid", "dof_parentid")

@@ -11,9 +11,9 @@ stored.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from jaxsim.errors import Place
+from jaxsim.errors import SourceLocation
 from jaxsim.model.model import NO_CONTACTS, Model
-from jaxsim.model.switch.clashes import clashing
+from jaxsim.model.switch.clashes import find_clashes
 from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts
 from jaxsim.physics.flex import refusals as flexes
@@ -22,10 +22,10 @@ from jaxsim.physics.refusal import Refusal
 from jaxsim.physics.sensor import sensor, tactile_plan
 
 Refusals = tuple[tuple[str | None, int | None, str], ...]
-Places = Mapping[str, Sequence[Place]]
+ElementLocations = Mapping[str, Sequence[SourceLocation]]
 
 
-def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refusals]:
+def unsupported(m: Model, places: ElementLocations, origin: str | None) -> dict[str, Refusals]:
     """Return everything in a model that cannot be simulated, as tables of the structure.
 
     Args:
@@ -41,29 +41,29 @@ def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refus
     def placed(found: Iterable[Refusal]) -> Iterator[tuple[str | None, int | None, str]]:
         for refusal in found:
             known = places.get(refusal.kind or "", ())
-            place = known[refusal.number] if refusal.number < len(known) else Place(origin)
+            place = known[refusal.number] if refusal.number < len(known) else SourceLocation(origin)
             yield place.file, place.line, refusal.message
 
     touching = m.opt.replace(disableflags=m.opt.disableflags & ~NO_CONTACTS)
     with_contacts = m.converted({"opt": touching}, native=False)
-    clashes = (Refusal(c.message, c.kind, c.number) for c in clashing(m))
+    clashes = (Refusal(c.message, c.kind, c.number) for c in find_clashes(m))
     return {
         "clash_places": tuple(placed(clashes)),
         "refusals": tuple(r for refusals in REFUSALS for r in placed(refusals(m))),
         "contact_refusals": tuple(
-            r for refusals in OF_CONTACTS for r in placed(refusals(with_contacts))
+            r for refusals in _CONTACT_REFUSALS for r in placed(refusals(with_contacts))
         ),
     }
 
 
 REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
-    transmission.refusals,
-    passive.refusals,
-    flexes.refusals,
-    actuation.refusals,
-    sensor.refusals,
+    transmission.unsupported_transmissions,
+    passive.unsupported_passive_forces,
+    flexes.unsupported_flexes,
+    actuation.unsupported_actuators,
+    sensor.unsupported_sensors,
 )
-OF_CONTACTS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
-    contacts.refusals,
-    tactile_plan.refusals,
+_CONTACT_REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
+    contacts.unsupported_contacts,
+    tactile_plan.unsupported_tactile_geoms,
 )

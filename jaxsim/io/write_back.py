@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile import write_back as write_tables
+from jaxsim.compile import spec_from_tables
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
 from jaxsim.spec import Spec
@@ -35,7 +35,7 @@ def write_back(spec: Spec, m: Model) -> Spec:
         express, such as a bounding box that differs from that of its geom. The message names the
         fields.
     """
-    return write_tables(spec, _values(m), _values(m.opt), _values(m.stat))
+    return spec_from_tables(spec, _values(m), _values(m.opt), _values(m.stat))
 
 
 def _values(record: Record) -> dict[str, Any]:

@@ -23,14 +23,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, temporary_name, unfinished
-from jaxsim.errors import InputError, Place, Problem
-from jaxsim.extra import needed
+from jaxsim.errors import InputError, Problem, SourceLocation
+from jaxsim.optional import require
 
-orbax = needed("orbax.checkpoint", "rl")
+orbax = require("orbax.checkpoint", "rl")
 
-CHECKSUMS = "checksums.json"
+_CHECKSUM_FILE = "checksums.json"
 FORMAT, VERSION = "jaxsim checkpoint", 1
-MAX_DIGITS = 18  # digits of a step: longer names are not checkpoints
+_MAX_STEP_DIGITS = 18  # digits of a step: longer names are not checkpoints
 
 
 class _DamagedError(Exception):
@@ -50,7 +50,7 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Return the steps of all checkpoints, in order; their files are not read."""
-        return [step for step in self._entries() if (self._path(step) / CHECKSUMS).is_file()]
+        return [step for step in self._entries() if (self._path(step) / _CHECKSUM_FILE).is_file()]
 
     def any(self) -> bool:
         """Return whether there are checkpoints, damaged ones included."""
@@ -69,7 +69,7 @@ class Checkpoints:
         Raises:
           InputError: the checkpoint cannot be written.
         """
-        arrays = {name: np.asarray(_plain(x)) for name, x in _named(state).items()}
+        arrays = {name: np.asarray(_leaf_numbers(x)) for name, x in _named_leaves(state).items()}
         final = self._path(step)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ class Checkpoints:
         except Exception as error:  # orbax and its libraries raise errors of many types
             raise InputError(
                 Problem(
-                    Place(str(self.folder)),
+                    SourceLocation(str(self.folder)),
                     f"checkpoint {step} cannot be written: {_reason(error)}; free disk space, then "
                     "continue with --resume",
                 )
@@ -135,17 +135,17 @@ class Checkpoints:
     def _restored(self, step: int, like: Any) -> tuple[Any, list[dict[str, Any]]]:
         """Return the state of a step and its rows, after checking every file."""
         try:
-            content = _checked(self._path(step), step)
+            content = _verify_checksums(self._path(step), step)
         except OSError as error:
             raise _DamagedError(_reason(error)) from None
-        shapes = {name: jax.eval_shape(_plain, x) for name, x in _named(like).items()}
+        shapes = {name: jax.eval_shape(_leaf_numbers, x) for name, x in _named_leaves(like).items()}
         expected = _shapes(shapes)
         if content["shapes"] != expected:
             saved = content["shapes"]
             name = next(n for n in {**saved, **expected} if saved.get(n) != expected.get(n))
             raise self._error(
-                f"checkpoint {step} has other settings: {name} is {_told(saved.get(name))} "
-                f"there, {_told(expected.get(name))} with these"
+                f"checkpoint {step} has other settings: {name} is {_format_shape(saved.get(name))} "
+                f"there, {_format_shape(expected.get(name))} with these"
             )
         try:
             reader = orbax.Checkpointer(orbax.StandardCheckpointHandler())
@@ -154,7 +154,7 @@ class Checkpoints:
         except Exception as error:
             raise _DamagedError(f"orbax cannot read it: {_reason(error)}") from error
         leaves, form = jax.tree.flatten_with_path(like)
-        restored = [_again(x, saved.get(jax.tree_util.keystr(p))) for p, x in leaves]
+        restored = [_restore_leaf(x, saved.get(jax.tree_util.keystr(p))) for p, x in leaves]
         return jax.tree.unflatten(form, restored), content["rows"]
 
     def _entries(self) -> list[int]:
@@ -165,14 +165,14 @@ class Checkpoints:
             return []
         except OSError as error:
             raise self._error(f"cannot be read: {_reason(error)}") from None
-        digits = [n for n in names if n.isascii() and n.isdigit() and len(n) <= MAX_DIGITS]
+        digits = [n for n in names if n.isascii() and n.isdigit() and len(n) <= _MAX_STEP_DIGITS]
         return sorted(int(name) for name in digits if name == str(int(name)))
 
     def _path(self, step: int) -> Path:
         return self.folder / str(step)
 
     def _error(self, message: str) -> InputError:
-        return InputError(Problem(Place(str(self.folder)), message))
+        return InputError(Problem(SourceLocation(str(self.folder)), message))
 
 
 def _write_checksums(folder: Path, step: int, arrays: dict[str, Any], rows: Any) -> None:
@@ -186,23 +186,23 @@ def _write_checksums(folder: Path, step: int, arrays: dict[str, Any], rows: Any)
         "files": {path.relative_to(folder).as_posix(): _digest(path) for path in files},
     }
     text = json.dumps({**content, "sha256": _digest_of(content)}, indent=1)
-    (folder / CHECKSUMS).write_text(text + "\n", encoding="utf-8")
+    (folder / _CHECKSUM_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def _checked(folder: Path, step: int) -> Any:
+def _verify_checksums(folder: Path, step: int) -> Any:
     """Return the content of checksums.json, after verifying it and all files."""
     if not folder.is_dir():
         raise _DamagedError("it is not a folder")
-    if not (folder / CHECKSUMS).is_file():
-        raise _DamagedError(f"it has no {CHECKSUMS}")
+    if not (folder / _CHECKSUM_FILE).is_file():
+        raise _DamagedError(f"it has no {_CHECKSUM_FILE}")
     try:
-        content = json.loads((folder / CHECKSUMS).read_bytes())
+        content = json.loads((folder / _CHECKSUM_FILE).read_bytes())
         own = content.pop("sha256")
         whole = own == _digest_of(content)
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
         whole = False
     if not whole or content.get("format") != FORMAT:
-        raise _DamagedError(f"{CHECKSUMS} has been modified")
+        raise _DamagedError(f"{_CHECKSUM_FILE} has been modified")
     if content["version"] != VERSION:
         raise _DamagedError(f"it has version {content['version']}; this jaxsim reads {VERSION}")
     if content["step"] != step:
@@ -229,7 +229,7 @@ def _shapes(arrays: dict[str, Any]) -> dict[str, list[Any]]:
     return {name: [str(x.dtype), *map(int, x.shape)] for name, x in arrays.items()}
 
 
-def _told(shape: list[Any] | None) -> str:
+def _format_shape(shape: list[Any] | None) -> str:
     return "missing" if shape is None else f"{shape[0]}{shape[1:]}"
 
 
@@ -239,7 +239,7 @@ def _reason(error: BaseException) -> str:
     return str(said).strip().splitlines()[0][:200]
 
 
-def _named(state: Any) -> dict[str, Any]:
+def _named_leaves(state: Any) -> dict[str, Any]:
     """Return the leaves by their path, without those of size zero, which orbax rejects."""
     leaves = jax.tree.leaves_with_path(state)
     return {jax.tree_util.keystr(path): x for path, x in leaves if x.size}
@@ -249,12 +249,12 @@ def _is_key(x: Any) -> bool:
     return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
-def _plain(x: Any) -> Any:
+def _leaf_numbers(x: Any) -> Any:
     """Return a leaf as plain numbers; random keys become their data."""
     return jax.random.key_data(x) if _is_key(x) else x
 
 
-def _again(like: Any, saved: Any) -> jax.Array:
+def _restore_leaf(like: Any, saved: Any) -> jax.Array:
     """Return a leaf from its saved numbers; leaves of size zero were not saved."""
     if saved is None:
         return jnp.zeros(like.shape, like.dtype)

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from jaxsim.io.config import setting
 
-MAX_SIZE = 10_000_000  # largest array dimension, checked before memory is computed
-MAX_WIDTH = 100_000  # largest width of a layer
-MAX_COUNT = 1_000_000_000  # largest number of stored actions
-MAX_STEPS = 1_000_000_000_000
+_MAX_TRAINING_ARRAY = 10_000_000  # largest array dimension, checked before memory is computed
+_MAX_LAYER_WIDTH = 100_000  # largest width of a layer
+_MAX_REMEMBERED_ACTIONS = 1_000_000_000  # largest number of stored actions
+_MAX_TRAINING_STEPS = 1_000_000_000_000
 MAX_SEED = 2**31 - 2  # the next seed must be a 32-bit number too
 ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
 
@@ -29,15 +29,17 @@ ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
 class WorldsForm:
     """Number of worlds, and the wrappers between them and the learner."""
 
-    count: int = setting(64, doc="worlds of each seed", least=1, most=MAX_SIZE)
+    count: int = setting(64, doc="worlds of each seed", least=1, most=_MAX_TRAINING_ARRAY)
     length: int | None = setting(
-        None, doc="actions per episode; default: the task's", least=1, most=MAX_SIZE
+        None, doc="actions per episode; default: the task's", least=1, most=_MAX_TRAINING_ARRAY
     )
     repeat: int | None = setting(
-        None, doc="physics steps per action; default: the task's", least=1, most=MAX_SIZE
+        None, doc="physics steps per action; default: the task's", least=1, most=_MAX_TRAINING_ARRAY
     )
-    frames: int = setting(1, doc="number of stacked observations", least=1, most=MAX_SIZE)
-    delay: int = setting(0, doc="delay of each action [actions]", least=0, most=MAX_SIZE)
+    frames: int = setting(
+        1, doc="number of stacked observations", least=1, most=_MAX_TRAINING_ARRAY
+    )
+    delay: int = setting(0, doc="delay of each action [actions]", least=0, most=_MAX_TRAINING_ARRAY)
     obs_noise: float = setting(0.0, doc="standard deviation added to observations", least=0)
     action_noise: float = setting(0.0, doc="standard deviation added to actions", least=0)
     delay_most: float | None = setting(
@@ -72,15 +74,21 @@ class PPOForm:
     gae_lambda: float = setting(
         0.95, doc="lambda of generalized advantage estimation", least=0, most=1
     )
-    num_steps: int = setting(64, doc="actions of each world per update", least=1, most=MAX_SIZE)
-    num_minibatches: int = setting(8, doc="minibatches per update", least=1, most=MAX_SIZE)
-    num_epochs: int = setting(8, doc="passes through the data per update", least=1, most=MAX_SIZE)
+    num_steps: int = setting(
+        64, doc="actions of each world per update", least=1, most=_MAX_TRAINING_ARRAY
+    )
+    num_minibatches: int = setting(
+        8, doc="minibatches per update", least=1, most=_MAX_TRAINING_ARRAY
+    )
+    num_epochs: int = setting(
+        8, doc="passes through the data per update", least=1, most=_MAX_TRAINING_ARRAY
+    )
     clip_eps: float = setting(0.2, doc="clipping range of the policy ratio", above=0)
     ent_coef: float = setting(0.0, doc="weight of the entropy", least=0)
     vf_coef: float = setting(0.5, doc="weight of the value loss", least=0)
     max_grad_norm: float = setting(0.5, doc="bound of each entry of a gradient", above=0)
     hidden: tuple[int, ...] = setting(
-        (64, 64), doc="widths of the networks", least=1, most=MAX_WIDTH
+        (64, 64), doc="widths of the networks", least=1, most=_MAX_LAYER_WIDTH
     )
     activation: str = setting("swish", doc="activation of the networks", choices=ACTIVATIONS)
     initial_std: float | None = setting(
@@ -98,20 +106,22 @@ class SACForm:
 
     learning_rate: float = setting(3e-4, doc="learning rate of Adam", above=0)
     gamma: float = setting(0.99, doc="discount factor per action", least=0, most=1)
-    num_epochs: int = setting(8, doc="updates per action of all worlds", least=1, most=MAX_SIZE)
-    batch_size: int = setting(256, doc="transitions per update", least=1, most=MAX_SIZE)
+    num_epochs: int = setting(
+        8, doc="updates per action of all worlds", least=1, most=_MAX_TRAINING_ARRAY
+    )
+    batch_size: int = setting(256, doc="transitions per update", least=1, most=_MAX_TRAINING_ARRAY)
     buffer_size: int = setting(
-        1_000_000, doc="transitions in the replay buffer", least=1, most=MAX_COUNT
+        1_000_000, doc="transitions in the replay buffer", least=1, most=_MAX_REMEMBERED_ACTIONS
     )
     fill_buffer: int = setting(
-        5_000, doc="actions before the first update", least=0, most=MAX_COUNT
+        5_000, doc="actions before the first update", least=0, most=_MAX_REMEMBERED_ACTIONS
     )
     polyak: float = setting(
         0.99, doc="weight of the old target critic in an update", least=0, most=1
     )
     max_grad_norm: float = setting(1e6, doc="bound of each entry of a gradient", above=0)
     hidden: tuple[int, ...] = setting(
-        (256, 256), doc="widths of the networks", least=1, most=MAX_WIDTH
+        (256, 256), doc="widths of the networks", least=1, most=_MAX_LAYER_WIDTH
     )
     activation: str = setting("relu", doc="activation of the networks", choices=ACTIVATIONS)
     normalize_observations: bool = setting(False, doc="to mean 0 and standard deviation 1")
@@ -124,17 +134,21 @@ class Training:
 
     task: str = setting(doc="a name, or 'package.module:Class' of your own")
     algorithm: str = setting("ppo", doc="the learner", choices=("ppo", "sac"))
-    steps: int = setting(1_000_000, doc="actions in all worlds of a seed", least=1, most=MAX_STEPS)
+    steps: int = setting(
+        1_000_000, doc="actions in all worlds of a seed", least=1, most=_MAX_TRAINING_STEPS
+    )
     every: int = setting(
         50_000,
         doc="actions between evaluations; each also saves a checkpoint",
         least=1,
-        most=MAX_STEPS,
+        most=_MAX_TRAINING_STEPS,
     )
-    seeds: int = setting(1, doc="number of parallel trainings", least=1, most=MAX_SIZE)
+    seeds: int = setting(1, doc="number of parallel trainings", least=1, most=_MAX_TRAINING_ARRAY)
     seed: int = setting(0, doc="random seed", least=0, most=MAX_SEED)
-    episodes: int = setting(16, doc="episodes per evaluation", least=1, most=MAX_SIZE)
-    keep: int = setting(3, doc="number of checkpoints that are kept", least=1, most=MAX_SIZE)
+    episodes: int = setting(16, doc="episodes per evaluation", least=1, most=_MAX_TRAINING_ARRAY)
+    keep: int = setting(
+        3, doc="number of checkpoints that are kept", least=1, most=_MAX_TRAINING_ARRAY
+    )
     tensorboard: bool = setting(False, doc="whether to write events for TensorBoard too")
     actor_obs: tuple[str, ...] = setting(
         (),

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from jaxsim.atomic_write import write_whole
-from jaxsim.errors import InputError, Place, Problem
+from jaxsim.errors import InputError, Problem, SourceLocation
 from jaxsim.escape import MAX_MESSAGE, line
-from jaxsim.extra import needed
+from jaxsim.optional import require
 
 
 @dataclass(frozen=True)
-class Row:
+class CurveRow:
     """An evaluation of a seed.
 
     Attributes:
@@ -46,7 +46,7 @@ class Row:
     training_actions: float
 
 
-NAMES = [f.name for f in dataclasses.fields(Row)]
+_COLUMN_NAMES = [f.name for f in dataclasses.fields(CurveRow)]
 
 
 class Curve:
@@ -58,16 +58,16 @@ class Curve:
       tensorboard: whether events are written too.
     """
 
-    def __init__(self, folder: Path, rows: Iterable[Row] = (), tensorboard: bool = False):
+    def __init__(self, folder: Path, rows: Iterable[CurveRow] = (), tensorboard: bool = False):
         self.path, self._picture = folder / "curve.csv", folder / "curve.png"
         self.rows = list(rows)
         self._writer = None
         if tensorboard:
             # written by a separate thread: `flush` does not wait for it
-            self._writer = needed("tensorboardX", "rl").SummaryWriter(folder, flush_secs=1)
+            self._writer = require("tensorboardX", "rl").SummaryWriter(folder, flush_secs=1)
         self._write()
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[CurveRow]) -> None:
         """Add rows; the file has them when this returns, TensorBoard a second later."""
         for row in rows:
             self.rows.append(row)
@@ -83,7 +83,7 @@ class Curve:
           OSError: the file cannot be written.
         """
         try:
-            draw(self.rows, self._picture, title)
+            draw_curve(self.rows, self._picture, title)
         except OSError:
             raise
         except Exception as error:  # noqa: BLE001  (a training is not lost to a drawing of it)
@@ -94,12 +94,12 @@ class Curve:
     def _write(self) -> None:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(NAMES)
+        writer.writerow(_COLUMN_NAMES)
         writer.writerows(dataclasses.astuple(row) for row in self.rows)
         write_whole(self.path, text.getvalue())
 
 
-def read_curve(path: Path) -> list[Row]:
+def read_curve(path: Path) -> list[CurveRow]:
     """Return the rows of a file, or none if there is no file.
 
     Raises:
@@ -111,32 +111,36 @@ def read_curve(path: Path) -> list[Row]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text in UTF-8"
-        raise InputError(Problem(Place(str(path)), f"cannot be read: {reason}")) from None
-    head = ",".join(NAMES)
+        raise InputError(Problem(SourceLocation(str(path)), f"cannot be read: {reason}")) from None
+    head = ",".join(_COLUMN_NAMES)
     if not lines or lines[0] != head:
-        raise InputError(Problem(Place(str(path), 1), f"not a curve: expected the line '{head}'"))
-    return [_row(Place(str(path), number), line) for number, line in enumerate(lines[1:], 2)]
+        raise InputError(
+            Problem(SourceLocation(str(path), 1), f"not a curve: expected the line '{head}'")
+        )
+    return [
+        _row(SourceLocation(str(path), number), line) for number, line in enumerate(lines[1:], 2)
+    ]
 
 
-def _row(place: Place, line: str) -> Row:
-    cells, kinds = line.split(","), typing.get_type_hints(Row)
-    if len(cells) != len(NAMES):
-        message = f"expected {len(NAMES)} numbers, got {len(cells)}"
+def _row(place: SourceLocation, line: str) -> CurveRow:
+    cells, kinds = line.split(","), typing.get_type_hints(CurveRow)
+    if len(cells) != len(_COLUMN_NAMES):
+        message = f"expected {len(_COLUMN_NAMES)} numbers, got {len(cells)}"
         raise InputError(Problem(place, message))
     values: dict[str, Any] = {}
-    for name, cell in zip(NAMES, cells, strict=True):
+    for name, cell in zip(_COLUMN_NAMES, cells, strict=True):
         try:
             values[name] = kinds[name](cell)
         except ValueError:
             message = f"{name}: expected a number, got {cell[:40]!r}"
             raise InputError(Problem(place, message)) from None
-    return Row(**values)
+    return CurveRow(**values)
 
 
-def draw(rows: list[Row], path: Path, title: str) -> Path:
+def draw_curve(rows: list[CurveRow], path: Path, title: str) -> Path:
     """Draw scores over steps: a line per seed, their mean in bold, one standard deviation
     shaded."""
-    figures: Any = needed("matplotlib.figure", "rl")
+    figures: Any = require("matplotlib.figure", "rl")
     figure = figures.Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     steps = np.array(sorted({row.step for row in rows}))

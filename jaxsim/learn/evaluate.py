@@ -15,7 +15,7 @@ from jaxsim.envs.state import Observation
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper
 
-RECORDED = ("time", "qpos", "qvel", "ctrl")
+_RECORDED_FIELDS = ("time", "qpos", "qvel", "ctrl")
 Act = Callable[[Any, Observation], jax.Array]
 
 
@@ -54,7 +54,7 @@ def evaluate(worlds: VectorEnv | Wrapper, act: Act, policy: Any, keys: jax.Array
     def turn(carry: Any, _: None) -> tuple[Any, dict[str, jax.Array]]:
         state, alive, score, steps, diverged = carry
         after = worlds.step(state, act(policy, state.obs))
-        motion = {name: getattr(state.data, name) for name in RECORDED}
+        motion = {name: getattr(state.data, name) for name in _RECORDED_FIELDS}
         motion["ctrl"] = after.data.ctrl  # the control applied in the state before
         score += jnp.where(alive, after.reward, jnp.zeros_like(score))
         steps += alive.astype(steps.dtype)

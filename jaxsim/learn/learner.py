@@ -22,14 +22,14 @@ from jaxsim.envs.rejax import RejaxEnv
 from jaxsim.envs.state import Observation
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper
-from jaxsim.extra import needed
 from jaxsim.io.config import Places
 from jaxsim.learn.config import Training
+from jaxsim.optional import require
 
-rejax = needed("rejax", "rl")
-networks = needed("rejax.networks", "rl")
+rejax = require("rejax", "rl")
+networks = require("rejax.networks", "rl")
 
-ACTIONS = 2048  # minimum number of actions in all worlds per call of `learn`
+_MIN_ACTIONS_PER_CALL = 2048  # minimum number of actions in all worlds per call of `learn`
 
 
 class Learner(NamedTuple):
@@ -75,7 +75,7 @@ class _SeesPart(_WholeBatch):
                 old = agent[name]
                 fields = {n: getattr(old, n) for n in old.__dataclass_fields__}
                 fields = {n: x for n, x in fields.items() if n not in ("name", "parent")}
-                agent[name] = PARTIAL[type(old)](**fields, columns=columns)
+                agent[name] = _PARTIAL_NETWORKS[type(old)](**fields, columns=columns)
         return agent
 
 
@@ -108,7 +108,7 @@ class _QPart(networks.QNetwork):  # type: ignore[name-defined]
         return super().__call__(_part(self, obs), action)
 
 
-PARTIAL = {
+_PARTIAL_NETWORKS = {
     networks.GaussianPolicy: _GaussianPart,
     networks.SquashedGaussianPolicy: _SquashedPart,
     networks.VNetwork: _ValuePart,
@@ -131,7 +131,7 @@ class _SAC(_SeesPart, rejax.SAC):  # type: ignore[name-defined]
 
 
 ALGORITHMS = {"ppo": _PPO, "sac": _SAC}
-PRIVILEGED = "privileged"  # prefix of names of observations that the policy does not see
+_PRIVILEGED_PREFIX = "privileged"  # prefix of names of observations that the policy does not see
 
 
 def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places) -> Learner:
@@ -161,7 +161,7 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         )
     initial_std = form.pop("initial_std", None)
     if form.pop("anneal", False):
-        form["learning_rate"] = _annealed(form, actions, training.steps)
+        form["learning_rate"] = _annealed_rate(form, actions, training.steps)
     layers, activation = form.pop("hidden"), form.pop("activation")
     sizes = {"agent_kwargs": {"activation": activation}}
     place = sizes["agent_kwargs"] if training.algorithm == "ppo" else sizes
@@ -174,7 +174,7 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
     parts = _columns(env, training, places)
     algorithm = kind.create(env=env, num_envs=count, **sizes, **parts, **form)
     iteration = jax.vmap(algorithm.train_iteration)
-    iterations = -(-ACTIONS // actions)
+    iterations = -(-_MIN_ACTIONS_PER_CALL // actions)
 
     def learn(state: Any) -> Any:
         return lax.fori_loop(0, iterations, lambda _, s: iteration(s), state)
@@ -183,8 +183,8 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         state = jax.vmap(algorithm.init_state)(keys)
         # these are integers at first in rejax, and floats later
         statistics = jax.tree.map(lambda x: x.astype(jnp.float32), state.rew_rms_state)
-        state = jax.tree.map(_firm, state.replace(rew_rms_state=statistics))
-        return state if initial_std is None else _quiet(state, initial_std)
+        state = jax.tree.map(_strongly_typed, state.replace(rew_rms_state=statistics))
+        return state if initial_std is None else _with_quiet_policy(state, initial_std)
 
     def act(state: Any, obs: Observation) -> jax.Array:
         obs = env.flat(obs)
@@ -197,9 +197,9 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
 
 def _columns(env: RejaxEnv, training: Training, places: Places) -> dict[str, tuple[int, ...]]:
     """Return the entries of an observation that actor and critic see, if these are not all."""
-    public = tuple(n for n in env.names if not n.startswith(PRIVILEGED))
+    public = tuple(n for n in env.names if not n.startswith(_PRIVILEGED_PREFIX))
     if env.names and not (public or training.actor_obs):
-        raise places.error("task", f"all observations are {PRIVILEGED}; name actor_obs")
+        raise places.error("task", f"all observations are {_PRIVILEGED_PREFIX}; name actor_obs")
     found = {}
     wanted = {"actor_obs": training.actor_obs or public, "critic_obs": training.critic_obs}
     for name, seen in wanted.items():
@@ -212,14 +212,14 @@ def _columns(env: RejaxEnv, training: Training, places: Places) -> dict[str, tup
     return found
 
 
-def _firm(x: jax.Array) -> jax.Array:
+def _strongly_typed(x: jax.Array) -> jax.Array:
     """Return a value with a strong type: weakly typed ones would recompile `learn`."""
     return (
         x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else lax.convert_element_type(x, x.dtype)
     )
 
 
-def _quiet(state: Any, std: float) -> Any:
+def _with_quiet_policy(state: Any, std: float) -> Any:
     """Return the state of a PPO whose first actions are near zero, with a standard deviation.
 
     Last layers a hundred times smaller than usual: M. Andrychowicz et al., What Matters for
@@ -232,10 +232,10 @@ def _quiet(state: Any, std: float) -> Any:
     return state.replace(actor_ts=state.actor_ts.replace(params=params))
 
 
-def _annealed(form: dict[str, Any], actions: int, steps: int) -> Any:
+def _annealed_rate(form: dict[str, Any], actions: int, steps: int) -> Any:
     """Return a learning rate that decreases to 0 over the updates of a run."""
     updates = -(-steps // actions) * form["num_epochs"] * form["num_minibatches"]
-    return needed("optax", "rl").linear_schedule(form["learning_rate"], 0.0, updates)
+    return require("optax", "rl").linear_schedule(form["learning_rate"], 0.0, updates)
 
 
 def _likeliest(policy: Any, obs: jax.Array) -> jax.Array:

@@ -25,20 +25,20 @@ import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, target_of, write_whole
 from jaxsim.envs.env import Env
-from jaxsim.errors import InputError, Place, Problem
+from jaxsim.errors import InputError, Problem, SourceLocation
 from jaxsim.io.config import Places, check_memory, config_text, read_config
 from jaxsim.io.phase import phase
 from jaxsim.learn.checkpoint import Checkpoints
 from jaxsim.learn.config import Training
-from jaxsim.learn.curve import Curve, Row
+from jaxsim.learn.curve import Curve, CurveRow
 from jaxsim.learn.evaluate import Scores, evaluate
 from jaxsim.learn.learner import Learner, make_learner
 from jaxsim.learn.worlds import make_task, make_worlds
 from jaxsim.model.describe import bytes_per_world
 from jaxsim.rollout.trajectory import TrajectoryWriter, load_trajectory
 
-CONFIG = "config.toml"
-SEALED = "# settings of a run, SHA-256 "
+_CONFIG_FILE = "config.toml"
+_CHECKSUM_PREFIX = "# settings of a run, SHA-256 "
 
 
 class Run(NamedTuple):
@@ -94,7 +94,7 @@ class Report(NamedTuple):
     """
 
     step: int
-    rows: Sequence[Row]
+    rows: Sequence[CurveRow]
     note: str = ""
 
 
@@ -111,13 +111,13 @@ def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -
       InputError: the folder contains a run already.
     """
     folder = Path(folder)
-    if os.path.lexists(folder / CONFIG):
+    if os.path.lexists(folder / _CONFIG_FILE):
         message = "there is a run already; resume it (--resume), or name another folder"
-        raise InputError(Problem(Place(str(folder)), message))
+        raise InputError(Problem(SourceLocation(str(folder)), message))
     run = _run(folder, *read_config(file, Training, changes))
     if run.checkpoints.any():
-        message = f"there are checkpoints already, but no {CONFIG}; name another folder"
-        raise InputError(Problem(Place(str(folder)), message))
+        message = f"there are checkpoints already, but no {_CONFIG_FILE}; name another folder"
+        raise InputError(Problem(SourceLocation(str(folder)), message))
     return run
 
 
@@ -133,10 +133,12 @@ def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
       InputError: the folder contains no run.
     """
     folder = Path(folder)
-    if not os.path.lexists(folder / CONFIG):
-        raise InputError(Problem(Place(str(folder)), f"there is no run: it has no {CONFIG}"))
-    _check_settings(folder / CONFIG)
-    return _run(folder, *read_config(folder / CONFIG, Training, changes))
+    if not os.path.lexists(folder / _CONFIG_FILE):
+        raise InputError(
+            Problem(SourceLocation(str(folder)), f"there is no run: it has no {_CONFIG_FILE}")
+        )
+    _check_settings(folder / _CONFIG_FILE)
+    return _run(folder, *read_config(folder / _CONFIG_FILE, Training, changes))
 
 
 def _run(folder: Path, training: Training, places: Places) -> Run:
@@ -188,7 +190,7 @@ def _needs(env: Env, training: Training) -> dict[str, float]:
     }
 
 
-def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list[Row]:
+def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list[CurveRow]:
     """Train, from the last intact checkpoint if there is one.
 
     Nothing in the folder changes before the checkpoint is restored and all programs are compiled.
@@ -215,14 +217,14 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
     done = step >= training.steps
     motion = run.folder / "motion.npz"
     if not (done and _is_motion_of(motion, step)):
-        programs = _compiled(run, form)
+        programs = _compile_training(run, form)
     try:
         _check_writable(run.folder)
-        _write_settings(run.folder / CONFIG, training)
-        curve = Curve(run.folder, [Row(**row) for row in rows], training.tensorboard)
+        _write_settings(run.folder / _CONFIG_FILE, training)
+        curve = Curve(run.folder, [CurveRow(**row) for row in rows], training.tensorboard)
         if not done:
             began -= max((row.seconds for row in curve.rows), default=0.0)
-            _go_on(run, programs, curve, step, state, began, say)
+            _train_to_end(run, programs, curve, step, state, began, say)
         else:  # the process may have been killed before it wrote the rest
             _draw(curve, training, step, say)
             if not _is_motion_of(motion, step):
@@ -232,7 +234,9 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
         raise
     except OSError as error:
         message = f"cannot be written: {error.strerror or error}; then continue with --resume"
-        raise InputError(Problem(Place(str(error.filename or run.folder)), message)) from error
+        raise InputError(
+            Problem(SourceLocation(str(error.filename or run.folder)), message)
+        ) from error
     return curve.rows
 
 
@@ -244,7 +248,7 @@ class _Programs(NamedTuple):
     score: Callable[[Any, jax.Array], Scores]
 
 
-def _compiled(run: Run, form: Any) -> _Programs:
+def _compile_training(run: Run, form: Any) -> _Programs:
     """Compile all functions of a training from shapes alone: the same programs when it is
     resumed."""
     keys = run.start_keys()
@@ -266,7 +270,7 @@ def _shape(x: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(x.shape, x.dtype)
 
 
-def _go_on(
+def _train_to_end(
     run: Run,
     programs: _Programs,
     curve: Curve,
@@ -306,7 +310,7 @@ def _draw(curve: Curve, training: Training, step: int, say: Callable[[Report], N
 def _write_settings(path: Path, training: Training) -> None:
     """Write the settings under a line with their checksum, if they have changed."""
     text = config_text(training)
-    content = f"{SEALED}{_digest(text)}\n{text}"
+    content = f"{_CHECKSUM_PREFIX}{_digest(text)}\n{text}"
     if not path.is_file() or path.read_text(encoding="utf-8") != content:
         write_whole(path, content)
 
@@ -317,12 +321,12 @@ def _check_settings(path: Path) -> None:
         first, _, text = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
         return  # read_config reports it
-    if first.startswith(SEALED) and first.removeprefix(SEALED) != _digest(text):
+    if first.startswith(_CHECKSUM_PREFIX) and first.removeprefix(_CHECKSUM_PREFIX) != _digest(text):
         message = (
             "the settings have been modified: the file is damaged, or was edited; "
             "change settings by --set NAME=VALUE, or delete this line to accept them"
         )
-        raise InputError(Problem(Place(str(path), 1), message))
+        raise InputError(Problem(SourceLocation(str(path), 1), message))
 
 
 def _digest(text: str) -> str:
@@ -337,10 +341,10 @@ def _check_writable(folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     discard_left_over(folder)
-    for name in (CONFIG, "curve.csv", "curve.png", "motion.npz"):
+    for name in (_CONFIG_FILE, "curve.csv", "curve.png", "motion.npz"):
         target_of(folder / name)
     (folder / "checkpoints").mkdir(exist_ok=True)
-    target_of(folder / "checkpoints" / CONFIG)
+    target_of(folder / "checkpoints" / _CONFIG_FILE)
 
 
 def _is_motion_of(path: Path, step: int) -> bool:
@@ -351,7 +355,7 @@ def _is_motion_of(path: Path, step: int) -> bool:
         return False
 
 
-def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[Row]:
+def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[CurveRow]:
     """Return a row for each seed."""
     episodes = jax.device_get(state.env_state.replace(world=None))
     rows = []
@@ -359,7 +363,7 @@ def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[Row]:
         whole = episodes.last_steps[seed] > 0
         past = [x[seed][whole] for x in (episodes.last_score, episodes.last_steps)]
         rows.append(
-            Row(
+            CurveRow(
                 step=step,
                 seconds=round(seconds, 2),
                 seed=seed,
@@ -374,7 +378,7 @@ def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[Row]:
     return rows
 
 
-def best(rows: Sequence[Row]) -> int:
+def best(rows: Sequence[CurveRow]) -> int:
     """Return the seed with the highest score."""
     return max(rows, key=lambda row: row.score).seed
 

@@ -20,7 +20,7 @@ from jaxsim.io.config import Places
 from jaxsim.learn.config import Training
 from jaxsim.model.model import Model
 
-LENGTH = 1000  # actions of an episode of a custom task
+_DEFAULT_EPISODE_LENGTH = 1000  # actions of an episode of a custom task
 
 
 def make_task(training: Training, places: Places) -> Env:
@@ -35,7 +35,7 @@ def make_task(training: Training, places: Places) -> Env:
     try:
         if not colon:
             return make(training.task, **given)
-        made = getattr(_imported(module, places), name)(**given)
+        made = getattr(_import_module(module, places), name)(**given)
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise places.error("task", str(error)) from None
     except Exception as error:  # user code
@@ -45,7 +45,7 @@ def make_task(training: Training, places: Places) -> Env:
     return made
 
 
-def _imported(module: str, places: Places) -> ModuleType:
+def _import_module(module: str, places: Places) -> ModuleType:
     """Return a user module: installed, in the folder of the settings, or in the working
     directory."""
     before = list(sys.path)
@@ -72,8 +72,8 @@ def make_worlds(
     """
     form = training.worlds
     task = TASKS.get(training.task)
-    length = form.length or (LENGTH if task is None else task.length)
-    given = _randomized(env.m, training, places) if exploring else {}
+    length = form.length or (_DEFAULT_EPISODE_LENGTH if task is None else task.length)
+    given = _random_models(env.m, training, places) if exploring else {}
     worlds: VectorEnv | Wrapper = VectorEnv(env, length=length, **given)
     if exploring and form.pushes:
         try:
@@ -82,11 +82,11 @@ def make_worlds(
             raise places.error("worlds.pushes", str(error)) from None
     if exploring and (form.obs_noise or form.action_noise):
         worlds = Noisy(worlds, form.obs_noise, form.action_noise)
-    worlds = _delayed(worlds, training, places, exploring)
+    worlds = _with_delay(worlds, training, places, exploring)
     return FrameStack(worlds, form.frames) if form.frames > 1 else worlds
 
 
-def _delayed(
+def _with_delay(
     worlds: VectorEnv | Wrapper, training: Training, places: Places, exploring: bool
 ) -> VectorEnv | Wrapper:
     """Return the worlds with the delay of the settings; an evaluation uses the smallest."""
@@ -98,18 +98,18 @@ def _delayed(
     return Delayed(worlds, least) if least else worlds
 
 
-KINDS = {
+_WORLD_KINDS = {
     "randomize": lambda low, high: factor(low, high),
     "randomize_shift": lambda low, high: shift(low, high),
     "randomize_value": lambda low, high: linear(low, high),
 }
 
 
-def _randomized(m: Model, training: Training, places: Places) -> dict[str, Any]:
+def _random_models(m: Model, training: Training, places: Places) -> dict[str, Any]:
     """Return the models of the worlds, as arguments of `VectorEnv`."""
     form = training.worlds
     ranges: list[tuple[str, Any]] = []
-    for table, kind in KINDS.items():
+    for table, kind in _WORLD_KINDS.items():
         for name, bounds in getattr(form, table).items():
             path = ("worlds", table, name)
             if len(bounds) != 2:

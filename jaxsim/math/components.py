@@ -27,7 +27,7 @@ class Components:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        jax.tree_util.register_pytree_node(cls, _parts_of, lambda _, parts: cls(*parts))
+        jax.tree_util.register_pytree_node(cls, _component_arrays, lambda _, parts: cls(*parts))
         for k, name in enumerate(cls.names):
             setattr(cls, name, property(_part(k)))
 
@@ -106,7 +106,7 @@ def _part(k: int) -> Callable:
     return lambda value: value.parts[k]
 
 
-def _parts_of(value: Components) -> tuple[tuple, None]:
+def _component_arrays(value: Components) -> tuple[tuple, None]:
     return value.parts, None
 
 

@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-HALF = 11  # stored bits of half a significand in single precision: products of halves are exact
+_HALF_SIGNIFICAND_BITS = (
+    11  # stored bits of half a significand in single precision: products of halves are exact
+)
 
 
 def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -32,18 +34,21 @@ def add(high: jax.Array, low: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.A
     return two_sum(total, low + error)
 
 
-def cycles(high: jax.Array, low: jax.Array, rate: float) -> jax.Array:
+def cycle_fraction(high: jax.Array, low: jax.Array, rate: float) -> jax.Array:
     """Return the fraction of a cycle, in [0, 1), of `rate * (high + low)` in single precision.
 
     Factors are split into parts of 12 bits, whose products are exact (Dekker splitting); whole
     cycles of each product are dropped before the summation.
     """
     # The time in two parts of at most 12 bits; the rate is divided into three such parts below.
-    halves = (lax.reduce_precision(high, 8, HALF), high - lax.reduce_precision(high, 8, HALF))
+    halves = (
+        lax.reduce_precision(high, 8, _HALF_SIGNIFICAND_BITS),
+        high - lax.reduce_precision(high, 8, _HALF_SIGNIFICAND_BITS),
+    )
     total = low * np.float32(rate)
     rest = float(rate)
     for _ in range(3):
-        part = _rounded(rest)
+        part = _round_to_half(rest)
         rest -= part
         # Drop whole cycles of each exact product.
         for half in halves:
@@ -52,7 +57,12 @@ def cycles(high: jax.Array, low: jax.Array, rate: float) -> jax.Array:
     return total - jnp.floor(total)
 
 
-def _rounded(x: float) -> float:
-    """Return a number rounded to `HALF` stored bits."""
+def _round_to_half(x: float) -> float:
+    """Return a number rounded to `_HALF_SIGNIFICAND_BITS` stored bits."""
     fraction, exponent = np.frexp(x)
-    return float(np.ldexp(np.round(np.ldexp(fraction, HALF + 1)), exponent - HALF - 1))
+    return float(
+        np.ldexp(
+            np.round(np.ldexp(fraction, _HALF_SIGNIFICAND_BITS + 1)),
+            exponent - _HALF_SIGNIFICAND_BITS - 1,
+        )
+    )

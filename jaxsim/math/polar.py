@@ -10,7 +10,7 @@ from jaxsim.math.guard import safe_divide
 from jaxsim.math.rotation import Quat, Rot
 from jaxsim.math.vector import Vec
 
-TURNS = 60  # maximum number of iterations; near a rotation it takes four
+MAX_ITERATIONS = 60  # maximum number of iterations; near a rotation it takes four
 
 
 def nearest_rotation(F: Rot) -> Quat:
@@ -39,12 +39,12 @@ def nearest_rotation(F: Rot) -> Quat:
         R = R @ Quat.from_rotation_vector(w).normalize().matrix()
         return count + 1, R, jnp.max(w.dot(w), initial=0.0)
 
-    def goes_on(state: tuple) -> jax.Array:
+    def not_converged(state: tuple) -> jax.Array:
         count, _, last = state
-        return (count < TURNS) & (last > _least(fixed.xx.dtype))
+        return (count < MAX_ITERATIONS) & (last > _min_rotation2(fixed.xx.dtype))
 
     first = (jnp.zeros((), jnp.int32), start, jnp.ones((), fixed.xx.dtype))
-    R = lax.stop_gradient(lax.while_loop(goes_on, turn, first)[1])
+    R = lax.stop_gradient(lax.while_loop(not_converged, turn, first)[1])
     # One differentiable step carries the implicit derivative.
     S = R.T @ F
     w = _solve(lax.stop_gradient(S), _vector(S))
@@ -75,7 +75,7 @@ def quaternion(R: Rot) -> Quat:
     return best.normalize()
 
 
-def _least(dtype: np.dtype) -> float:
+def _min_rotation2(dtype: np.dtype) -> float:
     """Return the squared rotation below which the iteration has converged."""
     return float(4 * np.finfo(dtype).eps) ** 2
 
@@ -84,11 +84,11 @@ def _start(F: Rot) -> Rot:
     """Return an initial rotation by Gram-Schmidt: first column, then second column."""
     a, b, _ = F.cols
     x = a.normalize()
-    y = (b - x.scale(x.dot(b))).normalize(_across(x))
+    y = (b - x.scale(x.dot(b))).normalize(_orthogonal_unit(x))
     return Rot.from_cols(x, y, x.cross(y))
 
 
-def _across(x: Vec) -> Vec:
+def _orthogonal_unit(x: Vec) -> Vec:
     """Return a unit vector perpendicular to x."""
     zero = jnp.zeros_like(x.x)
     flat = jnp.abs(x.x) < 0.5

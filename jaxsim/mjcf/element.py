@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from jaxsim.errors import NOWHERE, Place
+from jaxsim.errors import UNKNOWN_LOCATION, SourceLocation
 
 if TYPE_CHECKING:
     from jaxsim.mjcf.schema import Row
 
-Value = int | float | str | np.ndarray
+AttrValue = int | float | str | np.ndarray
 
 
 @dataclass(eq=False)
@@ -26,9 +26,9 @@ class Element:
     """
 
     tag: str
-    attrs: dict[str, Value] = field(default_factory=dict)
+    attrs: dict[str, AttrValue] = field(default_factory=dict)
     children: list[Any] = field(default_factory=list)
-    place: Place = NOWHERE
+    place: SourceLocation = UNKNOWN_LOCATION
     row: Row | None = None
 
     @property

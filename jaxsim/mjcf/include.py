@@ -12,12 +12,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jaxsim.assets.source.provider import shown
+from jaxsim.assets.source.provider import display_name
 from jaxsim.assets.source.resource import ResourceError, Resources, folder_name
 from jaxsim.errors import ModelError, Problem, Problems
-from jaxsim.mjcf.parse import MAX_DEPTH, Node, parse
+from jaxsim.mjcf.parse import MAX_XML_DEPTH, Node, parse
 from jaxsim.mjcf.schema import INCLUDE
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 # Nesting limit of includes; each level is a level of recursion here.
 MAX_INCLUDES = 100
@@ -60,21 +60,21 @@ def _expand(
     stack = [(node, depth)]
     while stack:
         node, depth = stack.pop()
-        if depth > MAX_DEPTH:
+        if depth > MAX_XML_DEPTH:
             message = (
-                f"{node.label} is nested more than {MAX_DEPTH} elements deep; flatten the model"
+                f"{node.label} is nested more than {MAX_XML_DEPTH} elements deep; flatten the model"
             )
             raise ModelError(Problem(node.place, message))
         written, node.children = node.children, []
         for child in written:
             if child.tag == INCLUDE.tag:
-                node.children += _included(child, files, folder, depth, level, problems)
+                node.children += _included_elements(child, files, folder, depth, level, problems)
             else:
                 node.children.append(child)
         stack.extend((child, depth + 1) for child in reversed(written) if child.tag != INCLUDE.tag)
 
 
-def _included(
+def _included_elements(
     node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
 ) -> list[Node]:
     """Return the elements that replace an `<include>`; none, and a problem, if it is wrong."""
@@ -87,9 +87,9 @@ def _included(
         problems.add(node.place, f"<include> {error}")
         return []
     files.seen.add(_key(path))
-    files.folders[shown(path)] = folder_name(path)
+    files.folders[display_name(path)] = folder_name(path)
     try:
-        root = parse(data, shown(path))
+        root = parse(data, display_name(path))
     except ModelError as error:
         for problem in error.problems:
             problems.add(problem.place, f"{problem.message}; included by {node.place}")
@@ -117,7 +117,7 @@ def _open(node: Node, files: Files, folder: str, level: int) -> tuple[str, bytes
     try:
         found = files.find(name, folder)
     except ResourceError as error:
-        raise _RefusedError(f"of '{shown(name)}': {error}") from None
+        raise _RefusedError(f"of '{display_name(name)}': {error}") from None
     if found is None:
         places = " and ".join(dict.fromkeys(repr(place or ".") for place in (files.folder, folder)))
         raise _RefusedError(f"cannot find '{name}'; looked in {places}")

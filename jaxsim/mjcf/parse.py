@@ -13,13 +13,21 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from jaxsim.errors import ModelError, Place, Problem
-from jaxsim.mjcf.text import CDATA, REFUSED, Mended, as_written, decoded, mended, restored
+from jaxsim.errors import ModelError, Problem, SourceLocation
+from jaxsim.mjcf.text import (
+    CDATA,
+    REFUSED,
+    Repaired,
+    decode_text,
+    original_name,
+    repair,
+    restore_names,
+)
 
 _log = logging.getLogger(__name__)
 
 # Depth limit of elements, that of MuJoCo's reader.
-MAX_DEPTH = 499
+MAX_XML_DEPTH = 499
 
 
 @dataclass(eq=False, slots=True)
@@ -34,9 +42,9 @@ class Node:
     cdata: str | None = None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SourceLocation:
         """Return the file and line of the start tag."""
-        return Place(self.file, self.line)
+        return SourceLocation(self.file, self.line)
 
     @property
     def label(self) -> str:
@@ -60,15 +68,15 @@ def parse(data: bytes, file: str) -> Node:
     """
     if not data.strip():
         raise _error(file, None, "the file is empty; a model needs at least <mujoco/>")
-    text = decoded(data, file)
-    document = mended(text, file)
+    text = decode_text(data, file)
+    document = repair(text, file)
     builder = _Builder(document, file)
     try:
         etree.fromstring(document.text.encode(), _parser(builder))
     except etree.XMLSyntaxError as error:
         if not builder.has_ended(error):
             line = min(error.lineno or 1, text.count("\n") + 1)
-            raise _error(file, line, _explained(error, builder, text)) from None
+            raise _error(file, line, _explain_error(error, builder, text)) from None
     else:
         if builder.outermost and document.tail:
             message = "broken XML, text after the last element; remove it"
@@ -78,7 +86,7 @@ def parse(data: bytes, file: str) -> Node:
     root = builder.outermost[0]
     if builder.ignored:
         message = "%s: what follows the end of %s is ignored, as in MuJoCo"
-        _log.warning(message, Place(file, builder.ignored), root.label)
+        _log.warning(message, SourceLocation(file, builder.ignored), root.label)
     return root
 
 
@@ -107,7 +115,7 @@ class _Builder:
     is known in advance, and all remaining text is CDATA.
     """
 
-    def __init__(self, document: Mended, file: str):
+    def __init__(self, document: Repaired, file: str):
         self.file = file
         self.plain = document.plain
         self.lines = iter(document.lines)
@@ -116,7 +124,7 @@ class _Builder:
         self.extra: int | None = None  # line of the first unmatched end tag
 
     def start(self, tag: str, attrs: Mapping[str, str]) -> None:
-        tag, attrs = (tag, dict(attrs)) if self.plain else restored(tag, attrs)
+        tag, attrs = (tag, dict(attrs)) if self.plain else restore_names(tag, attrs)
         node = Node(tag, attrs, self.file, next(self.lines))
         if not self.open:
             self.outermost = node.children
@@ -127,9 +135,9 @@ class _Builder:
         else:
             self.open[-1].children.append(node)
         self.open.append(node)
-        if len(self.open) > MAX_DEPTH + 1:
+        if len(self.open) > MAX_XML_DEPTH + 1:
             message = (
-                f"{node.label} is nested more than {MAX_DEPTH} elements deep; flatten the model"
+                f"{node.label} is nested more than {MAX_XML_DEPTH} elements deep; flatten the model"
             )
             raise _error(self.file, node.line, message)
 
@@ -153,7 +161,7 @@ class _Builder:
         return self.outermost[1].line if len(self.outermost) > 1 else self.extra
 
 
-def _explained(error: etree.XMLSyntaxError, builder: _Builder, text: str) -> str:
+def _explain_error(error: etree.XMLSyntaxError, builder: _Builder, text: str) -> str:
     """Return the fault in the text and its location."""
     lines = text.split("\n")
     line = error.lineno or 1
@@ -168,7 +176,7 @@ def _explained(error: etree.XMLSyntaxError, builder: _Builder, text: str) -> str
     if _is_mismatch(error):
         what = "an end tag that closes nothing; remove it"
     else:
-        what = clip(as_written(str(error.msg).rpartition(", line ")[0]))
+        what = clip(original_name(str(error.msg).rpartition(", line ")[0]))
         what += "; " + _REMEDIES.get(error.code, _USUAL_REMEDY)  # type: ignore[attr-defined]
     excerpt = lines[min(line, len(lines)) - 1].strip()
     return f"broken XML, {what}" + (f" ({clip(excerpt)!r})" if excerpt else "")
@@ -194,4 +202,4 @@ def clip(text: str, length: int = 60) -> str:
 
 
 def _error(file: str, line: int | None, message: str) -> ModelError:
-    return ModelError(Problem(Place(file, line), message))
+    return ModelError(Problem(SourceLocation(file, line), message))

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from jaxsim.assets.source.model_archive import is_archive, open_archive
-from jaxsim.assets.source.provider import shown
+from jaxsim.assets.source.provider import display_name
 from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri
-from jaxsim.errors import AssetError, ModelError, Place, Problem, Problems
-from jaxsim.mjcf.beside import name_from_main
+from jaxsim.errors import AssetError, ModelError, Problem, Problems, SourceLocation
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.include import Files, expand_includes
+from jaxsim.mjcf.include_paths import name_from_main
 from jaxsim.mjcf.parse import parse
 from jaxsim.mjcf.urdf import ROBOT, read_robot
-from jaxsim.mjcf.validate import validate
+from jaxsim.mjcf.validate import validate_document
 
 
 class Source(NamedTuple):
@@ -70,7 +70,7 @@ def find_model(
     try:
         return Source(*open_archive(path, data, assets))
     except AssetError as error:
-        place = Place(shown(path), None)
+        place = SourceLocation(display_name(path), None)
         raise ModelError(Problem(place, str(error).removeprefix(f"{path}: "))) from None
 
 
@@ -98,7 +98,7 @@ def read_string(
 
 
 def _read(data: bytes, name: str, files: Files) -> Element:
-    root = parse(data, shown(name))
+    root = parse(data, display_name(name))
     problems = Problems()
     files.begin(name)
     element: Element | None
@@ -106,7 +106,7 @@ def _read(data: bytes, name: str, files: Files) -> Element:
         element = read_robot(root, problems)
     else:
         expand_includes(root, files, problems)
-        element = validate(root, problems)
+        element = validate_document(root, problems)
         if element is not None:
             name_from_main(element, files)
     problems.raise_if_any()
@@ -123,7 +123,7 @@ def file_contents(path: str, assets: Mapping[str, bytes] | None = None) -> bytes
     try:
         found = Resources(assets).find(path, ("",))
     except ResourceError as error:
-        raise ModelError(Problem(Place(shown(path), None), str(error))) from None
+        raise ModelError(Problem(SourceLocation(display_name(path), None), str(error))) from None
     if found is not None:
         return found[1]
     if os.path.isdir(path):
@@ -133,4 +133,4 @@ def file_contents(path: str, assets: Mapping[str, bytes] | None = None) -> bytes
         message = f"no provider is registered for '{scheme}:'; jaxsim.register_provider adds one"
     else:
         message = f"there is no such file; the current folder is {os.getcwd()!r}"
-    raise ModelError(Problem(Place(path, None), message))
+    raise ModelError(Problem(SourceLocation(path, None), message))

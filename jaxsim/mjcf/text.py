@@ -3,7 +3,7 @@
 MuJoCo's reader tolerates errors that XML forbids, and existing models have them: `--` in comments,
 blank lines before the XML declaration, bare `&` and `<` in values, no space between attributes,
 text between elements. It skips a DTD, so that defaults and entities declared there have no effect,
-and has no namespaces. `mended` repairs all of these.
+and has no namespaces. `repair` repairs all of these.
 
 The recovery mode of libxml2 does not help: it accepts `--` in comments, but at other errors it
 silently loses the following attributes, the `&`, or the elements after the first.
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
-from jaxsim.errors import ModelError, Place, Problem
+from jaxsim.errors import ModelError, Problem, SourceLocation
 
 _log = logging.getLogger(__name__)
 
@@ -81,13 +81,13 @@ _REFUSALS = {
 
 
 @dataclass(slots=True)
-class Mended:
+class Repaired:
     """A text repaired to well-formed XML, within one wrapper element.
 
     Attributes:
       text: its tags; other parts are our elements, or comments of the same number of lines.
       lines: the line of each start tag, in document order.
-      plain: whether the parser returns all names and values unchanged, see `restored`.
+      plain: whether the parser returns all names and values unchanged, see `restore_names`.
       tail: the last line with text after the last tag; None if there is none.
     """
 
@@ -97,19 +97,19 @@ class Mended:
     tail: int | None
 
 
-def decoded(data: bytes, file: str) -> str:
+def decode_text(data: bytes, file: str) -> str:
     """Return the text of a file: UTF-8 or UTF-16, else as its declaration specifies, else Latin-1.
 
     The declaration is removed afterwards; line breaks become line feeds.
     """
-    text = _decoded(data, file).replace("\r\n", "\n").replace("\r", "\n")
+    text = _decode(data, file).replace("\r\n", "\n").replace("\r", "\n")
     declaration = _DECLARATION.match(text)
     if declaration is None:
         return text
     return "\n" * declaration[0].count("\n") + text[declaration.end() :]
 
 
-def mended(text: str, file: str) -> Mended:
+def repair(text: str, file: str) -> Repaired:
     """Return the text repaired to well-formed XML that consists of elements only."""
     pieces: list[str] = []
     lines = [0]
@@ -123,7 +123,7 @@ def mended(text: str, file: str) -> Mended:
             for i, row in enumerate(written.split("\n")):
                 lines += [line + i] * (row.count("<") - row.count("</"))
         elif kind == "tag":
-            pieces.append(_VALUE_OR_PREFIX.sub(_mend, written))
+            pieces.append(_VALUE_OR_PREFIX.sub(_repair_value, written))
             plain = False
             if not written.startswith("</"):
                 lines.append(line)
@@ -134,25 +134,25 @@ def mended(text: str, file: str) -> Mended:
         else:
             pieces.append(_blank(breaks))
             if kind == "declaration":
-                dtd = dtd or f"{Place(file, line)}: {_opening(written)}"
+                dtd = dtd or f"{SourceLocation(file, line)}: {_opening(written)}"
             elif kind == "text" and part.end() == len(text) and not written.isspace():
                 tail = text.rstrip().count("\n") + 1
         line += breaks
     if dtd:
         _log.warning("%s...> has no effect, as in MuJoCo", dtd)
-    return Mended(_DOCUMENT.format("".join(pieces)), lines, plain, tail)
+    return Repaired(_DOCUMENT.format("".join(pieces)), lines, plain, tail)
 
 
-def restored(tag: str, attrs: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def restore_names(tag: str, attrs: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Return the original name and attributes of an element of a repaired text.
 
     libxml2, with entity expansion disabled, returns every `&` of a value as a reference.
     """
-    values = {as_written(name): value.replace("&#38;", "&") for name, value in attrs.items()}
-    return as_written(tag), values
+    values = {original_name(name): value.replace("&#38;", "&") for name, value in attrs.items()}
+    return original_name(tag), values
 
 
-def as_written(name: str) -> str:
+def original_name(name: str) -> str:
     """Return the original form of a name of a repaired text."""
     for written, stand_in in _STAND_INS.items():
         name = name.replace(stand_in, written)
@@ -177,7 +177,7 @@ def _blank(breaks: int) -> str:
     return "<!--" + "\n" * breaks + "-->"
 
 
-def _mend(part: re.Match) -> str:
+def _repair_value(part: re.Match) -> str:
     """Return a value in its quotes with a space after it, or the replacement of a namespace
     marker."""
     if part[0] in _STAND_INS:
@@ -198,18 +198,18 @@ _OTHERS = (
 )
 
 
-def _decoded(data: bytes, file: str) -> str:
+def _decode(data: bytes, file: str) -> str:
     for start, magic, kind, cure in _OTHERS:
         if data[start : start + len(magic)] == magic:
-            raise ModelError(Problem(Place(file), f"this is {kind}; {cure}"))
+            raise ModelError(Problem(SourceLocation(file), f"this is {kind}; {cure}"))
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return data.decode(encoding, errors="replace")
     data, zero, _ = data.partition(b"\0")  # a zero byte ends the text, as in MuJoCo
     if zero and b"<" not in data:
         message = "this is a binary file; an MJCF model is XML text"
-        raise ModelError(Problem(Place(file), message))
-    for encoding in ("utf-8", _declared(data)):
+        raise ModelError(Problem(SourceLocation(file), message))
+    for encoding in ("utf-8", _declared_charset(data)):
         try:
             return data.decode(encoding)
         except UnicodeError:
@@ -217,7 +217,7 @@ def _decoded(data: bytes, file: str) -> str:
     return data.decode("latin-1")
 
 
-def _declared(data: bytes) -> str:
+def _declared_charset(data: bytes) -> str:
     """Return the character set that the XML declaration names, or Latin-1."""
     found = _DECLARED.match(data)
     try:

@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.cache import bounded_cache
 from jaxsim.errors import Problems
-from jaxsim.mjcf.element import Element
+from jaxsim.mjcf.element import AttrValue, Element
 from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.rules import broken_rules
 from jaxsim.mjcf.schema import ROOT, Row, walk
-from jaxsim.mjcf.values import BadValue, Value, read_value
-from jaxsim.words import is_slip, remedy, suggest
+from jaxsim.mjcf.values import BadValue, read_value
+from jaxsim.spelling import is_misspelling, remedy, suggest
 
 _log = logging.getLogger(__name__)
 
 # Elements outside the world that MuJoCo checks and then ignores.
-_LOST = ("body", "frame")
+_STRAY_TAGS = ("body", "frame")
 
 
-def validate(root: Node, problems: Problems) -> Element | None:
+def validate_document(root: Node, problems: Problems) -> Element | None:
     """Check a whole document.
 
     Args:
@@ -43,15 +43,15 @@ def validate(root: Node, problems: Problems) -> Element | None:
     for name in [n for n in root.attrs if n.startswith("xmlns") or ":" in n]:
         del root.attrs[name]  # namespaces and the schema's location, for editors
     _set_aside(root, problems)
-    return check(root, ROOT, problems)
+    return check_element(root, ROOT, problems)
 
 
 def _set_aside(root: Node, problems: Problems) -> None:
     """Check bodies outside the world, as in a part of a model, and drop them."""
     rows = ROOT.children["worldbody"].children
-    lost = [child for child in root.children if child.tag in _LOST]
+    lost = [child for child in root.children if child.tag in _STRAY_TAGS]
     for child in lost:
-        check(child, rows[child.tag], problems)
+        check_element(child, rows[child.tag], problems)
         _log.warning(
             "%s: %s stands outside <worldbody> and is ignored, as in MuJoCo",
             child.place,
@@ -66,7 +66,7 @@ def _foreign_root(root: Node) -> str:
     return f"<{root.tag}> is not an MJCF model; the outermost element must be <mujoco>"
 
 
-def check(node: Node, row: Row, problems: Problems) -> Element:
+def check_element(node: Node, row: Row, problems: Problems) -> Element:
     """Check one element and all below it against a row; return the typed element."""
     top = _check_one(node, row, problems, row.loose)
     # No recursion: elements may be nested to the depth limit of the parser.
@@ -88,7 +88,7 @@ def _check_one(node: Node, row: Row, problems: Problems, loose: bool) -> Element
     """Check one element without its children.
 
     Args:
-      node, row, problems: as in `check`.
+      node, row, problems: as in `check_element`.
       loose: whether it is in or below a loose row, where MuJoCo requires no attributes.
     """
     element = Element(node.tag, {}, [], node.place, row)
@@ -105,7 +105,7 @@ def _take_attributes(
     """Convert the attributes of a row to their types."""
     for name, text in node.attrs.items():
         attr = row.attrs.get(name)
-        if attr is None and loose and not is_slip(name, row.attrs):
+        if attr is None and loose and not is_misspelling(name, row.attrs):
             _log.warning(
                 "%s: %s: attribute '%s' is ignored, as in MuJoCo", node.place, node.label, name
             )
@@ -125,7 +125,7 @@ def _take_attributes(
             problems.add(node.place, f"{node.label}: {name} is empty; name a class, or remove it")
 
 
-def _tell_undefined(node: Node, name: str, value: Value) -> None:
+def _tell_undefined(node: Node, name: str, value: AttrValue) -> None:
     """Log nan values: they compile, and all results that depend on them are undefined."""
     if isinstance(value, float | np.ndarray) and np.any(value != value):
         _log.warning(
@@ -151,7 +151,7 @@ def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, 
     for child in node.children:
         child_row = row.children.get(child.tag)
         if child_row is None:
-            problems.add(child.place, _misplaced(child, node, row))
+            problems.add(child.place, _misplacement_reason(child, node, row))
             continue
         if child_row.instead:
             problems.add(child.place, f"{child.label} {child_row.instead}")
@@ -173,7 +173,7 @@ def _unknown_attribute(name: str, row: Row) -> str:
     return f"has no attribute '{name}'{remedy(name, row.attrs, otherwise)}"
 
 
-def _misplaced(child: Node, parent: Node, row: Row) -> str:
+def _misplacement_reason(child: Node, parent: Node, row: Row) -> str:
     """Return why a child is not allowed: it belongs elsewhere, or it does not exist."""
     homes = _homes().get(child.tag)
     if homes:
@@ -185,7 +185,7 @@ def _misplaced(child: Node, parent: Node, row: Row) -> str:
     return f"<{parent.tag}> has no element <{child.tag}>; remove it"
 
 
-@bounded(1)
+@bounded_cache(1)
 def _homes() -> dict[str, list[str]]:
     """Return the tags of the possible parents of each tag."""
     homes: dict[str, list[str]] = {}

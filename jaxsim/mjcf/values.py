@@ -12,17 +12,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jaxsim.mjcf.element import Value
+from jaxsim.mjcf.element import AttrValue
 from jaxsim.mjcf.parse import clip
 from jaxsim.mjcf.schema import Attr
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 
 class BadValue(Exception):
     """A text that is no value of the attribute; the message gives the reason."""
 
 
-def read_value(attr: Attr, text: str) -> Value | None:
+def read_value(attr: Attr, text: str) -> AttrValue | None:
     """Return the value, or None if the text is empty and means no value.
 
     Raises:
@@ -37,7 +37,7 @@ def _split(text: str) -> list[str]:
     return text.split() if text.isascii() else [t for t in re.split(r"[ \t\n\r\f\v]+", text) if t]
 
 
-def _read_real(attr: Attr, text: str) -> Value | None:
+def _read_real(attr: Attr, text: str) -> AttrValue | None:
     tokens = _split(text)
     if not tokens:
         return None
@@ -85,7 +85,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 
-def _read_int(attr: Attr, text: str) -> Value | None:
+def _read_int(attr: Attr, text: str) -> AttrValue | None:
     tokens = _split(text)
     if not tokens:
         return None
@@ -159,7 +159,7 @@ def _read_name(attr: Attr, text: str) -> str | None:
     return text or None
 
 
-_READERS: dict[str, Callable[[Attr, str], Value | None]] = {
+_READERS: dict[str, Callable[[Attr, str], AttrValue | None]] = {
     "real": _read_real,
     "int": _read_int,
     "keyword": _read_keyword,

@@ -10,7 +10,7 @@ import numpy as np
 from lxml import etree
 
 from jaxsim.errors import ModelError, Problem
-from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf.element import AttrValue, Element
 
 _INDENT = "  "
 
@@ -35,7 +35,7 @@ def to_xml(element: Element) -> str:
     return etree.tostring(top, encoding="unicode") + "\n"
 
 
-def format_value(value: Value) -> str:
+def format_value(value: AttrValue) -> str:
     """Return a value as the text of an attribute, before escaping."""
     if isinstance(value, str):
         return value

@@ -9,7 +9,7 @@ from typing import Any
 from jaxsim import enums
 from jaxsim.mjx import _src as _src
 from jaxsim.mjx import math as math
-from jaxsim.mjx.inner.absent import INSTEAD, PACKAGE, Finder, absent
+from jaxsim.mjx.inner.absent import MJX_PACKAGE, MJX_REPLACEMENTS, Finder, absent
 from jaxsim.mjx.inner.brax import watch
 from jaxsim.mjx.inner.pytree_node import PyTreeNode as PyTreeNode
 from jaxsim.mjx.stages import apply_ft as apply_ft
@@ -46,11 +46,11 @@ watch()
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    if name not in INSTEAD and hasattr(sys.modules["jaxsim"], name):
+    if name not in MJX_REPLACEMENTS and hasattr(sys.modules["jaxsim"], name):
         return getattr(sys.modules["jaxsim"], name)
-    raise AttributeError(absent(PACKAGE, name))
+    raise AttributeError(absent(MJX_PACKAGE, name))
 
 
 def __dir__() -> list[str]:
     own = {*globals()} - {"Any", "Finder", "INSTEAD", "PACKAGE", "absent", "enums", "sys", "watch"}
-    return sorted(own | {*dir(sys.modules["jaxsim"])} - INSTEAD.keys())
+    return sorted(own | {*dir(sys.modules["jaxsim"])} - MJX_REPLACEMENTS.keys())

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxsim.mjx.in_place import THEIRS, take_place
-from jaxsim.mjx.inner.absent import PACKAGE, asked
+from jaxsim.mjx.in_place import MJX_MODULE, take_place
+from jaxsim.mjx.inner.absent import MJX_PACKAGE, asked_names
 
 USAGE = "usage: python -m jaxsim.mjx PROGRAM.py [ARGUMENT ...]"
 
@@ -20,30 +20,30 @@ USAGE = "usage: python -m jaxsim.mjx PROGRAM.py [ARGUMENT ...]"
 def main(arguments: list[str]) -> int:
     """Run a program; returns the exit status where it does not begin."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        tell(USAGE)
+        print_message(USAGE)
         return 0 if arguments else 2
     program = Path(arguments[0])
     if not program.is_file():
-        tell(f"{program}: no such file; {USAGE}")
+        print_message(f"{program}: no such file; {USAGE}")
         return 2
     take_place()
     lacking = list(lacking_names(program))
     for line, message in lacking:
-        tell(f"{program}:{line}: {message}")
-    asked.clear()
+        print_message(f"{program}:{line}: {message}")
+    asked_names.clear()
     sys.argv = arguments
     sys.path.insert(0, str(program.parent))
     try:
         runpy.run_path(str(program), run_name="__main__")
     finally:
         told = {message for _, message in lacking}
-        for message in asked.values():
+        for message in asked_names.values():
             if message not in told:
-                tell(f"{program}: asked for in vain: {message}")
+                print_message(f"{program}: asked for in vain: {message}")
     return 0
 
 
-def tell(line: str) -> None:
+def print_message(line: str) -> None:
     """Write a line where messages go."""
     sys.stderr.write(f"{line}\n")
 
@@ -55,13 +55,13 @@ def lacking_names(program: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name == THEIRS or alias.name.startswith(f"{THEIRS}."):
+                if alias.name == MJX_MODULE or alias.name.startswith(f"{MJX_MODULE}."):
                     known[alias.asname or alias.name] = alias.name
                     yield from _lacking(node.lineno, alias.name)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
-                if name == THEIRS or name.startswith(f"{THEIRS}."):
+                if name == MJX_MODULE or name.startswith(f"{MJX_MODULE}."):
                     known[alias.asname or alias.name] = name
                     yield from _lacking(node.lineno, name)
     for node in ast.walk(tree):
@@ -85,8 +85,8 @@ def _exists(name: str) -> bool:
 
 def _resolve(name: str, single: bool) -> None:
     """Look up a name of MJX in jaxsim.mjx; of a chain only what modules have."""
-    owner = importlib.import_module(PACKAGE)
-    *path, last = name.removeprefix(THEIRS).split(".")[1:] or [""]
+    owner = importlib.import_module(MJX_PACKAGE)
+    *path, last = name.removeprefix(MJX_MODULE).split(".")[1:] or [""]
     for part in path:
         owner = getattr(owner, part)
         if not hasattr(owner, "__path__"):

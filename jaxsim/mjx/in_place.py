@@ -5,10 +5,10 @@ import importlib.util
 import sys
 from contextlib import redirect_stdout
 
-from jaxsim.extra import needed
-from jaxsim.mjx.inner.absent import MODULES, PACKAGE, Finder
+from jaxsim.mjx.inner.absent import MJX_PACKAGE, MODULES, Finder
+from jaxsim.optional import require
 
-THEIRS = "mujoco.mjx"
+MJX_MODULE = "mujoco.mjx"
 
 
 def take_place() -> None:
@@ -17,16 +17,16 @@ def take_place() -> None:
     Brax's records subclass those of MJX. Where it is installed, it is imported before, with MJX;
     its environments with the backend "mjx" then run on jaxsim.
     """
-    mujoco = needed("mujoco", "test")
-    taken = sys.modules.get(THEIRS) is sys.modules[PACKAGE]
-    if not taken and importlib.util.find_spec("brax") and importlib.util.find_spec(THEIRS):
+    mujoco = require("mujoco", "test")
+    taken = sys.modules.get(MJX_MODULE) is sys.modules[MJX_PACKAGE]
+    if not taken and importlib.util.find_spec("brax") and importlib.util.find_spec(MJX_MODULE):
         with redirect_stdout(sys.stderr):  # MJX prints what it lacks
             importlib.import_module("brax.envs")
         importlib.import_module("jaxsim.envs.brax_pipeline").take_mjx_backend()
-    for name in [n for n in sys.modules if n == THEIRS or n.startswith(f"{THEIRS}.")]:
+    for name in [n for n in sys.modules if n == MJX_MODULE or n.startswith(f"{MJX_MODULE}.")]:
         del sys.modules[name]
     for inner in ("", "._src", *(f"._src.{name}" for name in MODULES)):
-        sys.modules[THEIRS + inner] = sys.modules[PACKAGE + inner]
-    vars(mujoco)["mjx"] = sys.modules[PACKAGE]
-    if not any(isinstance(f, Finder) and f.package == THEIRS for f in sys.meta_path):
-        sys.meta_path.insert(0, Finder(THEIRS))
+        sys.modules[MJX_MODULE + inner] = sys.modules[MJX_PACKAGE + inner]
+    vars(mujoco)["mjx"] = sys.modules[MJX_PACKAGE]
+    if not any(isinstance(f, Finder) and f.package == MJX_MODULE for f in sys.meta_path):
+        sys.meta_path.insert(0, Finder(MJX_MODULE))

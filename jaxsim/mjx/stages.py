@@ -8,15 +8,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import ObjType
 from jaxsim.io import bridge
 from jaxsim.model import names
 from jaxsim.model.allocate import Keep, keeping
-from jaxsim.model.data import OF_ROWS, Data
+from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
 from jaxsim.physics import api
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.public import public
+from jaxsim.physics.public_api import public
 from jaxsim.physics.query.jacobian import jac_of_poses
 from jaxsim.physics.query.ray import ray as cast
 
@@ -35,7 +35,7 @@ def factor_m(m: Model, d: Data) -> Data:
     return d.replace(qLD=lower + eye * (diagonal[:, None] - 1), qLDiagInv=1 / diagonal)
 
 
-def _filling(stage: Callable, *fields: str) -> Callable:
+def _keep_outputs(stage: Callable, *fields: str) -> Callable:
     """A stage whose Data keeps what it fills from then on, though it did not before."""
 
     @functools.wraps(stage)
@@ -46,27 +46,27 @@ def _filling(stage: Callable, *fields: str) -> Callable:
     return of
 
 
-make_constraint = _filling(api.make_constraint, *OF_ROWS)
-rne_postconstraint = _filling(api.rne_postconstraint, "cacc", "cfrc_int", "cfrc_ext")
-subtree_vel = _filling(api.subtree_vel, "subtree_linvel", "subtree_angmom")
-com_pos = _filling(api.com_pos, "cdof", "cinert")
-crb = _filling(api.crb, "crb", "M")
-tendon = _filling(api.tendon, "ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos", "ten_J")
-transmission = _filling(api.transmission, "actuator_moment")
+make_constraint = _keep_outputs(api.make_constraint, *ROW_FIELDS)
+rne_postconstraint = _keep_outputs(api.rne_postconstraint, "cacc", "cfrc_int", "cfrc_ext")
+subtree_vel = _keep_outputs(api.subtree_vel, "subtree_linvel", "subtree_angmom")
+com_pos = _keep_outputs(api.com_pos, "cdof", "cinert")
+crb = _keep_outputs(api.crb, "crb", "M")
+tendon = _keep_outputs(api.tendon, "ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos", "ten_J")
+transmission = _keep_outputs(api.transmission, "actuator_moment")
 
 
 # what a Data keeps besides that of `jaxsim.make_data`: inexpensive results that MJX's stages fill
-KEPT = "cdof cdof_dot cinert qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid".split()
-KEPT += [name for name, field in Data.fields.items() if field.keep]
+_KEPT_FIELDS = "cdof cdof_dot cinert qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid".split()
+_KEPT_FIELDS += [name for name, field in Data.fields.items() if field.keep]
 
 
-def make_data(m: Any, keep: Keep = KEPT, **choices: Any) -> Data:
+def make_data(m: Any, keep: Keep = _KEPT_FIELDS, **choices: Any) -> Data:
     """`jaxsim.make_data`, whose Data also keeps `cdof`, `cdof_dot`, `cinert`, passive forces."""
     return bridge.make_data(m, keep, **choices)
 
 
 def put_data(
-    model: Any, data: Any, device: Any = None, *, keep: Keep = KEPT, **choices: Any
+    model: Any, data: Any, device: Any = None, *, keep: Keep = _KEPT_FIELDS, **choices: Any
 ) -> Data:
     """`jaxsim.put_data`, whose Data keeps what that of `make_data` keeps."""
     return bridge.put_data(model, data, device, keep=keep, **choices)

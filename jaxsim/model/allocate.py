@@ -9,20 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import EnableBit, SleepPolicy
-from jaxsim.errors import Place, Problem, UnsupportedError
+from jaxsim.errors import Problem, SourceLocation, UnsupportedError
 from jaxsim.model.data import (
-    ALWAYS,
-    AWAKE,
+    ALWAYS_KEPT,
+    JUST_AWAKE,
     NO_CONTACT,
-    OF_SLEEP,
     OPTIONAL,
+    SLEEP_FIELDS,
     SLEEP_STATE,
-    WAITING,
+    WAITING_FIELDS,
     Contact,
     Data,
-    absent,
+    absent_field_message,
 )
-from jaxsim.model.fields import Field, brief
+from jaxsim.model.fields import Field, brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.start import start_state
 
@@ -38,7 +38,7 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
     declared = ((n, f) for n, f in Data.fields.items() if n in kept and not f.static)
     values = {n: _empty(m, f, inner=_inner(n, f, kept)) for n, f in declared}
     for name in SLEEP_STATE & values.keys():
-        values[name] = np.full(m.ntree, AWAKE, np.int32)
+        values[name] = np.full(m.ntree, JUST_AWAKE, np.int32)
     # Build on the host, then transfer everything at once.
     d = jax.device_put(Data(**values))
     # Copy: two arguments of a program must not share a buffer if one of them is donated.
@@ -65,7 +65,9 @@ def check_supported(m: Model) -> None:
     Flags may change after Data was made: what they enable is checked here again.
     """
     if m.unsupported:
-        raise UnsupportedError(Problem(Place(f, line), what) for f, line, what in m.unsupported)
+        raise UnsupportedError(
+            Problem(SourceLocation(f, line), what) for f, line, what in m.unsupported
+        )
 
 
 def _kept_names(keep: Keep) -> frozenset[str]:
@@ -78,7 +80,7 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     if not isinstance(keep, Iterable):
         raise ValueError(
             "keep: expected 'default', 'all', or a list of names of fields and of stages, "
-            f"[jaxsim.crb], got {brief(keep)}"
+            f"[jaxsim.crb], got {brief_value(keep)}"
         )
     names = frozenset(
         name
@@ -87,8 +89,8 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     )
     unknown = sorted(names - Data.fields.keys() - OPTIONAL)
     if unknown:
-        raise ValueError(f"keep: {absent(unknown[0])}")
-    return ALWAYS | names | {n.partition(".")[0] for n in names & OPTIONAL}
+        raise ValueError(f"keep: {absent_field_message(unknown[0])}")
+    return ALWAYS_KEPT | names | {n.partition(".")[0] for n in names & OPTIONAL}
 
 
 def _inner(name: str, field: Field, kept: frozenset[str]) -> frozenset[str]:
@@ -104,9 +106,9 @@ def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
     while a tree sleeps are added.
     """
     if not m.opt.enableflags & EnableBit.SLEEP:
-        return kept - OF_SLEEP
+        return kept - SLEEP_FIELDS
     begin_asleep = np.any(m.tree_sleep_policy == SleepPolicy.INIT)
-    return (kept | WAITING) - (frozenset() if begin_asleep else {"tree_start"})
+    return (kept | WAITING_FIELDS) - (frozenset() if begin_asleep else {"tree_start"})
 
 
 def _empty(m: Model, field: Field, value: float = 0, inner: frozenset[str] = frozenset()) -> Any:

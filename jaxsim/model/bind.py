@@ -8,27 +8,27 @@ import numpy as np
 
 from jaxsim.model.fields import Record
 from jaxsim.model.places import (
-    act_places,
-    ctrl_places,
-    dof_places,
-    out_places,
-    qpos_places,
-    sensor_places,
+    act_indices,
+    ctrl_indices,
+    dof_indices,
+    out_indices,
+    qpos_indices,
+    sensor_indices,
 )
 from jaxsim.model.structure import Structure
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 R = TypeVar("R", bound=Record)
 
 
-def _mocap_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+def _mocap_slots(s: Structure, ids: np.ndarray) -> np.ndarray:
     at: np.ndarray = s.body_mocapid[ids]
     if (at < 0).any():
         raise AttributeError("bind: some of these bodies are not mocap bodies")
     return at
 
 
-class Kind(NamedTuple):
+class ObjectKind(NamedTuple):
     """Naming and indexing of the fields of one kind of object.
 
     Attributes:
@@ -44,26 +44,26 @@ def _own(s: Structure, ids: np.ndarray) -> np.ndarray:
     return ids
 
 
-KINDS = {
-    "body": Kind(("", "body_"), {"nbody": _own, "nmocap": _mocap_places}),
-    "joint": Kind(
-        ("", "jnt_", "dof_"), {"njnt": _own, "nq": qpos_places, "nv": dof_places}
+_OBJECT_KINDS = {
+    "body": ObjectKind(("", "body_"), {"nbody": _own, "nmocap": _mocap_slots}),
+    "joint": ObjectKind(
+        ("", "jnt_", "dof_"), {"njnt": _own, "nq": qpos_indices, "nv": dof_indices}
     ),
-    "geom": Kind(("geom_",), {"ngeom": _own}),
-    "site": Kind(("site_",), {"nsite": _own}),
-    "camera": Kind(("cam_",), {"ncam": _own}),
-    "light": Kind(("light_",), {"nlight": _own}),
-    "mesh": Kind(("mesh_",), {"nmesh": _own}),
-    "material": Kind(("mat_",), {"nmat": _own}),
-    "pair": Kind(("pair_",), {"npair": _own}),
-    "equality": Kind(("eq_",), {"neq": _own}),
-    "tendon": Kind(("ten_", "tendon_"), {"ntendon": _own}),
-    "actuator": Kind(
+    "geom": ObjectKind(("geom_",), {"ngeom": _own}),
+    "site": ObjectKind(("site_",), {"nsite": _own}),
+    "camera": ObjectKind(("cam_",), {"ncam": _own}),
+    "light": ObjectKind(("light_",), {"nlight": _own}),
+    "mesh": ObjectKind(("mesh_",), {"nmesh": _own}),
+    "material": ObjectKind(("mat_",), {"nmat": _own}),
+    "pair": ObjectKind(("pair_",), {"npair": _own}),
+    "equality": ObjectKind(("eq_",), {"neq": _own}),
+    "tendon": ObjectKind(("ten_", "tendon_"), {"ntendon": _own}),
+    "actuator": ObjectKind(
         ("", "actuator_"),
-        {"nactuator": _own, "nu": ctrl_places, "na": act_places, "nout": out_places},
+        {"nactuator": _own, "nu": ctrl_indices, "na": act_indices, "nout": out_indices},
     ),
-    "sensor": Kind(("", "sensor_"), {"nsensor": _own, "nsensordata": sensor_places}),
-    "key": Kind(("key_",), {"nkey": _own}),
+    "sensor": ObjectKind(("", "sensor_"), {"nsensor": _own, "nsensordata": sensor_indices}),
+    "key": ObjectKind(("key_",), {"nkey": _own}),
 }  # fmt: skip
 
 
@@ -88,9 +88,10 @@ class Bound(Generic[R]):
         alone = isinstance(elements, str) or not isinstance(elements, Iterable)
         given = [elements] if alone else list(elements)
         kinds = {_kind(e) for e in given}
-        if len(kinds) != 1 or not kinds <= KINDS.keys():
+        if len(kinds) != 1 or not kinds <= _OBJECT_KINDS.keys():
             raise ValueError(
-                f"bind: expected objects of one kind ({', '.join(KINDS)}), got {sorted(kinds)}"
+                f"bind: expected objects of one kind ({', '.join(_OBJECT_KINDS)}), got "
+                f"{sorted(kinds)}"
             )
         self._structure, self._record, self._alone = structure, record, alone
         (self._kind,) = kinds
@@ -136,7 +137,7 @@ class Bound(Generic[R]):
     def _find(self, name: str) -> tuple[str, int, np.ndarray]:
         """Return the full name of a field, its object axis, and the indices of the objects on
         it."""
-        kind, s = KINDS[self._kind], self._structure
+        kind, s = _OBJECT_KINDS[self._kind], self._structure
         for full in (prefix + name for prefix in kind.prefixes):
             declared = self._record.fields.get(full)
             size = str(declared.shape[0]) if declared is not None and declared.shape else ""
@@ -150,7 +151,7 @@ class Bound(Generic[R]):
                 return full, value.ndim - len(declared.dims(s.sizes)), at
         for full in (prefix + name for prefix in kind.prefixes if prefix):
             if isinstance(getattr(self._record, full, None), np.ndarray):
-                places = dof_places if full.startswith("dof_") else _own
+                places = dof_indices if full.startswith("dof_") else _own
                 return full, 0, places(s, self._ids)
         raise AttributeError(
             f"{self._kind}: {type(self._record).__name__} has no field {name!r} of it"

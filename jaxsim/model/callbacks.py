@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import jax
 
-FILTERED = 1 << 30  # bit next to those of DisableBit: a contactfilter callback is set
+FILTERED_BIT = 1 << 30  # bit next to those of DisableBit: a contactfilter callback is set
 
 
 @jax.tree_util.register_dataclass

@@ -14,37 +14,47 @@ from jaxsim.enums import MINAWAKE
 from jaxsim.math.components import Components
 from jaxsim.model.bind import Bound
 from jaxsim.model.fields import Record, array, nested, work
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-FAR = 1e10  # `dist` of an unused contact slot [m]
-AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just been disturbed
+NO_CONTACT_DISTANCE = 1e10  # `dist` of an unused contact slot [m]
+JUST_AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just been disturbed
 
 
-SINGLE = ("is_single_precision",)  # fields of the compensated clock, in single precision only
-SOFT = ("flex_touches",)  # fields of contacts of flexes
-PASSIVE = ("flex_passive",)  # fields of contacts that may be passive, without constraint rows
+_SINGLE_FLAGS = (
+    "is_single_precision",
+)  # fields of the compensated clock, in single precision only
+_FLEX_FLAGS = ("flex_touches",)  # fields of contacts of flexes
+_PASSIVE_FLAGS = (
+    "flex_passive",
+)  # fields of contacts that may be passive, without constraint rows
 
 
 class Contact(Record):
     """Contacts, padded to the model's capacity; the first `ncon` are valid.
 
-    In the other slots `dist` is `FAR`, `geom` and `efc_address` are -1, and all other values are
-    undefined. A field is None if no contact of the model can use it (adhesion, surface velocity,
-    flex). `force` is None where `contact_forces` can compute it from `qacc`: not with PGS, no-slip
-    iterations, RK4, the discrete integrator or the flag diagexact. `mu` and `H` are None unless
-    `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property `exclude` gives
-    the reason why a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive;
-    otherwise 0.
+    In the other slots `dist` is `NO_CONTACT_DISTANCE`, `geom` and `efc_address` are -1, and all
+    other values are undefined. A field is None if no contact of the model can use it (adhesion,
+    surface velocity, flex). `force` is None where `contact_forces` can compute it from `qacc`: not
+    with PGS, no-slip iterations, RK4, the discrete integrator or the flag diagexact. `mu` and `H`
+    are None unless `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property
+    `exclude` gives the reason why a contact has no rows: 1, it is in the gap; 3, no dof moves it;
+    4, it is passive; otherwise 0.
     """
 
     dist = array("ncontact", unit="m", doc="distance between the surfaces; negative: penetration")
     pos = array("ncontact", kind="vec", unit="m", doc="point midway between the surfaces")
     frame = array("ncontact", kind="rot", doc="rows: normal from geom 1 to geom 2, two tangents")
     geom = array("ncontact", 2, dtype="int", doc="ids of the geoms; -1: a flex, or no contact")
-    flex = array("ncontact", 2, dtype="int", doc="ids of the flexes; -1: a geom", only=SOFT)
-    elem = array("ncontact", 2, dtype="int", doc="elements in their flexes; -1: none", only=SOFT)
-    vert = array("ncontact", 2, dtype="int", doc="vertices in their flexes; -1: none", only=SOFT)
-    passive = array("ncontact", dtype="int", doc="1: it is a passive force, else 0", only=PASSIVE)
+    flex = array("ncontact", 2, dtype="int", doc="ids of the flexes; -1: a geom", only=_FLEX_FLAGS)
+    elem = array(
+        "ncontact", 2, dtype="int", doc="elements in their flexes; -1: none", only=_FLEX_FLAGS
+    )
+    vert = array(
+        "ncontact", 2, dtype="int", doc="vertices in their flexes; -1: none", only=_FLEX_FLAGS
+    )
+    passive = array(
+        "ncontact", dtype="int", doc="1: it is a passive force, else 0", only=_PASSIVE_FLAGS
+    )
     dim = array("ncontact", dtype="int", doc="dimension of the contact force: 1, 3, 4 or 6")
     includemargin = array(
         "ncontact", unit="m", doc="the contact exerts a force when dist is below this"
@@ -147,7 +157,9 @@ class Data(Record):
 
     # state
     time = array(unit="s", doc="simulation time")
-    time_low = array(unit="s", doc="low-order part of `time`, in single precision", only=SINGLE)
+    time_low = array(
+        unit="s", doc="low-order part of `time`, in single precision", only=_SINGLE_FLAGS
+    )
     qpos = array("nq", unit="m or rad", doc="configuration")
     qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
     act = array("na", doc="actuator activation")
@@ -352,7 +364,9 @@ class Data(Record):
     )
     frames: Any = work("material frames of twisting rods (flex/frames.py); None: not computed yet")
     found: Any = work("contacts (collision/driver.py), in the order of their rows; None: no pairs")
-    inertia: Any = work("M by trees (arrays/system/tree.py, apart.py); None: stored as one matrix")
+    inertia: Any = work(
+        "M by trees (linalg/tree_sparse.py, block_diagonal.py); None: stored as one matrix"
+    )
     rows: Any = work("constraint rows of the solver (constraint/rows.py)")
     forces: Any = work(
         "row forces, if they do not follow from qacc (m.lists_row_forces); else None"
@@ -364,14 +378,14 @@ class Data(Record):
         Setting `time` or `history` sets their low-order parts in single precision to zero, unless
         these are given too.
         """
-        for name, low in LOW.items():
+        for name, low in LOW_PARTS.items():
             if name in values and low not in values and not self._native:
                 values |= _low_of(low, values[name], getattr(self, name), getattr(self, low))
         return super().replace(**values)
 
     def _remedy(self, name: str, value: Any) -> str:
         """Return what replaces the field, or the nearest name."""
-        return _instead(INSTEAD, name) or super()._remedy(name, value)
+        return _replacement(_FIELD_REPLACEMENTS, name) or super()._remedy(name, value)
 
     def bind(self, m: Any, elements: Any) -> Bound[Self]:
         """Return a view of the fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
@@ -390,7 +404,9 @@ class Data(Record):
     def __getattr__(self, name: str) -> Any:
         """Raise AttributeError that names the replacement of an mjData field absent here."""
         near = "" if name.startswith("_") else remedy(name, self.fields)
-        raise AttributeError(f"Data has no field {name!r}{_instead(INSTEAD, name) or near}")
+        raise AttributeError(
+            f"Data has no field {name!r}{_replacement(_FIELD_REPLACEMENTS, name) or near}"
+        )
 
     @property
     def _impl(self) -> Any:
@@ -410,7 +426,7 @@ class Data(Record):
 
 
 # Low-order parts, in single precision, of fields that hold times.
-LOW = {"time": "time_low", "history": "history_low"}
+LOW_PARTS = {"time": "time_low", "history": "history_low"}
 
 
 def _low_of(name: str, value: Any, old: Any, now: Any) -> dict[str, Any]:
@@ -449,16 +465,16 @@ class DataJAX:
         return value
 
 
-def _instead(table: dict[str, str], name: str) -> str:
+def _replacement(table: dict[str, str], name: str) -> str:
     return f": {table[name]}" if name in table else ""
 
 
-def absent(name: str) -> str:
+def absent_field_message(name: str) -> str:
     """Return the message for a name that is no field to keep, with its replacement or the nearest
     name."""
     owner, _, inner = name.rpartition(".")
     if owner != "contact":
-        what = _instead(INSTEAD, name) or remedy(name, Data.fields, "")
+        what = _replacement(_FIELD_REPLACEMENTS, name) or remedy(name, Data.fields, "")
         return f"Data has no field {name!r}{what}"
     if inner in Contact.fields:
         return f"{name}: the fields of contacts are kept together; keep 'contact'"
@@ -467,7 +483,7 @@ def absent(name: str) -> str:
 
 
 # Replacements of mjData or MJX fields that are absent here.
-INSTEAD = {
+_FIELD_REPLACEMENTS = {
     "qM": "d.M, of a Data that keeps it, make_data(m, keep=['M', ...]); or jaxsim.full_m(m, d)",
     "efc_AR": "jaxsim.project_constraint(m, d)",
     "efc_diagApprox": "d.efc_diagA, as in MuJoCo 4.0, of a Data that keeps it",
@@ -484,24 +500,24 @@ INSTEAD = {
 
 # Fields that every world has: its state, inputs and counters; with the sleep flag also the sleep
 # state of its trees and the results that stay unchanged while a tree sleeps.
-ALWAYS = frozenset(
+ALWAYS_KEPT = frozenset(
     "time time_low qpos qvel act history history_low plastic plugin_state qacc_warmstart "
     "tree_asleep tree_start flexvert_lambda flexvert_conage "
     "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
     "warning warning_lastinfo solver_niter".split()
 )
 SLEEP_STATE = frozenset(("tree_asleep", "tree_start"))
-OF_SLEEP = SLEEP_STATE | frozenset(
+SLEEP_FIELDS = SLEEP_STATE | frozenset(
     "tree_awake body_awake ntree_awake nbody_awake nv_awake nisland tree_island".split()
 )
-OF_SINGLE = frozenset(LOW.values())  # in single precision
-OF_IPC = frozenset(("flexvert_lambda", "flexvert_conage"))  # of shells, with the ipc flag
-OF_ROWS = tuple(name for name in Data.fields if name.startswith("efc_"))
-WAITING = frozenset("xpos xquat act_dot qfrc_smooth qacc_smooth".split())
+SINGLE_FIELDS = frozenset(LOW_PARTS.values())  # in single precision
+IPC_FIELDS = frozenset(("flexvert_lambda", "flexvert_conage"))  # of shells, with the ipc flag
+ROW_FIELDS = tuple(name for name in Data.fields if name.startswith("efc_"))
+WAITING_FIELDS = frozenset("xpos xquat act_dot qfrc_smooth qacc_smooth".split())
 
 
 # values of an unused slot; all others are 0
-NO_CONTACT = {"dist": FAR, "geom": -1, "efc_address": -1}
+NO_CONTACT = {"dist": NO_CONTACT_DISTANCE, "geom": -1, "efc_address": -1}
 
 
 def no_contacts(like: Contact) -> Contact:

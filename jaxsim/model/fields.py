@@ -25,10 +25,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 # Trailing shape of the public array for each kind of value.
-KINDS: dict[str, tuple[int, ...]] = {
+FIELD_KINDS: dict[str, tuple[int, ...]] = {
     "real": (),
     "vec": (3,),
     "quat": (4,),
@@ -48,7 +48,7 @@ class Field:
 
     Attributes:
       shape: sizes of the item axes, as symbols ("nbody") or numbers; `()` is one per world.
-      kind: what an item is; its key in `KINDS` gives the last axes of the public array.
+      kind: what an item is; its key in `FIELD_KINDS` gives the last axes of the public array.
       dtype: "float" (the model's precision), "int" or "bool".
       unit: unit of the values.
       doc: meaning, in one line.
@@ -72,7 +72,7 @@ class Field:
     def dims(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """Return the public shape, with symbols looked up in `sizes`."""
         own = tuple(n if isinstance(n, int) else int(sizes[n]) for n in self.shape)
-        return own + KINDS[self.kind]
+        return own + FIELD_KINDS[self.kind]
 
 
 def array(
@@ -267,7 +267,7 @@ class Record:
                 return value
             on_device = isinstance(value, jax.Array)
             return jnp.asarray(value, dtype) if on_device else value.astype(dtype)
-        one = not field.shape and not KINDS[field.kind]
+        one = not field.shape and not FIELD_KINDS[field.kind]
         if one and isinstance(value, bool | int | float) and hasattr(self.__dict__[name], "dtype"):
             return jnp.asarray(value, dtype)
         return value
@@ -345,7 +345,7 @@ class Record:
 
     def __repr__(self) -> str:
         values = ((n, self.__dict__[n]) for n in self.fields)
-        shown = (f"{n}={brief(v)}" for n, v in values if v is not None and _size(v))
+        shown = (f"{n}={brief_value(v)}" for n, v in values if v is not None and _size(v))
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -373,24 +373,25 @@ def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -
         if isinstance(value, jax.Array | np.ndarray):
             raise ValueError(
                 f"{name}: is static, it decides the shape of the program: expected a Python value, "
-                f"got {brief(value)}"
+                f"got {brief_value(value)}"
             )
         return
     shape = _shape_of(value, old)
     if shape is None:
         return
     if getattr(getattr(value, "dtype", None), "kind", "") in NO_NUMBERS:
-        raise ValueError(f"{name}: expected real numbers, got {brief(value)}")
+        raise ValueError(f"{name}: expected real numbers, got {brief_value(value)}")
     if field.nested is not None:
-        raise ValueError(f"{name}: expected a {field.nested.__name__}, got {brief(value)}")
-    expected = _expected(field, old, sizes)
+        raise ValueError(f"{name}: expected a {field.nested.__name__}, got {brief_value(value)}")
+    expected = _expected_shape(field, old, sizes)
     have = shape[max(len(shape) - len(expected), 0) :]
     if len(have) < len(expected) or any(
         n not in (None, k) for n, k in zip(expected, have, strict=True)
     ):
         raise ValueError(
-            f"{name}: expected shape {_shown(field, expected)}, with any leading axes of a batch; "
-            f"got {brief(value)}"
+            f"{name}: expected shape {_format_shape(field, expected)}, with any leading axes of a "
+            "batch; "
+            f"got {brief_value(value)}"
         )
 
 
@@ -412,22 +413,22 @@ def _shape_of(value, old) -> tuple[int, ...] | None:
     return None
 
 
-def _expected(field: Field, old, sizes: Mapping[str, int]) -> tuple[int | None, ...]:
+def _expected_shape(field: Field, old, sizes: Mapping[str, int]) -> tuple[int | None, ...]:
     """Return the expected shape; None for an unknown size."""
     own = len(field.shape)
-    rank = own + len(KINDS[field.kind])
+    rank = own + len(FIELD_KINDS[field.kind])
     before = tuple(old.shape[-rank:]) if rank and hasattr(old, "dtype") else ()
     known = before[:own] if len(before) == rank else (None,) * own
     items = (
         n if isinstance(n, int) else sizes.get(n, k)
         for n, k in zip(field.shape, known, strict=True)
     )
-    return (*items, *KINDS[field.kind])
+    return (*items, *FIELD_KINDS[field.kind])
 
 
-def _shown(field: Field, expected: tuple[int | None, ...]) -> str:
+def _format_shape(field: Field, expected: tuple[int | None, ...]) -> str:
     """Return a shape as text, with the symbol of an unknown size."""
-    names = (*field.shape, *KINDS[field.kind])
+    names = (*field.shape, *FIELD_KINDS[field.kind])
     sizes = [str(n) if k is None else str(k) for n, k in zip(names, expected, strict=True)]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
@@ -436,13 +437,17 @@ def _size(value) -> int:
     return value.size if hasattr(value, "size") else 1
 
 
-def brief(value) -> str:
+def brief_value(value) -> str:
     """Return a value as short text: the type and shape of an array instead of its numbers."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{value.dtype}{list(value.shape)}"
     text = repr(value)
-    return text if len(text) <= BRIEF or isinstance(value, Record) else text[:BRIEF] + "..."
+    return (
+        text
+        if len(text) <= _MAX_BRIEF_CHARS or isinstance(value, Record)
+        else text[:_MAX_BRIEF_CHARS] + "..."
+    )
 
 
 NO_NUMBERS = frozenset("cOSUMm")  # numpy kinds that are not real: complex, object, text, date
-BRIEF = 60  # characters of a value that is no array
+_MAX_BRIEF_CHARS = 60  # characters of a value that is no array

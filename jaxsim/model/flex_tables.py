@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxsim.enums import EqType
 
-RECORD = 10  # values per vertex or pair in flex_bending
+_RECORD_LENGTH = 10  # values per vertex or pair in flex_bending
 NO_TWIST = -1
-SIDE = 9  # offset of the box side in the record of a vertex
+_SIDE_COLUMN = 9  # offset of the box side in the record of a vertex
 
 
 def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,10 +33,10 @@ def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
     tables: dict[str, Any] = {"rod_flexid": flex, "rod_vert": vert, "rod_dof": dof, "rod_adr": adr}
     tables |= {"nrod": len(flex), "eq_elemid": elem, "eq_modenum": mode}
     boxed = np.array([_is_boxed(fields, f) for f in range(fields["nflex"])], bool)
-    return {**tables, "flex_touches": _touching(fields), "flex_boxed": boxed}
+    return {**tables, "flex_touches": _flexes_in_contact(fields), "flex_boxed": boxed}
 
 
-def _touching(fields: Mapping[str, Any]) -> np.ndarray:
+def _flexes_in_contact(fields: Mapping[str, Any]) -> np.ndarray:
     """Return the flexes whose collision masks match those of a geom or flex, `[nflex]` bool."""
     kind, affinity = (
         [np.asarray(fields[f"{what}_{name}"]) for what in ("geom", "flex")]
@@ -50,7 +50,7 @@ def _is_boxed(fields: Mapping[str, Any], f: int) -> bool:
     """Return whether a flex is a plastic rod with a box section; a circular section has no side."""
     if fields["flex_plasticadr"][f] < 0 or not len(_rod(fields, f)[0]):
         return False
-    return bool(fields["flex_bending"][fields["flex_bendingadr"][f] + 1 + SIDE] != 0)
+    return bool(fields["flex_bending"][fields["flex_bendingadr"][f] + 1 + _SIDE_COLUMN] != 0)
 
 
 def _none() -> tuple[np.ndarray, ...]:
@@ -62,8 +62,8 @@ def _rod(fields: Mapping[str, Any], f: int) -> tuple[np.ndarray, ...]:
     if fields["flex_dim"][f] != 1 or fields["flex_interp"][f] or first < 0:
         return _none()
     n = int(fields["flex_bending"][first])
-    adr = first + 1 + RECORD * np.arange(n)
-    numbers = np.rint(fields["flex_bending"][adr[:, None] + np.arange(RECORD)])
+    adr = first + 1 + _RECORD_LENGTH * np.arange(n)
+    numbers = np.rint(fields["flex_bending"][adr[:, None] + np.arange(_RECORD_LENGTH)])
     vert = numbers[:, :4]
     hinge = np.where(vert[:, 3] < 0, numbers[:, 7], NO_TWIST).astype(int)
     dof = np.array([fields["jnt_dofadr"][j] if j >= 0 else NO_TWIST for j in hinge], int)

@@ -10,10 +10,10 @@ import jax
 import numpy as np
 
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.model.places import ctrl_places, dof_places, qpos_places, sensor_places
+from jaxsim.model.places import ctrl_indices, dof_indices, qpos_indices, sensor_indices
 
 Names = str | Iterable[str]
 
@@ -45,7 +45,7 @@ def sensor(m: Model, d: Data, name: str) -> jax.Array:
 
 def sensor_index(m: Model, names: Names) -> np.ndarray:
     """Return the indices of sensors in `sensordata`, concatenated, int (n,)."""
-    return sensor_places(m.structure, _ids(m, "sensor", names))
+    return sensor_indices(m.structure, _ids(m, "sensor", names))
 
 
 def qpos_index(m: Model, names: Names) -> np.ndarray:
@@ -62,21 +62,21 @@ def qpos_index(m: Model, names: Names) -> np.ndarray:
       >>> qpos_index(m, "hinge")
       array([0])
     """
-    return qpos_places(m.structure, _ids(m, "joint", names))
+    return qpos_indices(m.structure, _ids(m, "joint", names))
 
 
 def dof_index(m: Model, names: Names) -> np.ndarray:
     """Return the indices of joints in `qvel`, concatenated, int (n,); a free joint has six."""
-    return dof_places(m.structure, _ids(m, "joint", names))
+    return dof_indices(m.structure, _ids(m, "joint", names))
 
 
 def ctrl_index(m: Model, names: Names) -> np.ndarray:
     """Return the indices of actuators in `ctrl`, concatenated, int (n,)."""
-    return ctrl_places(m.structure, _ids(m, "actuator", names))
+    return ctrl_indices(m.structure, _ids(m, "actuator", names))
 
 
 def _ids(m: Model, kind: str, names: Names) -> np.ndarray:
     given = [names] if isinstance(names, str) else names
     if not isinstance(given, Iterable) or not all(isinstance(name, str) for name in given):
-        raise ValueError(f"{kind}: expected a name or several, got {brief(names)}")
+        raise ValueError(f"{kind}: expected a name or several, got {brief_value(names)}")
     return np.array([name2id(m, kind, name) for name in given], np.int64)

@@ -22,14 +22,14 @@ from jaxsim.enums import (
     WrapType,
 )
 from jaxsim.model.bind import Bound
-from jaxsim.model.callbacks import FILTERED, Callbacks
-from jaxsim.model.fields import Record, array, brief, nested, static
+from jaxsim.model.callbacks import FILTERED_BIT, Callbacks
+from jaxsim.model.fields import Record, array, brief_value, nested, static
 from jaxsim.model.soft import shells
 from jaxsim.model.stored.name_text import ADDRESSES, NameText, name_addresses, name_text
 from jaxsim.model.structure import CHANGEABLE, HULLS_MOVED, Structure
-from jaxsim.model.switch.clashes import DECIDE, check_clashes, clashing
+from jaxsim.model.switch.clashes import DECIDING_FIELDS, check_clashes, find_clashes
 from jaxsim.model.switch.switches import check_states, check_switches
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 CHOICES = {
     "integrator": IntegratorType,
@@ -39,7 +39,9 @@ CHOICES = {
 }
 FLAGS = {"disableflags": DisableBit, "enableflags": EnableBit}
 MOST_OF_A_LIMIT = 2**31 - 1  # of iterations; they are counted in 32 bits
-CHECKED = "_checked"  # attribute of a Model whose values were checked against its structure
+_CHECKED_ATTRIBUTE = (
+    "_checked"  # attribute of a Model whose values were checked against its structure
+)
 NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
 
 
@@ -347,7 +349,7 @@ class Model(Record):
         if isinstance(opt, Option):  # a vmap axis may replace the whole record
             options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
         changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
-        if "structure" not in values and not DECIDE.isdisjoint(changed):
+        if "structure" not in values and not DECIDING_FIELDS.isdisjoint(changed):
             self._check_clashes(changed)
         check_switches(structure, changed, self.fields)
         check_states(structure, changed)
@@ -360,20 +362,24 @@ class Model(Record):
         recorded in it: programs that cannot see whether the vertices moved assume that they did.
         """
         new = super().replace(**values)
-        if CHECKED in self.__dict__ and "structure" not in values:
-            new.__dict__[CHECKED] = True
+        if _CHECKED_ATTRIBUTE in self.__dict__ and "structure" not in values:
+            new.__dict__[_CHECKED_ATTRIBUTE] = True
         if "mesh_vert" in values and new.structure is not None:
             new = new._restructured(**{HULLS_MOVED: True})
-        if DECIDE.isdisjoint(values) or not isinstance(new.opt, Option) or new.structure is None:
+        if (
+            DECIDING_FIELDS.isdisjoint(values)
+            or not isinstance(new.opt, Option)
+            or new.structure is None
+        ):
             return new
-        if not new.structure.clash_places or clashing(new):
+        if not new.structure.clash_places or find_clashes(new):
             return new
         return new._restructured(clash_places=())
 
     def converted(self, values: Mapping[str, Any], native: bool) -> Self:
         """A copy with some fields changed, in the public or the physics' form; not checked."""
         new = super().converted(values, native)
-        new.__dict__.pop(CHECKED, None)
+        new.__dict__.pop(_CHECKED_ATTRIBUTE, None)
         return new
 
     def check_values(self, prefix: str = "") -> None:
@@ -389,7 +395,7 @@ class Model(Record):
         Raises:
           ValueError: names the field, the items and the remedy.
         """
-        if CHECKED in self.__dict__ or self._native or self.structure is None:
+        if _CHECKED_ATTRIBUTE in self.__dict__ or self._native or self.structure is None:
             return
         values = {n: getattr(self, n) for n, f in self.fields.items() if not f.static}
         if isinstance(self.opt, Option):
@@ -400,7 +406,7 @@ class Model(Record):
         except ValueError as error:
             raise ValueError(f"{prefix}{error}") from None
         if len(known) == len(values):
-            self.__dict__[CHECKED] = True
+            self.__dict__[_CHECKED_ATTRIBUTE] = True
 
     def _remedy(self, name: str, value: Any) -> str:
         """Return the function that changes a table of the structure, or the nearest name."""
@@ -425,7 +431,7 @@ class Model(Record):
 
     def _check_clashes(self, changed: Mapping[str, Any]) -> None:
         """Raise ValueError if changed fields make options or features clash."""
-        decide = {n: changed[n] for n in sorted(DECIDE & changed.keys())}
+        decide = {n: changed[n] for n in sorted(DECIDING_FIELDS & changed.keys())}
         if isinstance(decide.get("opt", self.opt), Option):  # a vmap axis may replace the record
             check_clashes(self, self.converted(decide, self._native), next(iter(decide)))
 
@@ -526,7 +532,7 @@ class Model(Record):
         """Return the flags that decide which geoms may collide: DisableBit, and FILTERED if there
         is a contactfilter callback."""
         filtered = self.callbacks is not None and self.callbacks.contactfilter is not None
-        return int(self.opt.disableflags) | (FILTERED if filtered else 0)
+        return int(self.opt.disableflags) | (FILTERED_BIT if filtered else 0)
 
     @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:
@@ -534,7 +540,7 @@ class Model(Record):
         options."""
         s = self.structure
         places = {message: (file, line) for file, line, message in s.clash_places}
-        found = (found.message for found in clashing(self))
+        found = (found.message for found in find_clashes(self))
         clashes = tuple((*places.get(what, (None, None)), what) for what in found)
         touching = () if self.opt.disableflags & NO_CONTACTS else s.contact_refusals
         return clashes + s.refusals + touching
@@ -574,18 +580,18 @@ def _check_option(name: str, value: Any) -> None:
         if not hasattr(value, "__index__") or operator.index(value) not in tuple(kind):
             raise ValueError(
                 f"{name}: expected one of {kind.__name__} ({', '.join(known)}), got "
-                f"{brief(value)}; write jaxsim.{kind.__name__}.{known[-1]}"
+                f"{brief_value(value)}; write jaxsim.{kind.__name__}.{known[-1]}"
             )
         return
     bits = sum(FLAGS[name]) if name in FLAGS else None
     what = "a sum of bits of " + FLAGS[name].__name__ if name in FLAGS else "a whole number"
     whole = hasattr(value, "__index__") and not isinstance(value, bool | np.bool_)
     if not whole or not 0 <= operator.index(value) <= (bits or MOST_OF_A_LIMIT):
-        raise ValueError(f"{name}: expected {what}, at least 0, got {brief(value)}")
+        raise ValueError(f"{name}: expected {what}, at least 0, got {brief_value(value)}")
 
 
 def _check_callbacks(value: Any) -> None:
     """Raise ValueError if functions are given other than as jaxsim.Callbacks."""
     if callable(value) or isinstance(value, Mapping | Sequence):  # an axis of vmap is an int
-        got = "a function" if callable(value) else brief(value)
+        got = "a function" if callable(value) else brief_value(value)
         raise ValueError(f"callbacks: expected jaxsim.Callbacks(control=...), got {got}")

@@ -6,11 +6,11 @@ from typing import Any
 
 from jaxsim.enums import CtrlChart, CtrlInput, GainType, ObjType
 from jaxsim.escape import line
-from jaxsim.model.fields import brief
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-SHOWN = 20  # names that a message lists
+_MAX_LISTED_NAMES = 20  # names that a message lists
 
 
 def name2id(m: Model, kind: ObjType | str, name: str) -> int:
@@ -35,7 +35,7 @@ def name2id(m: Model, kind: ObjType | str, name: str) -> int:
     names = _names(m, kind)
     if name and name in names:
         return names.index(name)
-    raise ValueError(f"no {_kind(kind)} is named {name!r}{_nearest(name, filter(None, names))}")
+    raise ValueError(f"no {_kind(kind)} is named {name!r}{_suggestion(name, filter(None, names))}")
 
 
 def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
@@ -51,7 +51,7 @@ def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
       ('arm', None)
     """
     if not hasattr(index, "__index__"):
-        raise ValueError(f"id2name: index: expected a number of a {kind}, got {brief(index)}")
+        raise ValueError(f"id2name: index: expected a number of a {kind}, got {brief_value(index)}")
     names = _names(m, kind)
     return names[index] or None if 0 <= index < len(names) else None
 
@@ -77,14 +77,14 @@ def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None
         raise ValueError(f"actuator: the model has {m.nactuator}, there is no number {index}")
     signature = int(m.actuator_ctrlspec[index])
     if m.actuator_gaintype[index] == GainType.SO3:
-        inputs = CHARTS[CtrlChart(signature)]
+        inputs = _CHART_COMPONENTS[CtrlChart(signature)]
     else:
         inputs = tuple(name for i, name in NAMED_INPUTS if i & signature)
     return inputs[place] if 0 <= place < len(inputs) else None
 
 
 # Coordinates of a commanded orientation.
-CHARTS = {CtrlChart.EXPMAP: ("rx", "ry", "rz"), CtrlChart.QUAT: ("qw", "qx", "qy", "qz")}
+_CHART_COMPONENTS = {CtrlChart.EXPMAP: ("rx", "ry", "rz"), CtrlChart.QUAT: ("qw", "qx", "qy", "qz")}
 NAMED_INPUTS = [
     (i, name.lower()) for name, i in CtrlInput.__members__.items() if i != CtrlInput.NONE
 ]
@@ -102,7 +102,7 @@ def _names(m: Model, kind: ObjType | str) -> tuple[str, ...]:
     known = dict(m.structure.names)
     wanted = _kind(kind)
     if wanted not in known:
-        raise ValueError(f"no kind of object is called {wanted!r}{_nearest(wanted, known)}")
+        raise ValueError(f"no kind of object is called {wanted!r}{_suggestion(wanted, known)}")
     return known[wanted]
 
 
@@ -111,8 +111,10 @@ def _kind(kind: ObjType | str) -> str:
     return "body" if name == "xbody" else name
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _suggestion(name: str, known: Iterable[str]) -> str:
     """Return the nearest name, or a list of names, for the end of a message."""
     known = list(known)
-    shown = ", ".join(map(line, known[:SHOWN])) or "none"
-    return remedy(str(name), known, f"; there are: {shown}{', ...' if len(known) > SHOWN else ''}")
+    shown = ", ".join(map(line, known[:_MAX_LISTED_NAMES])) or "none"
+    return remedy(
+        str(name), known, f"; there are: {shown}{', ...' if len(known) > _MAX_LISTED_NAMES else ''}"
+    )

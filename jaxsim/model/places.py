@@ -12,13 +12,13 @@ from jaxsim.enums import JointType
 from jaxsim.model.structure import Structure
 
 
-def ranges(first: np.ndarray, count: np.ndarray, ids: np.ndarray) -> np.ndarray:
+def expand_ranges(first: np.ndarray, count: np.ndarray, ids: np.ndarray) -> np.ndarray:
     """Return the concatenated index ranges first, first + 1, ... of some objects."""
     parts = [np.arange(first[i], first[i] + count[i]) for i in ids]
     return np.concatenate([np.zeros(0, int), *parts])
 
 
-def time_places(model: Any) -> np.ndarray:
+def time_indices(model: Any) -> np.ndarray:
     """Return the indices of times in `history`: tick and samples of each buffer, (nhistorytime,).
 
     Args:
@@ -33,35 +33,35 @@ def time_places(model: Any) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def qpos_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+def qpos_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of joints in `qpos`."""
-    return ranges(s.jnt_qposadr, _width(s, {JointType.FREE: 7, JointType.BALL: 4}), ids)
+    return expand_ranges(s.jnt_qposadr, _width(s, {JointType.FREE: 7, JointType.BALL: 4}), ids)
 
 
-def dof_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+def dof_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of joints in `qvel`."""
-    return ranges(s.jnt_dofadr, _width(s, {JointType.FREE: 6, JointType.BALL: 3}), ids)
+    return expand_ranges(s.jnt_dofadr, _width(s, {JointType.FREE: 6, JointType.BALL: 3}), ids)
 
 
-def ctrl_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+def ctrl_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of actuators in `ctrl`."""
-    return ranges(s.actuator_ctrladr, s.actuator_ctrlnum, ids)
+    return expand_ranges(s.actuator_ctrladr, s.actuator_ctrlnum, ids)
 
 
-def sensor_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+def sensor_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of sensors in `sensordata`."""
-    return ranges(s.sensor_adr, s.sensor_dim, ids)
+    return expand_ranges(s.sensor_adr, s.sensor_dim, ids)
 
 
 def _width(s: Structure, wide: Mapping[JointType, int]) -> np.ndarray:
     return np.array([wide.get(JointType(t), 1) for t in s.jnt_type], np.int64)
 
 
-def act_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+def act_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of actuators in `act`."""
-    return ranges(s.actuator_actadr, s.actuator_actnum, ids)
+    return expand_ranges(s.actuator_actadr, s.actuator_actnum, ids)
 
 
-def out_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+def out_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of actuators in `actuator_force`."""
-    return ranges(s.actuator_outadr, s.actuator_outnum, ids)
+    return expand_ranges(s.actuator_outadr, s.actuator_outnum, ids)

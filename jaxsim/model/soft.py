@@ -7,7 +7,7 @@ import numpy as np
 from jaxsim.enums import GeomType
 
 # Geom types for which the flag ipc computes distances of vertices.
-SURFACES = (
+SURFACE_SHAPES = (
     *(GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER),
     *(GeomType.BOX, GeomType.MESH),
 )
@@ -22,7 +22,7 @@ def asks_passive(passive: Any, dim: Any, rigid: Any) -> np.ndarray:
     return (np.asarray(passive) != 0) & (np.asarray(dim) > 1) & ~np.asarray(rigid, bool)
 
 
-def meet(m: Any, one: str, other: str) -> np.ndarray:
+def bits_in_common(m: Any, one: str, other: str) -> np.ndarray:
     """Return which pairs of objects have matching collision masks.
 
     Args:
@@ -46,16 +46,16 @@ def shells(s: Any) -> np.ndarray:
     return is_shell
 
 
-def of_mode(s: Any) -> tuple[np.ndarray, np.ndarray]:
+def mode_contacts(s: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs whose contacts the flag ipc handles: flexes with geoms `[nflex, ngeom]`, and
     flexes with flexes `[nflex, nflex]`, bool."""
     fixed = np.asarray(s.body_weldid)[s.geom_bodyid] == 0
-    surface = np.isin(s.geom_type, SURFACES) & fixed & _hulled(s)
+    surface = np.isin(s.geom_type, SURFACE_SHAPES) & fixed & _have_hull(s)
     shell = shells(s)
     return shell[:, None] & surface, shell[:, None] & shell
 
 
-def _hulled(s: Any) -> np.ndarray:
+def _have_hull(s: Any) -> np.ndarray:
     """Return which geoms are no mesh or a mesh with a hull, `[ngeom]` bool."""
     mesh = np.asarray(s.geom_type) == GeomType.MESH
     out = ~mesh

@@ -3,7 +3,7 @@
 Counts, types, parents, addresses, limits and flags of a compiled model, as numpy tables under
 MuJoCo's names. Structures with equal contents identify the same program, so that jit compiles once
 for both. Layouts that stages derive from the tables (levels, groups, pair lists) are computed on
-first use and cached here by `derived`.
+first use and cached here by `cache_by_structure`.
 """
 
 import functools
@@ -20,8 +20,10 @@ HULLS_MOVED = "hulls_moved"  # table: mesh vertices may differ from the loaded o
 Table = np.ndarray | int | tuple | str
 
 
-NONE: Mapping[str, Table] = MappingProxyType({})
-LARGE = 2**16  # bytes; the contents of larger tables (images, meshes) are left out of the hash
+_NO_TABLES: Mapping[str, Table] = MappingProxyType({})
+MAX_HASHED_BYTES = (
+    2**16
+)  # bytes; the contents of larger tables (images, meshes) are left out of the hash
 
 
 class Structure:
@@ -32,10 +34,10 @@ class Structure:
 
     __slots__ = ("_counts", "_hash", "_tables", "cache")
 
-    def __init__(self, tables: Mapping[str, Table], known: Mapping[str, Table] = NONE):
+    def __init__(self, tables: Mapping[str, Table], known: Mapping[str, Table] = _NO_TABLES):
         """Build a structure from tables, and from those tables of another one that they do not
         replace."""
-        self._tables = {**known, **{name: _frozen(value) for name, value in tables.items()}}
+        self._tables = {**known, **{name: _freeze(value) for name, value in tables.items()}}
         self._counts: dict[str, int] | None = None
         self._hash: int | None = None
         self.cache: dict[tuple, Any] = {}
@@ -89,7 +91,9 @@ class Structure:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(frozenset((n, _content(v, LARGE)) for n, v in self._tables.items()))
+            self._hash = hash(
+                frozenset((n, _content(v, MAX_HASHED_BYTES)) for n, v in self._tables.items())
+            )
         return self._hash
 
     def __eq__(self, other) -> bool:
@@ -115,7 +119,7 @@ CHANGEABLE = frozenset(
 )
 
 
-def _frozen(value: Table) -> Table:
+def _freeze(value: Table) -> Table:
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.copy()
         value.flags.writeable = False
@@ -130,7 +134,7 @@ def _content(value: Table, most: float = np.inf) -> Any:
     return value.dtype.str, value.shape, numbers
 
 
-def derived(make: Callable[..., Any]) -> Callable[..., Any]:
+def cache_by_structure(make: Callable[..., Any]) -> Callable[..., Any]:
     """Return `make(structure, *flags)` cached in the structure; it may be called with a Model too.
 
     `make` must not test whether a table exists: a table added later (`extended`) would not update
@@ -149,9 +153,9 @@ def derived(make: Callable[..., Any]) -> Callable[..., Any]:
     return lookup
 
 
-@derived
+@cache_by_structure
 def _sizes(s: Structure) -> Mapping[str, int]:
-    return {**s.counts, "nrow": _row_room(s), "nhistorytime": _times_in_history(s)}
+    return {**s.counts, "nrow": _row_capacity(s), "nhistorytime": _times_in_history(s)}
 
 
 def _times_in_history(s: Structure) -> int:
@@ -168,14 +172,14 @@ def _rows_of_flexes(s: Structure) -> int:
     return int(np.sum(edges - 1) + np.sum(modes - 1))
 
 
-def _row_room(s: Structure) -> int:
+def _row_capacity(s: Structure) -> int:
     """Return the largest number of constraint rows of any state, for any cone and any flags."""
     dim = max((1, *s.geom_condim.tolist(), *s.pair_dim.tolist(), *s.flex_condim.tolist()))
-    return rows_beside_contacts(s) + s.ncontact * max(1, 2 * (dim - 1))
+    return max_noncontact_rows(s) + s.ncontact * max(1, 2 * (dim - 1))
 
 
-@derived
-def rows_beside_contacts(s: Structure) -> int:
+@cache_by_structure
+def max_noncontact_rows(s: Structure) -> int:
     """Return the largest number of rows that do not belong to contacts."""
     of_equality = {EqType.CONNECT: 3, EqType.WELD: 6}
     rows = sum(of_equality.get(kind, 1) for kind in s.eq_type.tolist())

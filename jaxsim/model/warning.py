@@ -21,11 +21,13 @@ class Meaning(NamedTuple):
     remedy: str
 
 
-ROOM = "raise the capacity: load_model(..., contacts=N, pairs=N); suggest_capacities measures it"
+_CAPACITY_HINT = (
+    "raise the capacity: load_model(..., contacts=N, pairs=N); suggest_capacities measures it"
+)
 MEANINGS = {
     WarningType.INERTIA: Meaning("singular mass matrix", "check masses and armature"),
-    WarningType.CONTACTFULL: Meaning("contact capacity exceeded", ROOM),
-    WarningType.CNSTRFULL: Meaning("constraint capacity exceeded", ROOM),
+    WarningType.CONTACTFULL: Meaning("contact capacity exceeded", _CAPACITY_HINT),
+    WarningType.CNSTRFULL: Meaning("constraint capacity exceeded", _CAPACITY_HINT),
     WarningType.BADQPOS: Meaning(
         "reset: position not finite or too large", "use a smaller time step"
     ),
@@ -47,7 +49,8 @@ class WarningCount(NamedTuple):
       times: number of occurrences, in all worlds together.
       worlds: indices of the worlds with the warning, in the flattened batch.
       of: number of worlds.
-      last: `Data.warning_lastinfo` of the last occurrence in each of these worlds (`about`).
+      last: `Data.warning_lastinfo` of the last occurrence in each of these worlds
+        (`describe_entry`).
     """
 
     type: WarningType
@@ -73,7 +76,7 @@ ENTRY_OF = {
 }
 
 
-def about(kind: WarningType, info: int) -> str:
+def describe_entry(kind: WarningType, info: int) -> str:
     """Return the meaning of `Data.warning_lastinfo`: "qvel[7]", "40 wanted"; "" if none."""
     if kind == WarningType.CONTACTFULL:
         return f"{info} wanted"
@@ -130,5 +133,5 @@ def check(d: Data) -> None:
 
 def _first(n: WarningCount) -> str:
     """Return the first world of a warning, and the entry concerned."""
-    what = about(n.type, n.last[0])
+    what = describe_entry(n.type, n.last[0])
     return f"world {n.worlds[0]}{', ' if what else ''}{what}"

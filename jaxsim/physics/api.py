@@ -8,13 +8,13 @@ stage raises an error that names the missing field.
 
 import jax
 
+from jaxsim.arrays.array import Array
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics import alone
+from jaxsim.physics import standalone
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
 from jaxsim.physics.arguments import check_model
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.body.applied import xfrc_accumulate as _xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight as _camlight
 from jaxsim.physics.body.configuration import differentiate_pos as _differentiate_pos
@@ -32,11 +32,11 @@ from jaxsim.physics.forward import forward as _forward
 from jaxsim.physics.integrate.check import check_acc as _check_acc
 from jaxsim.physics.integrate.check import check_pos as _check_pos
 from jaxsim.physics.integrate.check import check_vel as _check_vel
-from jaxsim.physics.integrate.parted import forward_skip as forward_skip
-from jaxsim.physics.integrate.parted import inverse_skip as inverse_skip
-from jaxsim.physics.integrate.parted import step1 as step1
-from jaxsim.physics.integrate.parted import step2 as step2
-from jaxsim.physics.integrate.step import WHERE_ALL_SLEEP
+from jaxsim.physics.integrate.split_step import forward_skip as forward_skip
+from jaxsim.physics.integrate.split_step import inverse_skip as inverse_skip
+from jaxsim.physics.integrate.split_step import step1 as step1
+from jaxsim.physics.integrate.split_step import step2 as step2
+from jaxsim.physics.integrate.step import SLEEP_FAST_PATH
 from jaxsim.physics.integrate.step import step as _step
 from jaxsim.physics.inverse import compare_fwd_inv as _compare_fwd_inv
 from jaxsim.physics.inverse import inv_constraint as _inv_constraint
@@ -44,7 +44,7 @@ from jaxsim.physics.inverse import inverse as _inverse
 from jaxsim.physics.passive.energy import energy_pos as _energy_pos
 from jaxsim.physics.passive.energy import energy_vel as _energy_vel
 from jaxsim.physics.passive.passive import passive as _passive
-from jaxsim.physics.public import public
+from jaxsim.physics.public_api import public
 from jaxsim.physics.query import jacobian as body_jacobian
 from jaxsim.physics.query import mass_matrix
 from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
@@ -55,16 +55,16 @@ from jaxsim.physics.query.constraint_update import project_constraint as _projec
 from jaxsim.physics.query.contact_force import contact_force as _contact_force
 from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
 from jaxsim.physics.query.geom_distance import geom_distance as _of_geoms
-from jaxsim.physics.query.geom_distance import given_geoms
+from jaxsim.physics.query.geom_distance import resolve_distance_geoms
 from jaxsim.physics.query.island import island as _island
 from jaxsim.physics.query.object_motion import local_to_global as _local_to_global
 from jaxsim.physics.sensor.sensor import sensor_acc as _sensor_acc
 from jaxsim.physics.sensor.sensor import sensor_pos as _sensor_pos
 from jaxsim.physics.sensor.sensor import sensor_vel as _sensor_vel
-from jaxsim.physics.stage import Stage, stage
+from jaxsim.physics.stage import StageFields, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
-step = public(_step, callbacks=True, short=WHERE_ALL_SLEEP)
+step = public(_step, callbacks=True, short=SLEEP_FAST_PATH)
 forward = public(_forward, callbacks=True)
 inverse = public(_inverse, callbacks=True)
 compare_fwd_inv = public(_compare_fwd_inv)
@@ -74,15 +74,15 @@ island = public(_island)
 # Checks of `step` for an invalid state, in order.
 check_pos = public(_check_pos)
 check_vel = public(_check_vel)
-check_acc = public(_check_acc, callbacks=True, stage=Stage(frozenset({"qacc"}), frozenset()))
+check_acc = public(_check_acc, callbacks=True, stage=StageFields(frozenset({"qacc"}), frozenset()))
 
 # Functions of the results of a step.
 contact_force = public(_contact_force)
 contact_forces = public(_contact_forces)
 
 # Stages in the order of a step; those of `alone` combine several stages of forward.py.
-fwd_kinematics = public(alone.fwd_kinematics)
-fwd_position = public(alone.fwd_position)
+fwd_kinematics = public(standalone.fwd_kinematics)
+fwd_position = public(standalone.fwd_position)
 kinematics = public(_kinematics)
 com_pos = public(_com_pos)
 camlight = public(_camlight)
@@ -90,26 +90,26 @@ flex = public(_flex)
 tendon = public(_tendon)
 crb = public(_crb)
 collision = public(_collision)
-make_constraint = public(alone.make_constraint)
+make_constraint = public(standalone.make_constraint)
 transmission = public(_transmission)
 sensor_pos = public(_sensor_pos)
 energy_pos = public(_energy_pos)
-fwd_velocity = public(alone.fwd_velocity)
+fwd_velocity = public(standalone.fwd_velocity)
 com_vel = public(_com_vel)
 passive = public(_passive)
-tendon_bias = public(alone.tendon_bias)
+tendon_bias = public(standalone.tendon_bias)
 subtree_vel = public(_subtree_vel)
 sensor_vel = public(_sensor_vel)
 energy_vel = public(_energy_vel)
 fwd_actuation = public(_actuation)
-fwd_acceleration = public(alone.fwd_acceleration)
+fwd_acceleration = public(standalone.fwd_acceleration)
 xfrc_accumulate = public(_xfrc_accumulate)
-solve = public(alone.solve)
-rne_postconstraint = public(alone.rne_postconstraint)
+solve = public(standalone.solve)
+rne_postconstraint = public(standalone.rne_postconstraint)
 sensor_acc = public(_sensor_acc)
-euler = public(alone.euler)
-implicit = public(alone.implicit)
-rungekutta4 = public(alone.rungekutta4)
+euler = public(standalone.euler)
+implicit = public(standalone.implicit)
+rungekutta4 = public(standalone.rungekutta4)
 inv_constraint = public(_inv_constraint)
 # Aliases: MuJoCo has several names for these stages.
 fwd_constraint = solve
@@ -172,7 +172,7 @@ def geom_distance(
       ValueError: a geom does not exist, or is an `sdf` geom whose signed distance is not known.
     """
     check_model("geom_distance", m)
-    return _geom_distance(m, d, *given_geoms(m, geom1, geom2), distmax)
+    return _geom_distance(m, d, *resolve_distance_geoms(m, geom1, geom2), distmax)
 
 
 _geom_distance = public(_of_geoms)

@@ -14,17 +14,17 @@ import numpy as np
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Contact, Data, SolverStat
-from jaxsim.model.fields import Record, brief
+from jaxsim.model.fields import Record, brief_value
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.names import name2id
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 
-Shape = tuple[int, ...]
+_Shape = tuple[int, ...]
 
-MOST_CONTACTS = 2**20  # largest contact capacity of a world
+_MAX_CONTACT_CAPACITY = 2**20  # largest contact capacity of a world
 
 # Shapes of the arguments besides Model and Data, by name; "function.name" where one differs.
-ARRAYS: dict[str, tuple[str | int, ...]] = {
+_ARGUMENT_SHAPES: dict[str, tuple[str | int, ...]] = {
     "qpos": ("nq",),
     "qpos1": ("nq",),
     "qpos2": ("nq",),
@@ -60,7 +60,8 @@ def check_callbacks(function: str, m: Model) -> None:
     for name, value in vars(m.callbacks or Callbacks()).items():
         if not (value is None or callable(value)):
             raise ValueError(
-                f"{function}: callbacks: {name}: expected a function or None, got {brief(value)}"
+                f"{function}: callbacks: {name}: expected a function or None, got "
+                f"{brief_value(value)}"
             )
 
 
@@ -86,7 +87,7 @@ def check_model(function: str, m: Any) -> None:
     m.check_values(f"{function}: m.")
 
 
-def check_data(function: str, m: Model, d: Any, worlds: Shape = ()) -> None:
+def check_data(function: str, m: Model, d: Any, worlds: _Shape = ()) -> None:
     """Raise ValueError if `d` is not a Data, or its fields do not have the shapes of the model.
 
     Args:
@@ -108,7 +109,7 @@ def check_count(name: str, value: Any, most: int | None = None) -> int:
     whole = hasattr(value, "__index__") and np.ndim(value) == 0 and dtype.kind in "iu"
     # Booleans are integers in Python, but not counts.
     if isinstance(value, bool) or not whole:
-        raise ValueError(f"{name}: expected a whole number, got {brief(value)}")
+        raise ValueError(f"{name}: expected a whole number, got {brief_value(value)}")
     count = operator.index(value)
     if count < 0 or (most is not None and count > most):
         limit = "at least 0" if most is None else f"from 0 to {most}"
@@ -116,10 +117,10 @@ def check_count(name: str, value: Any, most: int | None = None) -> int:
     return count
 
 
-def check_room(contacts: Any, pairs: Any = None) -> None:
+def check_capacity(contacts: Any, pairs: Any = None) -> None:
     """Raise ValueError if a capacity for contacts or near pairs is not a positive integer."""
     for name, number in (("contacts", contacts), ("pairs", pairs)):
-        if number is not None and check_count(name, number, MOST_CONTACTS) == 0:
+        if number is not None and check_count(name, number, _MAX_CONTACT_CAPACITY) == 0:
             raise ValueError(
                 f"{name}: expected a capacity of at least 1, got 0; leave {name} out for one that "
                 'follows from the model, or turn contacts off with <flag contact="disable"/>'
@@ -134,15 +135,17 @@ def check_smooth(value: Any) -> float | None:
     real = isinstance(value, int | float | np.number | jax.Array | np.ndarray)
     length = float(value) if real and not isinstance(value, bool) and np.ndim(value) == 0 else -1.0
     if not 0 <= length < np.inf:
-        raise ValueError(f"smooth: expected a length in meters, at least 0, got {brief(value)}")
+        raise ValueError(
+            f"smooth: expected a length in meters, at least 0, got {brief_value(value)}"
+        )
     return length
 
 
 def check_array(function: str, m: Model, name: str, value: Any) -> None:
-    """Raise ValueError if an argument does not have the shape declared in `ARRAYS`."""
+    """Raise ValueError if an argument does not have the shape declared in `_ARGUMENT_SHAPES`."""
     own = f"{function}.{name}"
     # A key "function.argument" has priority.
-    symbols = ARRAYS[own if own in ARRAYS else name]
+    symbols = _ARGUMENT_SHAPES[own if own in _ARGUMENT_SHAPES else name]
     if symbols == ("rows",):  # as many as constraint_rows has, which that function knows
         symbols = np.shape(value)[:1]
     dims = tuple(n if isinstance(n, int) else m.structure.sizes[n] for n in symbols)
@@ -150,7 +153,7 @@ def check_array(function: str, m: Model, name: str, value: Any) -> None:
 
 
 # Kinds of objects that functions take ids of, with the field that counts them.
-COUNTS = {"body": "nbody", "geom": "ngeom", "site": "nsite", "camera": "ncam"}
+OBJECT_COUNT_FIELDS = {"body": "nbody", "geom": "ngeom", "site": "nsite", "camera": "ncam"}
 
 
 def object_id(function: str, m: Model, name: str, which: Any, kind: str | None = None) -> Any:
@@ -161,7 +164,8 @@ def object_id(function: str, m: Model, name: str, which: Any, kind: str | None =
       m: the model.
       name: name of the argument.
       which: name, id or array of ids.
-      kind: kind of the object, a key of `COUNTS`; None: derived from the argument's name.
+      kind: kind of the object, a key of `OBJECT_COUNT_FIELDS`; None: derived from the argument's
+        name.
 
     Raises:
       ValueError: no such object exists.
@@ -174,8 +178,10 @@ def object_id(function: str, m: Model, name: str, which: Any, kind: str | None =
         return which
     check_array(function, m, name, which)
     if not np.issubdtype(np.asarray(which).dtype, np.integer):
-        raise ValueError(f"{function}: {name}: expected a name or a number, got {brief(which)}")
-    there = getattr(m, COUNTS[kind])
+        raise ValueError(
+            f"{function}: {name}: expected a name or a number, got {brief_value(which)}"
+        )
+    there = getattr(m, OBJECT_COUNT_FIELDS[kind])
     if not 0 <= (index := operator.index(which)) < there:
         raise ValueError(f"{function}: {name}: there is no {kind} {index}; the model has {there}")
     return index
@@ -185,11 +191,13 @@ def check_points(function: str, m: Model, name: str, value: Any) -> None:
     """Raise ValueError if an argument is neither a vector (3,) nor an array (n, 3)."""
     shape = np.shape(value)
     if len(shape) not in (1, 2) or shape[-1] != 3:
-        raise ValueError(f"{function}: {name}: expected shape (3,) or (n, 3), got {brief(value)}")
+        raise ValueError(
+            f"{function}: {name}: expected shape (3,) or (n, 3), got {brief_value(value)}"
+        )
     _check(function, m, name, value if hasattr(value, "shape") else np.asarray(value), shape, "")
 
 
-def check_as_many(function: str, **points: Any) -> None:
+def check_equal_counts(function: str, **points: Any) -> None:
     """Raise ValueError if arrays of vectors differ in length; one vector matches any length."""
     # A single vector is broadcast, so length 1 is always allowed.
     number = {name: np.shape(value)[0] for name, value in points.items() if np.ndim(value) == 2}
@@ -198,14 +206,16 @@ def check_as_many(function: str, **points: Any) -> None:
         raise ValueError(f"{function}: expected one vector or equally many, got {given}")
 
 
-def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: str) -> None:
+def _check(function: str, m: Model, name: str, value: Any, dims: _Shape, batch: str) -> None:
     """Raise ValueError for a wrong shape, or for another precision than the model's."""
     # Compare shape, then dtype.
     shape = value.shape if hasattr(value, "shape") else _shape(function, name, value, dims)
     if shape != dims:
         extra = len(shape) - len(dims)
         remedy = batch if extra > 0 and shape[extra:] == dims else ""
-        raise ValueError(f"{function}: {name}: expected shape {dims}, got {brief(value)}{remedy}")
+        raise ValueError(
+            f"{function}: {name}: expected shape {dims}, got {brief_value(value)}{remedy}"
+        )
     given, wanted = getattr(value, "dtype", None), m.qpos0.dtype
     if given == wanted or given is None or not np.issubdtype(given, np.floating):
         return
@@ -218,7 +228,7 @@ def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: s
         )
 
 
-def _shape(function: str, name: str, value: Any, dims: Shape) -> Shape:
+def _shape(function: str, name: str, value: Any, dims: _Shape) -> _Shape:
     """Return the shape of a scalar; a list would be a tree of scalars, not an array."""
     if not isinstance(value, int | float):
         kind = "None" if value is None else f"a {type(value).__name__}"
@@ -226,9 +236,9 @@ def _shape(function: str, name: str, value: Any, dims: Shape) -> Shape:
     return ()
 
 
-def _leaves(m: Model, record: Record, prefix: str) -> Iterator[tuple[str, Any, Shape]]:
+def _leaves(m: Model, record: Record, prefix: str) -> Iterator[tuple[str, Any, _Shape]]:
     """Yield name, value and declared shape of every array that a record has."""
-    for name, dims in _declared(m)[type(record)]:
+    for name, dims in _declared_shapes(m)[type(record)]:
         value = getattr(record, name)
         if dims is not None and (value is not None or name in PRESENT[type(record)]):
             yield prefix + name, value, dims
@@ -245,8 +255,8 @@ PRESENT = {
 }
 
 
-@derived
-def _declared(s: Structure) -> dict[type, tuple[tuple[str, Shape | None], ...]]:
+@cache_by_structure
+def _declared_shapes(s: Structure) -> dict[type, tuple[tuple[str, _Shape | None], ...]]:
     """Return names and shapes of the fields of each record; None for a nested record."""
     return {
         record: tuple(

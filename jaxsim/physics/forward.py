@@ -12,57 +12,57 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import diagonal, sum_items
 from jaxsim.enums import ConstraintType, DisableBit, EnableBit, SolverType
+from jaxsim.linalg.block_diagonal import BlockDiagonal
+from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.pin import few
-from jaxsim.physics.arrays.select import diagonal, total
-from jaxsim.physics.arrays.system.apart import Apart
-from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.body.singular import count_singular
-from jaxsim.physics.callback import control
+from jaxsim.physics.callback import call_control
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.constraint.island import islands, passive_ties, touched_trees
+from jaxsim.physics.constraint.island import islands, passive_couplings, touched_trees
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.make import make_rows
+from jaxsim.physics.constraint.regularize import regularized_rows
 from jaxsim.physics.constraint.row_list import list_rows
-from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.flex.flex import flex, flex_velocity
 from jaxsim.physics.integrate.system import System, smooth_system
-from jaxsim.physics.parts import solver_parts, tied_parts
+from jaxsim.physics.partition import coupled_blocks, solver_blocks
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.sleep.known import all_sleep
+from jaxsim.physics.sleep.known import fully_asleep
 from jaxsim.physics.sleep.trees import (
     all_awake,
+    can_sleep,
+    can_wake,
     dof_awake,
-    may_stir,
-    report,
-    sleeps,
-    waiting,
+    freeze_sleeping,
+    update_sleep_counts,
 )
 from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
-from jaxsim.physics.solver.by_world import goes_by_world
+from jaxsim.physics.solver.by_world import solves_by_world
 from jaxsim.physics.solver.conjugate import conjugate_gradients
 from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.islands import find_islands
-from jaxsim.physics.solver.newton import newton
-from jaxsim.physics.solver.noslip import Start, without_slip
+from jaxsim.physics.solver.newton import newton_solve
+from jaxsim.physics.solver.noslip import NoslipStart, without_slip
 from jaxsim.physics.solver.pgs import gauss_seidel
-from jaxsim.physics.solver.problem import Problem, RowForces
-from jaxsim.physics.solver.solution import Settings, solve
+from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
+from jaxsim.physics.solver.solution import SolverSettings, solve_constrained
 from jaxsim.physics.solver.statistics import no_statistics
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
+from jaxsim.transforms.materialize import is_unbatched
 
 
 def forward(m: Model, d: Data) -> Data:
@@ -84,12 +84,12 @@ def step1(m: Model, d: Data) -> Data:
     Forces, accelerations and acceleration-stage sensors keep their values. Corresponds to
     `mj_step1` in MuJoCo.
     """
-    return to_velocity(m, to_position(m, d))
+    return velocity_stages(m, to_position(m, d))
 
 
 def from_velocity(m: Model, d: Data, sensors: bool = True) -> Data:
     """Run the forward dynamics from the velocity stages on."""
-    return from_control(m, to_velocity(m, d, sensors), sensors)
+    return from_control(m, velocity_stages(m, d, sensors), sensors)
 
 
 def to_position(m: Model, d: Data, sensors: bool = True) -> Data:
@@ -99,7 +99,7 @@ def to_position(m: Model, d: Data, sensors: bool = True) -> Data:
     return energy_pos(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
 
 
-def to_velocity(m: Model, d: Data, sensors: bool = True) -> Data:
+def velocity_stages(m: Model, d: Data, sensors: bool = True) -> Data:
     """Run the velocity stages, with their sensors and the kinetic energy."""
     d = fwd_velocity(m, d)
     d = sensor_vel(m, d) if sensors else d
@@ -108,7 +108,7 @@ def to_velocity(m: Model, d: Data, sensors: bool = True) -> Data:
 
 def from_control(m: Model, d: Data, sensors: bool = True) -> Data:
     """Run the forward dynamics from the control callback on."""
-    return from_actuation(m, control(m, d), sensors)
+    return from_actuation(m, call_control(m, d), sensors)
 
 
 def from_actuation(m: Model, d: Data, sensors: bool = True) -> Data:
@@ -123,8 +123,8 @@ def fwd_position(m: Model, d: Data) -> Data:
     """Run the position stages; corresponds to `mj_fwdPosition` in MuJoCo."""
     moved = kinematics(m, d)
     # Sleeping trees: wake those whose state or inputs changed, before their poses are used.
-    if sleeps(m):
-        d = wake_disturbed(m, d, moved) if may_stir(m) else moved
+    if can_sleep(m):
+        d = wake_disturbed(m, d, moved) if can_wake(m) else moved
     else:
         d = all_awake(m, moved)
     d = com_pos(m, d)
@@ -132,17 +132,17 @@ def fwd_position(m: Model, d: Data) -> Data:
     d = flex(m, d)
     d = tendon(m, d)
     # Coupling by tendons, contacts and equalities wakes trees, once each is computed.
-    d = wake_by_tendons(m, d) if may_stir(m) else d
+    d = wake_by_tendons(m, d) if can_wake(m) else d
     d = crb(m, d)
     d = collision(m, d)
-    d = wake_by_equalities(m, d) if may_stir(m) else d
+    d = wake_by_equalities(m, d) if can_wake(m) else d
     d = transmission(m, d)
-    return report(m, d) if sleeps(m) else d
+    return update_sleep_counts(m, d) if can_sleep(m) else d
 
 
 def fwd_velocity(m: Model, d: Data) -> Data:
     """Run the velocity stages and make the constraint rows, whose reference depends on velocity."""
-    return constraints(m, velocity_forces(m, d))
+    return make_rows_and_islands(m, velocity_forces(m, d))
 
 
 def velocity_forces(m: Model, d: Data) -> Data:
@@ -154,17 +154,17 @@ def velocity_forces(m: Model, d: Data) -> Data:
     d = flex_velocity(m, d)
     d = passive(m, d)
     d = bias(m, d)
-    return waiting(m, before, d, FORCES) if sleeps(m) else d
+    return freeze_sleeping(m, before, d, PASSIVE_AND_BIAS_FORCES) if can_sleep(m) else d
 
 
-def constraints(m: Model, d: Data) -> Data:
+def make_rows_and_islands(m: Model, d: Data) -> Data:
     """Make the constraint rows; in models with sleeping trees also the islands."""
     d = make_rows(m, d)
-    return islands(m, d) if sleeps(m) else d
+    return islands(m, d) if can_sleep(m) else d
 
 
 # Forces of dofs that sleeping trees keep unchanged.
-FORCES = (
+PASSIVE_AND_BIAS_FORCES = (
     *("qfrc_spring", "qfrc_damper", "qfrc_gravcomp", "qfrc_fluid", "qfrc_adhesion"),
     *("qfrc_passive", "qfrc_bias"),
 )
@@ -189,7 +189,7 @@ def smooth_force(m: Model, d: Data) -> Data:
     """
     force = d.qfrc_passive - d.qfrc_bias + d.qfrc_applied + d.qfrc_actuator + xfrc_accumulate(m, d)
     new = d.replace(qfrc_smooth=force)
-    return waiting(m, d, new, ("qfrc_smooth",)) if sleeps(m) else new
+    return freeze_sleeping(m, d, new, ("qfrc_smooth",)) if can_sleep(m) else new
 
 
 @stage(
@@ -219,16 +219,16 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     are excluded: the solver sees them at rest, and they keep the unconstrained acceleration with
     which they fell asleep, as in MuJoCo. Corresponds to `mj_fwdConstraint` in MuJoCo.
     """
-    if not sleeps(m):
-        return _constrained(m, d)
-    if all_sleep():
+    if not can_sleep(m):
+        return _solve_constraints(m, d)
+    if fully_asleep():
         return _at_rest(m, d)
     # Solve with sleeping dofs force-free, then restore their values.
     awake = dof_awake(m, d)
     rest = {n: jnp.where(awake, getattr(d, n), 0) for n in ("qfrc_smooth", "qacc_warmstart")}
-    new = _constrained(m, d.replace(**rest))
+    new = _solve_constraints(m, d.replace(**rest))
     # Restore sleeping dofs, which keep the acceleration with which they fell asleep.
-    new = waiting(m, d, new, ("qacc_smooth",))
+    new = freeze_sleeping(m, d, new, ("qacc_smooth",))
     qacc = jnp.where(awake, new.qacc, new.qacc_smooth)
     return new.replace(qacc=qacc, qfrc_smooth=d.qfrc_smooth, qacc_warmstart=d.qacc_warmstart)
 
@@ -246,10 +246,10 @@ def _at_rest(m: Model, d: Data) -> Data:
     return list_rows(m, d.replace(solver=no_statistics(d.solver)))
 
 
-def _constrained(m: Model, d: Data) -> Data:
+def _solve_constraints(m: Model, d: Data) -> Data:
     """Solve the problem of all dofs; no solver runs without rows, or where IPC replaces it."""
     system = smooth_system(m, d)
-    d = d.replace(rows=weighed_rows(m, d, system.backbone))
+    d = d.replace(rows=regularized_rows(m, d, system.backbone))
     inertia = system.inertia if system.sparse is None else system.sparse
     # No solver: the unconstrained acceleration is the result.
     if d.rows.empty or m.nv == 0 or m.resolves_shells:
@@ -260,12 +260,12 @@ def _constrained(m: Model, d: Data) -> Data:
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
         d = d.replace(solver=no_statistics(d.solver))
         if m.lists_row_forces and not d.rows.empty:
-            of_rows = Problem(d.M, d.qfrc_smooth, d.rows).row_forces(acc)
+            of_rows = ConstraintProblem(d.M, d.qfrc_smooth, d.rows).row_forces(acc)
             d = d.replace(forces=jax.tree.map(jnp.zeros_like, of_rows))
-        return list_rows(m, system.spinning(m, d))
+        return list_rows(m, system.add_gyroscopic_forces(m, d))
     # Primal or dual solver.
     problem = _problem(m, d, system)
-    found = solve(problem, _settings(m, d, problem), _method(m, d))
+    found = solve_constrained(problem, _settings(m, d, problem), _method(m, d))
     d = count_singular(m, d, inertia, found.qacc_smooth).replace(
         qacc_smooth=found.qacc_smooth,
         qacc=found.qacc,
@@ -278,19 +278,19 @@ def _constrained(m: Model, d: Data) -> Data:
         d = _without_slip(m, d, problem, system, found.rows)
     elif m.lists_row_forces:
         d = d.replace(forces=found.rows or problem.row_forces(found.qacc))
-    d = system.spinning(m, d)
+    d = system.add_gyroscopic_forces(m, d)
     d = list_contact_forces(d) if m.lists_contact_forces else d
     return list_rows(m, d)
 
 
-def _problem(m: Model, d: Data, system: System) -> Problem:
+def _problem(m: Model, d: Data, system: System) -> ConstraintProblem:
     """Build the problem of all dofs, with sparse or block-diagonal M where Newton profits."""
-    parts = system.parts, solver_parts(m), tied_parts(m)
-    problem = Problem(system.inertia, system.force, d.rows, *parts)
+    parts = system.parts, solver_blocks(m), coupled_blocks(m)
+    problem = ConstraintProblem(system.inertia, system.force, d.rows, *parts)
     if m.opt.solver != SolverType.NEWTON or m.opt.noslip_iterations > 0:
         return problem
     # Tree-sparse M: allowed if every row has one nonzero, so that H has the same sparsity.
-    if isinstance(system.sparse, TreeMatrix):
+    if isinstance(system.sparse, TreeSparse):
         # One nonzero per row, in the rows and their types.
         of_one_joint = all(
             isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
@@ -298,24 +298,24 @@ def _problem(m: Model, d: Data, system: System) -> Problem:
         )
         return replace(problem, M=system.sparse) if of_one_joint else problem
     # Block-diagonal M: for problems that are solved one world at a time.
-    one = few(d.qpos) or goes_by_world(problem)
-    by_parts = isinstance(system.sparse, Apart) and one and problem.grows_by_parts()
+    one = is_unbatched(d.qpos) or solves_by_world(problem)
+    by_parts = isinstance(system.sparse, BlockDiagonal) and one and problem.supports_block_updates()
     return replace(problem, M=system.sparse) if by_parts else problem
 
 
-def _settings(m: Model, d: Data, problem: Problem) -> Settings:
+def _settings(m: Model, d: Data, problem: ConstraintProblem) -> SolverSettings:
     """Return tolerances, scaling, warm start and islands for the solver."""
     dense = isinstance(problem.M, jax.Array)
     # Diagonal of M for scaling; islands for CG and PGS.
     inertia, islands = diagonal(d.M) if dense else problem.M.diagonal, None
     if m.opt.solver != SolverType.NEWTON:
-        touched, ties = touched_trees(m, d), passive_ties(m, d)
+        touched, ties = touched_trees(m, d), passive_couplings(m, d)
         islands = find_islands(m, problem, touched, inertia, ties)
-    return Settings(
+    return SolverSettings(
         warm=None if m.opt.disableflags & DisableBit.WARMSTART else d.qacc_warmstart,
         tolerance=m.opt.tolerance,
         ls_tolerance=m.opt.ls_tolerance,
-        scale=1 / total(inertia),
+        scale=1 / sum_items(inertia),
         islands=islands,
     )
 
@@ -325,17 +325,17 @@ def _method(m: Model, d: Data) -> Callable:
     limit, records = m.opt.iterations, d.solver is not None
     if m.opt.solver == SolverType.PGS:
         return partial(gauss_seidel, iterations=limit, records=records)
-    primal = newton if m.opt.solver == SolverType.NEWTON else conjugate_gradients
+    primal = newton_solve if m.opt.solver == SolverType.NEWTON else conjugate_gradients
     return partial(primal, iterations=limit, ls_iterations=m.opt.ls_iterations, records=records)
 
 
 def _without_slip(
-    m: Model, d: Data, problem: Problem, system: System, rows: RowForces | None
+    m: Model, d: Data, problem: ConstraintProblem, system: System, rows: RowForces | None
 ) -> Data:
     """Run the no-slip iterations; afterwards the row forces do not follow from `qacc`."""
     # Problem without regularization, then recompute qacc from the new forces.
     slip = system.for_slip(problem, d.qacc_smooth)
-    held = without_slip(m, Start(slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M)))
+    held = without_slip(m, NoslipStart(slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M)))
     qacc = held.qacc
     if slip is not problem:
         qacc = problem.solve_inertia(problem.smooth + held.force)

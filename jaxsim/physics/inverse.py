@@ -7,26 +7,26 @@ iterations are not such a function; inverse dynamics ignores them, as in MuJoCo.
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import sum_items
 from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.linalg.factor import solve_blocks
 from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import total
-from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.body.singular import count_singular
+from jaxsim.physics.constraint.regularize import regularized_rows
 from jaxsim.physics.constraint.row_list import list_rows
-from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.forward import to_position, to_velocity
+from jaxsim.physics.forward import to_position, velocity_stages
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.integrate.system import System, unforced_system
-from jaxsim.physics.parts import inertia_parts
+from jaxsim.physics.partition import inertia_blocks
 from jaxsim.physics.sensor.sensor import sensor_acc
 from jaxsim.physics.solver.constraint_force import list_contact_forces
-from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.solver.problem import ConstraintProblem
 from jaxsim.physics.stage import stage
 
 
@@ -47,7 +47,7 @@ def inverse(m: Model, d: Data) -> Data:
     the invdiscrete flag `qacc` is (next qvel - qvel) / timestep instead. Corresponds to
     `mj_inverse` in MuJoCo.
     """
-    d = to_velocity(m, to_position(m, d.replace(readings=None)))
+    d = velocity_stages(m, to_position(m, d.replace(readings=None)))
     d = count_singular(m, d, d.M if d.inertia is None else d.inertia, d.qacc)
     return inverse_forces(m, d)
 
@@ -58,7 +58,7 @@ def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:
     # Requested acceleration, with the rows of the state.
     d = d.replace(qacc=continuous_acceleration(m, d), forces=None)
     system = unforced_system(m, d)
-    d = d.replace(rows=weighed_rows(m, d, system.backbone))
+    d = d.replace(rows=regularized_rows(m, d, system.backbone))
     d = list_rows(m, list_contact_forces(inv_constraint(m, d)))
     d = d.replace(qfrc_inverse=_force(m, d, system))
     return (sensor_acc(m, d) if sensors else d).replace(qacc=given)
@@ -85,7 +85,7 @@ def compare_fwd_inv(m: Model, d: Data) -> Data:
     force = _force(m, back, unforced_system(m, d))
     applied = d.qfrc_applied + d.qfrc_actuator + xfrc_accumulate(m, d)
     differences = (back.qfrc_constraint - d.qfrc_constraint, force - applied)
-    norms = jnp.concatenate([safe_sqrt(total(a * a)) for a in differences])
+    norms = jnp.concatenate([safe_sqrt(sum_items(a * a)) for a in differences])
     some = d.nefc > 0
     return d.replace(
         solver_fwdinv=jnp.where(some, norms, 0),
@@ -117,7 +117,7 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
     force = inertia.multiply(d.qacc)
     if d.inertia is not None:
         return d.inertia.solve(force)
-    return solve_parts(d.M, force, inertia_parts(m))
+    return solve_blocks(d.M, force, inertia_blocks(m))
 
 
 def _force(m: Model, d: Data, system: System) -> Array:
@@ -134,5 +134,5 @@ def inv_constraint(m: Model, d: Data) -> Data:
     """
     if not m.nv or d.rows.empty:
         return d.replace(qfrc_constraint=jnp.zeros_like(d.qacc))
-    problem = Problem.of(m, d, d.qacc)
+    problem = ConstraintProblem.of(m, d, d.qacc)
     return d.replace(qfrc_constraint=problem.force_at(d.qacc))

@@ -8,18 +8,18 @@ import numpy as np
 
 from jaxsim.enums import SleepPolicy
 from jaxsim.model.allocate import Keep, allocate, check_supported, kept_names
-from jaxsim.model.data import WAITING, Data
+from jaxsim.model.data import WAITING_FIELDS, Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.start.state import neutral_controls
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.platform import QUICK
-from jaxsim.physics.arrays.programs import Programs
-from jaxsim.physics.forward import FORCES, forward
-from jaxsim.physics.refusal import named
+from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES, forward
+from jaxsim.physics.refusal import describe_object
 from jaxsim.physics.sleep.asleep import start_asleep
-from jaxsim.physics.sleep.trees import report, sleeps
+from jaxsim.physics.sleep.trees import can_sleep, update_sleep_counts
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS
+from jaxsim.transforms.programs import ProgramCache
 
 
 def make_data(m: Model, keep: Keep = "default") -> Data:
@@ -33,7 +33,7 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
     m.check_values("make_data: m.")
     d = allocate(m, keep)
     # Trees with the policy INIT need a forward pass.
-    if not sleeps(m) or not np.any(m.tree_sleep_policy == SleepPolicy.INIT):
+    if not can_sleep(m) or not np.any(m.tree_sleep_policy == SleepPolicy.INIT):
         return d
     d = _begin_asleep(m, d)
     _warn(m, d)
@@ -74,7 +74,7 @@ def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
     """
     # Replace the state by that of the keyframe.
     key = _key(m, key)
-    frame = {name: getattr(m, of_key)[key] for name, of_key in KEY.items()}
+    frame = {name: getattr(m, of_key)[key] for name, of_key in _KEYFRAME_FIELDS.items()}
     return reset_data(m, d).replace(**frame)
 
 
@@ -98,15 +98,15 @@ def set_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Model:
         raise ValueError("set_keyframe: d has many worlds; a keyframe is the state of one, d[0]")
     check_model("set_keyframe", m)
     check_data("set_keyframe", m, d)
-    key, frames = _key(m, key), {n: jnp.asarray(getattr(m, n)) for n in KEY.values()}
+    key, frames = _key(m, key), {n: jnp.asarray(getattr(m, n)) for n in _KEYFRAME_FIELDS.values()}
     return m.replace(
         **{n: frames[n].at[key].set(getattr(d, name).astype(frames[n].dtype))
-           for name, n in KEY.items()}
+           for name, n in _KEYFRAME_FIELDS.items()}
     )  # fmt: skip
 
 
 # State fields of a keyframe: field of Data, field of Model.
-KEY = {
+_KEYFRAME_FIELDS = {
     **{name: f"key_{name}" for name in ("time", "qpos", "qvel", "act", "plastic", "ctrl")},
     "mocap_pos": "key_mpos",
     "mocap_quat": "key_mquat",
@@ -142,14 +142,14 @@ def _begun(m: Model, d: Data) -> Data:
     # Results of the forward pass that sleeping trees keep.
     found = forward(m, d)
     number, _ = start_asleep(m, found)
-    names = (*WAITING, *FORCES, "sensordata")
+    names = (*WAITING_FIELDS, *PASSIVE_AND_BIAS_FORCES, "sensordata")
     kept = {n: getattr(found, n) for n in names if getattr(d, n) is not None}
     kept |= {n: jnp.zeros_like(d.qvel) for n in ("qfrc_smooth", "qacc_smooth")}
-    return report(m, d.replace(**kept, tree_asleep=number, tree_start=number))
+    return update_sleep_counts(m, d.replace(**kept, tree_asleep=number, tree_start=number))
 
 
-_in_a_program = Programs(worlds(_begun))
-_for_one_run = Programs(worlds(_begun), compiler_options=QUICK)
+_in_a_program = ProgramCache(batched(_begun))
+_for_one_run = ProgramCache(batched(_begun), compiler_options=FAST_COMPILE_OPTIONS)
 
 
 def _begin_asleep(m: Model, d: Data) -> Data:
@@ -168,7 +168,7 @@ def _warn(m: Model, d: Data) -> None:
     begins = m.tree_sleep_policy == SleepPolicy.INIT
     fails = np.flatnonzero(begins & (np.asarray(d.tree_asleep) < 0))
     if len(fails):
-        first = named(m, "body", m.tree_bodyadr[fails[0]])
+        first = describe_object(m, "body", m.tree_bodyadr[fails[0]])
         warnings.warn(
             f"{first}: sleep='init', but its tree cannot sleep: trees that it touches or is "
             f"coupled to do not start asleep ({len(fails)} of {begins.sum()} such trees)",

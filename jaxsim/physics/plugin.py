@@ -1,6 +1,6 @@
 """Plugins in a step: functions of one world, called for all worlds.
 
-`extend/plugin.py` documents the interface of a plugin; `compile/whole/plugins.py` reads it from
+`extend/plugin.py` documents the interface of a plugin; `compile/options/plugins.py` reads it from
 MJCF.
 """
 
@@ -11,15 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.arrays.array import Array
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import DynType
 from jaxsim.extend.plugin import Attached, Config, Plugin, settings_in
 from jaxsim.extend.registry import Key, plugin_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import as_one_world
+from jaxsim.transforms.layout import as_one_world
 
 
 def plugin_row(s: Structure, instance: int | np.integer) -> Plugin:
@@ -38,27 +38,27 @@ def plugin_row(s: Structure, instance: int | np.integer) -> Plugin:
     return row
 
 
-def lack(m: Model, instance: int | np.integer, function: str) -> str | None:
+def missing_function(m: Model, instance: int | np.integer, function: str) -> str | None:
     """Return the reason why an instance cannot be simulated, for a message; None if it can."""
     key = m.structure.plugin_keys[instance]
     row = plugin_of(key)
     return None if row is not None and getattr(row, function) else f"the plugin {key[0]}"
 
 
-def instances(owner: np.ndarray) -> list[int]:
+def plugin_instances(owner: np.ndarray) -> list[int]:
     """Return the instances referenced by some elements, from their column `..._plugin`."""
     return [int(i) for i in np.unique(owner) if i >= 0]
 
 
-def config(s: Structure, instance: int | np.integer) -> Config:
+def plugin_config(s: Structure, instance: int | np.integer) -> Config:
     """Return the settings of an instance: those of the model, and the plugin's defaults."""
     start = s.plugin_attradr[instance]
     return settings_in(plugin_row(s, instance), s.plugin_attr, start)
 
 
-def attached(m: Model, instance: int, owner: np.ndarray) -> Attached:
+def served_elements(m: Model, instance: int, owner: np.ndarray) -> Attached:
     """Return the actuators or bodies attached to an instance, from their column `..._plugin`."""
-    return Attached(config(m.structure, instance), np.flatnonzero(owner == instance))
+    return Attached(plugin_config(m.structure, instance), np.flatnonzero(owner == instance))
 
 
 def own_activations(s: Structure, instance: int) -> np.ndarray:
@@ -71,7 +71,7 @@ def own_activations(s: Structure, instance: int) -> np.ndarray:
     return first[:, None] + np.arange(number.max(initial=0))
 
 
-def compute(
+def call_plugin(
     m: Model,
     d: Data,
     instance: int,
@@ -129,7 +129,7 @@ def _of_world(m: Model, d: Data, instance: int, served: Attached) -> Attached:
 def instance_params(m: Model, instance: int) -> Any:
     """Return the parameters of an instance, of one world in the user's layout."""
     s = m.structure
-    config_items = tuple(config(s, instance).items())
+    config_items = tuple(plugin_config(s, instance).items())
     leaves, tree = _form(s.plugin_keys[instance], config_items)
     # Consecutive slices of plugin_params, reshaped to the leaves.
     start, values = int(s.plugin_paramadr[instance]), []
@@ -140,7 +140,7 @@ def instance_params(m: Model, instance: int) -> Any:
     return jax.tree.unflatten(tree, values)
 
 
-@bounded(64)
+@bounded_cache(64)
 def _form(key: Key, config_items: tuple[tuple[str, str], ...]) -> tuple[list, Any]:
     """Return the shapes of the parameters of an instance, and their tree structure."""
     row = plugin_of(key)

@@ -23,10 +23,10 @@ class Refusal(NamedTuple):
 
 def refuse(m: Model, kind: str, index: int | np.integer, what: str) -> Refusal:
     """Return a refusal that begins with the object's name."""
-    return Refusal(f"{named(m, kind, index)}: {what}", kind, int(index))
+    return Refusal(f"{describe_object(m, kind, index)}: {what}", kind, int(index))
 
 
-def named(m: Model, kind: str, index: int | np.integer) -> str:
+def describe_object(m: Model, kind: str, index: int | np.integer) -> str:
     """Return an object for a message: its name, or its id if it has none."""
     names = m.names.get(kind, ())
     name = names[index] if index < len(names) else ""

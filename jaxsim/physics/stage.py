@@ -13,12 +13,12 @@ from typing import NamedTuple, TypeVar
 
 import jax
 
-from jaxsim.model.data import ALWAYS, Data
+from jaxsim.model.data import ALWAYS_KEPT, Data
 
-Function = TypeVar("Function", bound=Callable)
+_Function = TypeVar("_Function", bound=Callable)
 
 
-class Stage(NamedTuple):
+class StageFields(NamedTuple):
     """Fields of Data, and working values, that a function reads and writes.
 
     A field for times includes its low part in single precision (`jaxsim.model.data.LOW`).
@@ -33,7 +33,7 @@ class Stage(NamedTuple):
 
         A field both read and written is accumulated, and need not exist before.
         """
-        return (self.reads & Data.fields.keys()) - ALWAYS - self.writes
+        return (self.reads & Data.fields.keys()) - ALWAYS_KEPT - self.writes
 
     @property
     def carries(self) -> frozenset[str]:
@@ -41,19 +41,19 @@ class Stage(NamedTuple):
         return self.needs | (self.writes & Data.fields.keys())
 
 
-STAGES: dict[str, Stage] = {}
+STAGES: dict[str, StageFields] = {}
 
 
-def stage(*, reads: str, writes: str = "") -> Callable[[Function], Function]:
+def stage(*, reads: str, writes: str = "") -> Callable[[_Function], _Function]:
     """Declare what a function `(m, d, ...)` reads of `d` and what it writes, by name.
 
     A field counts as read if some model's result depends on it.
     """
-    declared = Stage(frozenset(reads.split()), frozenset(writes.split()))
+    declared = StageFields(frozenset(reads.split()), frozenset(writes.split()))
     unknown = (declared.reads | declared.writes) - Data.fields.keys() - Data.working.keys()
     assert not unknown, f"Data has no {sorted(unknown)}"
 
-    def declare(function: Function) -> Function:
+    def declare(function: _Function) -> _Function:
         name = function.__name__
         assert name not in STAGES, f"there is a stage {name} already"
         STAGES[name] = declared

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.enums import JointType
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 
 
-@derived
+@cache_by_structure
 def descendants(s: Structure) -> np.ndarray:
     """Return the table [nbody, nbody]: 1 where the column's body is in the row's subtree."""
     inside = np.eye(s.nbody)
@@ -22,7 +22,7 @@ def descendants(s: Structure) -> np.ndarray:
     return inside
 
 
-@derived
+@cache_by_structure
 def ancestors(s: Structure) -> np.ndarray:
     """Return the table [nbody, nv]: 1 where the column's dof moves the row's body."""
     moves = np.zeros((s.nbody, s.nv))
@@ -35,7 +35,7 @@ def ancestors(s: Structure) -> np.ndarray:
     return moves
 
 
-@derived
+@cache_by_structure
 def dof_ancestors(s: Structure) -> np.ndarray:
     """Return the mask [nv, nv]: the column's dof is the row's dof or one of its ancestors."""
     mask = np.eye(s.nv, dtype=bool)
@@ -46,7 +46,7 @@ def dof_ancestors(s: Structure) -> np.ndarray:
     return mask
 
 
-@derived
+@cache_by_structure
 def dofs_before(s: Structure) -> np.ndarray:
     """Return the table [nv, nv]: 1 where the column's dof moves the axis of the row's dof.
 
@@ -70,7 +70,7 @@ def dofs_before(s: Structure) -> np.ndarray:
     return before
 
 
-@derived
+@cache_by_structure
 def dofs_carrying(s: Structure) -> np.ndarray:
     """Return `dofs_before` plus the rotations of the joint that carry the row's axis, [nv, nv].
 
@@ -85,19 +85,19 @@ def dofs_carrying(s: Structure) -> np.ndarray:
     return carry
 
 
-@derived
+@cache_by_structure
 def body_forest(s: Structure) -> tuple[int, ...]:
     """Return the parent of each body [nbody]; -1 for the world."""
     return (-1, *s.body_parentid[1:].tolist())
 
 
-@derived
+@cache_by_structure
 def dof_forest(s: Structure) -> tuple[int, ...]:
     """Return the parent of each dof [nv]; -1: none."""
     return tuple(s.dof_parentid.tolist())
 
 
-@derived
+@cache_by_structure
 def moving_dof(s: Structure) -> tuple[int, ...]:
     """Return the last dof that moves each body [nbody]; -1: none.
 
@@ -106,7 +106,7 @@ def moving_dof(s: Structure) -> tuple[int, ...]:
     return _last(ancestors(s))
 
 
-@derived
+@cache_by_structure
 def carrying_dof(s: Structure) -> tuple[int, ...]:
     """Return the last dof that moves the axis of each dof [nv], by `dofs_before`; -1: none."""
     return _last(dofs_before(s))
@@ -117,7 +117,7 @@ def _last(table: np.ndarray) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Levels:
+class BodyLevels:
     """Bodies by depth, for the recursion of the poses.
 
     Attributes:
@@ -134,8 +134,8 @@ class Levels:
     order: np.ndarray
 
 
-@derived
-def levels(s: Structure) -> Levels:
+@cache_by_structure
+def body_levels(s: Structure) -> BodyLevels:
     """Return the bodies of the model by depth."""
     depth = np.zeros(s.nbody, int)
     # Depth of each body, parents first.
@@ -156,16 +156,16 @@ def levels(s: Structure) -> Levels:
         start = 1 if k == 0 else 1 + len(roots) + (k - 1) * width
         order[level] = start + place[level]
     parent = place[s.body_parentid[body]] if deeper else body
-    return Levels(roots, body, parent, order)
+    return BodyLevels(roots, body, parent, order)
 
 
-@derived
+@cache_by_structure
 def joint_slot(s: Structure) -> np.ndarray:
     """Return the rank of each joint among the joints of its body [njnt]."""
     return np.arange(s.njnt) - s.body_jntadr[s.jnt_bodyid]
 
 
-@derived
+@cache_by_structure
 def joint_table(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return mask and id [slots, nbody] of the first, second, ... joint of each body.
 
@@ -178,7 +178,7 @@ def joint_table(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return has, np.where(has, s.body_jntadr + slot, 0)
 
 
-@derived
+@cache_by_structure
 def dof_slot(s: Structure) -> np.ndarray:
     """Return the rank of each dof among the dofs of its joint [nv]."""
     return np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
@@ -189,7 +189,7 @@ def joints_of(s: Structure, *kinds: JointType) -> np.ndarray:
     return np.flatnonzero(np.isin(s.jnt_type, kinds))
 
 
-def grouped(owner: np.ndarray, count: int) -> np.ndarray:
+def group_by_owner(owner: np.ndarray, count: int) -> np.ndarray:
     """Return the items of each owner [count, most], padded with the number of items."""
     # Counting sort by owner.
     order = np.argsort(owner, kind="stable")

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.enums import MAXVAL, WarningType
 from jaxsim.model.data import Data
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column
 
 
 class Trouble(NamedTuple):
@@ -36,7 +36,7 @@ def first_bad(x: Array) -> Trouble:
     return Trouble(first < n, first)
 
 
-def count(d: Data, kind: WarningType, what: Trouble) -> Data:
+def count_warning(d: Data, kind: WarningType, what: Trouble) -> Data:
     """Count a warning in the worlds where it occurs, and store its last info."""
     it = np.arange(len(WarningType)) == kind
     counts = d.warning + column(it.astype(np.int32), d.warning) * what.where.astype(jnp.int32)

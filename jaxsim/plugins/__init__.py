@@ -1,6 +1,6 @@
 """The built-in plugins, written like those of users: MuJoCo 4.0's in its order, then older ones."""
 
-from jaxsim.assets.sdf.shapes import SHAPES
+from jaxsim.assets.sdf.shapes import SDF_SHAPES
 from jaxsim.extend.plugin import ShapePlugin
 from jaxsim.extend.registry import engine_plugins
 from jaxsim.plugins.cable import Cable
@@ -10,7 +10,7 @@ from jaxsim.plugins.touch_grid import TouchGrid
 PLUGINS = (
     Pid(),
     TouchGrid(),
-    *(ShapePlugin(name, shape) for name, shape in SHAPES.items()),
+    *(ShapePlugin(name, shape) for name, shape in SDF_SHAPES.items()),
     Cable(),
 )
 

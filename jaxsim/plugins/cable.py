@@ -27,10 +27,10 @@ from jaxsim.extend.plugin import Attached, Config, Plugin
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.plugins.numbers import is_number, number
+from jaxsim.plugins.numbers import is_number, setting_number
 
-ROUND = (GeomType.CAPSULE, GeomType.CYLINDER)
-SECTIONS = (*ROUND, GeomType.BOX)
+_ROUND_SECTIONS = (GeomType.CAPSULE, GeomType.CYLINDER)
+_SECTION_TYPES = (*_ROUND_SECTIONS, GeomType.BOX)
 
 
 class Cable(Plugin):
@@ -55,7 +55,7 @@ class Cable(Plugin):
     def lacks(self, m: Any, body: int) -> str:
         """Check that bodies have a section, and that those after the first of a chain have a ball
         joint."""
-        if _section(m, body) not in SECTIONS:
+        if _section(m, body) not in _SECTION_TYPES:
             return "it needs a capsule, a cylinder or a box as its first geom"
         if m.body_plugin[m.body_parentid[body]] != m.body_plugin[body]:
             return ""
@@ -65,7 +65,7 @@ class Cable(Plugin):
 
     def params(self, config: Config) -> dict[str, float]:
         """Return the moduli."""
-        return {key: number(config, key) for key in ("twist", "bend")}
+        return {key: setting_number(config, key) for key in ("twist", "bend")}
 
     def passive(self, m: Model, d: Data, at: Attached) -> jax.Array:
         """Return the torques of all pairs, on the dofs of their joints, (nv,)."""
@@ -111,7 +111,7 @@ def _section_moments(m: Model, body: np.ndarray) -> tuple[jax.Array, jax.Array, 
     z: 4/3 h w^3 and 4/3 w h^3; its torsion constant is Roark's (Formulas for Stress and Strain).
     """
     geom = m.body_geomadr[body]
-    is_round = np.isin(m.geom_type[geom], ROUND)
+    is_round = np.isin(m.geom_type[geom], _ROUND_SECTIONS)
     r, h, w = m.geom_size[geom].T
     circle = jnp.pi * r**4
     a, b = jnp.maximum(h, w), jnp.minimum(h, w)

@@ -5,7 +5,7 @@ import numpy as np
 from jaxsim.extend.plugin import Config
 
 
-def numbers(config: Config, key: str, count: int) -> np.ndarray:
+def setting_numbers(config: Config, key: str, count: int) -> np.ndarray:
     """Return the first numbers of a setting; 0 for missing or invalid ones, as in MuJoCo."""
     out = np.zeros(count)
     for i, word in enumerate(config.get(key, "").split()[:count]):
@@ -16,9 +16,9 @@ def numbers(config: Config, key: str, count: int) -> np.ndarray:
     return out
 
 
-def number(config: Config, key: str) -> float:
+def setting_number(config: Config, key: str) -> float:
     """Return the first number of a setting, or 0."""
-    return float(numbers(config, key, 1)[0])
+    return float(setting_numbers(config, key, 1)[0])
 
 
 def is_number(text: str) -> bool:

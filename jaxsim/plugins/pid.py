@@ -12,7 +12,7 @@ from jaxsim.enums import DynType
 from jaxsim.extend.plugin import Attached, Config, Plugin
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.plugins.numbers import number
+from jaxsim.plugins.numbers import setting_number
 
 
 class Pid(Plugin):
@@ -25,19 +25,19 @@ class Pid(Plugin):
 
     def check(self, config: Config) -> str:
         """Check that limits are not negative."""
-        if number(config, "slewmax") < 0:
+        if setting_number(config, "slewmax") < 0:
             return "slewmax must not be negative"
-        return "imax must not be negative" if number(config, "imax") < 0 else ""
+        return "imax must not be negative" if setting_number(config, "imax") < 0 else ""
 
     def activations(self, config: Config) -> int:
         """Return the number of activations: the integral of the error, and the rate-limited
         setpoint."""
-        return int(number(config, "ki") != 0) + int(bool(config["slewmax"]))
+        return int(setting_number(config, "ki") != 0) + int(bool(config["slewmax"]))
 
     def params(self, config: Config) -> dict[str, float]:
         """Return the gains and limits that are given."""
         given = ("kp", "ki", "kd", *(key for key in ("imax", "slewmax") if config[key]))
-        return {key: number(config, key) for key in given}
+        return {key: setting_number(config, key) for key in given}
 
     def actuator(self, m: Model, d: Data, at: Attached, given: jax.Array) -> jax.Array:
         """Return the force of each actuator, (n,)."""
@@ -45,7 +45,7 @@ class Pid(Plugin):
         error = goal - d.actuator_length[m.actuator_outadr[at.id]]
         rate = self._setpoint_rate(m, d, at) - d.actuator_velocity[m.actuator_outadr[at.id]]
         force = at.params["kp"] * error + at.params["kd"] * rate
-        if number(at.config, "ki"):
+        if setting_number(at.config, "ki"):
             force += at.params["ki"] * self._integral(m, at, error)
         return force
 
@@ -53,7 +53,7 @@ class Pid(Plugin):
         """Return rates that give the activations their intended values after one step."""
         goal = self._goal(m, d, at, given)
         next_ = []
-        if number(at.config, "ki"):
+        if setting_number(at.config, "ki"):
             error = goal - d.actuator_length[m.actuator_outadr[at.id]]
             next_.append(self._integral(m, at, error))
         if at.config["slewmax"]:

@@ -22,10 +22,10 @@ from jaxsim.enums import ObjType
 from jaxsim.extend.plugin import Attached, Config, Plugin
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.plugins.numbers import number, numbers
+from jaxsim.plugins.numbers import setting_number, setting_numbers
 
-FOV = (180.0, 90.0)  # largest fields of view to either side [deg]
-CHANNELS = 6
+_MAX_FOV = (180.0, 90.0)  # largest fields of view to either side [deg]
+_MAX_CHANNELS = 6
 
 
 class TouchGrid(Plugin):
@@ -42,12 +42,12 @@ class TouchGrid(Plugin):
                 return f"config '{key}' must give two numbers, {what}"
         if (_size(config) <= 0).any():
             return "config 'size' must be two positive counts"
-        for angle, most in zip(numbers(config, "fov", 2), FOV, strict=True):
+        for angle, most in zip(setting_numbers(config, "fov", 2), _MAX_FOV, strict=True):
             if not 0 < angle <= most:
                 return f"config 'fov' has {angle:g}; it must be positive and at most {most:g} here"
-        if not 1 <= _channels(config) <= CHANNELS:
-            return f"config 'nchannel' must be from 1 to {CHANNELS}"
-        if not 0 <= number(config, "gamma") <= 1:
+        if not 1 <= _channels(config) <= _MAX_CHANNELS:
+            return f"config 'nchannel' must be from 1 to {_MAX_CHANNELS}"
+        if not 0 <= setting_number(config, "gamma") <= 1:
             return "config 'gamma' must be from 0 to 1"
         return ""
 
@@ -63,8 +63,10 @@ class TouchGrid(Plugin):
         """
         assert at.objid is not None
         columns, rows = (
-            _edges(count, angle, number(at.config, "gamma"))
-            for count, angle in zip(_size(at.config), numbers(at.config, "fov", 2), strict=True)
+            _edges(count, angle, setting_number(at.config, "gamma"))
+            for count, angle in zip(
+                _size(at.config), setting_numbers(at.config, "fov", 2), strict=True
+            )
         )
         channels = _channels(at.config)
         if d.contact is None or d.contact.force is None:  # a model without contacts
@@ -75,8 +77,10 @@ class TouchGrid(Plugin):
             azimuth, elevation = _directions(_product("ca,ab->cb", d.contact.pos - pos[None], R))
             # Sum over the contacts of a cell as a product of row and column indicators: an array of
             # contacts times cells would be large, and scatter-add is slow on a GPU.
-            force = _forces(m, d, body, R)[:, :channels, None] * _between(elevation, rows)[:, None]
-            across = _between(azimuth, columns)
+            force = (
+                _forces(m, d, body, R)[:, :channels, None] * _bin_weights(elevation, rows)[:, None]
+            )
+            across = _bin_weights(azimuth, columns)
             return _product("cky,cx->kyx", force, across).ravel()
 
         body = jnp.asarray(m.body_weldid[m.site_bodyid[at.objid]])
@@ -85,12 +89,12 @@ class TouchGrid(Plugin):
 
 def _size(config: Config) -> np.ndarray:
     """Return the numbers of columns and rows."""
-    return numbers(config, "size", 2).astype(int)
+    return setting_numbers(config, "size", 2).astype(int)
 
 
 def _channels(config: Config) -> int:
     """Return the number of channels; 1 by default."""
-    return int(number(config, "nchannel")) or 1
+    return int(setting_number(config, "nchannel")) or 1
 
 
 def _edges(count: int, angle: float, gamma: float) -> np.ndarray:
@@ -112,7 +116,7 @@ def _directions(local: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.arctan2(x, -z), jnp.arctan2(y, jnp.sqrt(x * x + z * z))
 
 
-def _between(angle: jax.Array, edges: np.ndarray) -> jax.Array:
+def _bin_weights(angle: jax.Array, edges: np.ndarray) -> jax.Array:
     """Return 1 where an angle is above an edge and not above the next, (n, len(edges) - 1)."""
     above = angle[:, None] > jnp.asarray(edges, angle.dtype)[None]
     return (above[:, :-1] & ~above[:, 1:]).astype(angle.dtype)

@@ -10,9 +10,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsim.physics.arrays.native import LANES, LANES_TOLD
+from jaxsim.transforms.layout import REQUESTED_TILE, TILE_SIZES
 
-AXIS = "worlds"
+WORLD_AXIS = "worlds"
 
 
 def over_devices(
@@ -65,29 +65,31 @@ def over_devices(
     given = jax.devices() if devices is None else list(devices)
     if not given:
         raise ValueError("devices: expected at least one")
-    if lanes is not None and lanes not in LANES:
-        raise ValueError(f"over_devices: lanes: expected one of {LANES} or None, got {lanes!r}")
+    if lanes is not None and lanes not in TILE_SIZES:
+        raise ValueError(
+            f"over_devices: lanes: expected one of {TILE_SIZES} or None, got {lanes!r}"
+        )
 
     def plan(args: Sequence[Any]) -> tuple[Mesh, tuple[P, ...]]:
         axes = tuple(in_axes) if isinstance(in_axes, Sequence) else (in_axes,) * len(args)
         worlds = _worlds(args, axes)
-        mesh = Mesh(np.array(given[: most_devices(worlds, len(given))]), (AXIS,))
-        return mesh, tuple(P() if axis is None else P(AXIS) for axis in axes)
+        mesh = Mesh(np.array(given[: max_devices(worlds, len(given))]), (WORLD_AXIS,))
+        return mesh, tuple(P() if axis is None else P(WORLD_AXIS) for axis in axes)
 
     @jax.jit
     def divided(*args: Any) -> Any:
         mesh, specs = plan(args)
         part, leaves, axes = _without_empty(function, args, specs, mesh.size)
-        with LANES_TOLD(lanes):
+        with REQUESTED_TILE(lanes):
             return jax.shard_map(
-                part, mesh=mesh, in_specs=axes, out_specs=P(AXIS), check_vma=False
+                part, mesh=mesh, in_specs=axes, out_specs=P(WORLD_AXIS), check_vma=False
             )(*leaves)
 
     @wraps(function)
     def placed(*args: Any) -> Any:
         mesh, specs = plan(args)
         pairs = zip((NamedSharding(mesh, spec) for spec in specs), args, strict=True)
-        return divided(*(jax.tree.map(partial(_on, where), a) for where, a in pairs))
+        return divided(*(jax.tree.map(partial(_put_on, where), a) for where, a in pairs))
 
     return placed
 
@@ -106,7 +108,7 @@ def _without_empty(
 
     def local_shape(i: int) -> tuple[int, ...]:
         first, *rest = np.shape(leaves[i])
-        return (first // parts if axes[i] == P(AXIS) else first, *rest)
+        return (first // parts if axes[i] == P(WORLD_AXIS) else first, *rest)
 
     def part(*given: Any) -> Any:
         known = dict(zip(kept, given, strict=True))
@@ -119,12 +121,12 @@ def _without_empty(
     return part, [leaves[i] for i in kept], tuple(axes[i] for i in kept)
 
 
-def most_devices(worlds: int, limit: int) -> int:
+def max_devices(worlds: int, limit: int) -> int:
     """Return the largest divisor of a number of worlds that is at most `limit`."""
     return next(k for k in range(min(worlds, limit), 0, -1) if worlds % k == 0)
 
 
-def _on(sharding: NamedSharding, leaf: Any) -> Any:
+def _put_on(sharding: NamedSharding, leaf: Any) -> Any:
     """Return an array on the devices of a sharding; unchanged where `jit` moves it by itself."""
     known = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
     if known and leaf.committed and leaf.sharding.device_set != sharding.device_set:

@@ -20,7 +20,7 @@ from jax.custom_batching import custom_vmap
 from jaxsim.enums import WarningType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.warning import MEANINGS, about
+from jaxsim.model.warning import MEANINGS, describe_entry
 
 LOGGER = logging.getLogger("jaxsim")
 
@@ -44,7 +44,7 @@ class WarningEvent(NamedTuple):
 
     def __str__(self) -> str:
         what, often = (
-            about(self.type, self.info),
+            describe_entry(self.type, self.info),
             "" if self.times == 1 else f", {self.times} times",
         )
         end = f" ({what})" if what else ""
@@ -55,13 +55,13 @@ class WarningEvent(NamedTuple):
         )
 
 
-def log(event: WarningEvent) -> None:
+def log_warning(event: WarningEvent) -> None:
     """Write a warning to the logger "jaxsim"."""
     LOGGER.warning("%s", event)
 
 
 def log_warnings(
-    function: Callable[..., Data], handler: Callable[[WarningEvent], None] = log
+    function: Callable[..., Data], handler: Callable[[WarningEvent], None] = log_warning
 ) -> Callable[..., Data]:
     """Return a function that reports the warnings that occur in it to a handler.
 

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.arrays.array import PyTree
+from jaxsim.cache import bounded_cache
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
 from jaxsim.physics.arguments import check_count, check_data, check_model
-from jaxsim.physics.arrays.array import Tree
 
 
 class ControlLoop:
@@ -89,7 +89,7 @@ class _Kinds(NamedTuple):
             for path, k in jax.tree_util.tree_leaves_with_path(whole)
         }
 
-    def packed(self, tree: Tree, concatenate: Callable = jnp.concatenate) -> list:
+    def packed(self, tree: PyTree, concatenate: Callable = jnp.concatenate) -> list:
         """Return one packed array per dtype."""
         leaves = list(zip(jax.tree.leaves(tree), self.dtypes, strict=True))
         return [concatenate([a.ravel() for a, of in leaves if of == kind]) for kind in self.kinds]
@@ -106,12 +106,12 @@ class _Kinds(NamedTuple):
         return jax.tree.unflatten(self.structure, leaves)
 
 
-def _kinds(tree: Tree) -> _Kinds:
+def _kinds(tree: PyTree) -> _Kinds:
     leaves, structure = jax.tree.flatten(tree)
     return _Kinds(structure, tuple(map(np.shape, leaves)), tuple(np.dtype(a.dtype) for a in leaves))
 
 
-@bounded(32)
+@bounded_cache(32)
 def _program(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
     """Return the compiled function of packed arrays, shared by all loops of the same layout."""
 

@@ -17,29 +17,34 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import EnableBit, IntegratorType
-from jaxsim.model.data import ALWAYS, Data
+from jaxsim.model.data import ALWAYS_KEPT, Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import transmission
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.arrays.call.batched import in_tiles
-from jaxsim.physics.arrays.native import tile_size, unpack
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.callback import control
-from jaxsim.physics.callback import has as has_callback
+from jaxsim.physics.callback import call_control
+from jaxsim.physics.callback import has_callback as has_callback
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.flex.flex import flex
-from jaxsim.physics.forward import constraints, fwd_constraint, smooth_force, velocity_forces
-from jaxsim.physics.integrate.step import advanced
+from jaxsim.physics.forward import (
+    fwd_constraint,
+    make_rows_and_islands,
+    smooth_force,
+    velocity_forces,
+)
+from jaxsim.physics.integrate.step import step_after_forward
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.sleep.trees import all_awake, report, sleeps
+from jaxsim.physics.sleep.trees import all_awake, can_sleep, update_sleep_counts
 from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
 from jaxsim.physics.stage import STAGES
 from jaxsim.physics.tendon.tendon import tendon
+from jaxsim.transforms.batching import in_tiles
+from jaxsim.transforms.layout import tile_size, unpack_record
 
 
 class StageTime(NamedTuple):
@@ -111,9 +116,9 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     whole = jax.vmap(step, (None, 0)) if many else step
     whole_seconds = _seconds(jax.jit(whole), (m, d), seconds)
     stages = _stages(m)
-    wanted = _wanted(d)
+    wanted = _requested_outputs(d)
     native_m, native_d = _native(m, d, many)
-    values = {n: v for n in NAMES if (v := getattr(native_d, n)) is not None}
+    values = {n: v for n in _VALUE_NAMES if (v := getattr(native_d, n)) is not None}
     found = []
     for name, timer, function in stages:
         program = jax.jit(_program(function, wanted))
@@ -124,22 +129,26 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     return Profile(tuple(rows), whole_seconds / worlds, worlds, jax.devices()[0].device_kind)
 
 
-NAMES = (*Data.fields, *Data.working)
+_VALUE_NAMES = (*Data.fields, *Data.working)
 
 
 def _native(m: Model, d: Data, many: bool) -> tuple[Model, Data]:
     """Return model and data in the form of the physics, batch axis last."""
     if not many:
-        return unpack(m, 0), unpack(d, 0)
+        return unpack_record(m, 0), unpack_record(d, 0)
     last = jax.tree.map(lambda a: jnp.asarray(a)[..., None], m)
-    return unpack(last, 1), unpack(jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), d), 1)
+    return unpack_record(last, 1), unpack_record(
+        jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), d), 1
+    )
 
 
-def _wanted(d: Data) -> frozenset[str]:
+def _requested_outputs(d: Data) -> frozenset[str]:
     """Return the fields that a stage must return: those that the world keeps or later stages
     read."""
     kept = {n for n in Data.fields if getattr(d, n) is not None}
-    return frozenset(kept | ALWAYS | set(Data.working)).union(*(s.reads for s in STAGES.values()))
+    return frozenset(kept | ALWAYS_KEPT | set(Data.working)).union(
+        *(s.reads for s in STAGES.values())
+    )
 
 
 def _program(function: Callable, wanted: frozenset[str]) -> Callable:
@@ -148,7 +157,7 @@ def _program(function: Callable, wanted: frozenset[str]) -> Callable:
     def run(m: Model, values: dict[str, Any]) -> dict[str, Any]:
         d = Data().converted(values, native=True)
         new = function(m, d)
-        made = {n: v for n in NAMES if (v := getattr(new, n)) is not getattr(d, n)}
+        made = {n: v for n in _VALUE_NAMES if (v := getattr(new, n)) is not getattr(d, n)}
         return {n: v for n, v in made.items() if n in wanted and v is not None}
 
     return run
@@ -167,7 +176,7 @@ def _seconds(program: Callable, given: Sequence, least: float) -> float:
 
 def _stages(m: Model) -> list[tuple[str, str, Callable]]:
     """Return name, MuJoCo timer and function of the stages of a model, in their order."""
-    rest = sleeps(m)
+    rest = can_sleep(m)
     energies = bool(m.opt.enableflags & EnableBit.ENERGY)
 
     def waking(stage: Callable, wake: Callable) -> Callable:
@@ -178,7 +187,7 @@ def _stages(m: Model) -> list[tuple[str, str, Callable]]:
         return wake_disturbed(m, d, moved) if rest else all_awake(m, moved)
 
     def end(m: Model, d: Data) -> Data:
-        return advanced(m, d, IntegratorType(m.opt.integrator))
+        return step_after_forward(m, d, IntegratorType(m.opt.integrator))
 
     stages = [
         ("kinematics", "POS_KINEMATICS", begin, True),
@@ -188,14 +197,19 @@ def _stages(m: Model) -> list[tuple[str, str, Callable]]:
         ("tendon", "POS_KINEMATICS", waking(tendon, wake_by_tendons), m.ntendon),
         ("crb", "POS_INERTIA", crb, True),
         ("collision", "POS_COLLISION", waking(collision, wake_by_equalities), True),
-        ("transmission", "POS_KINEMATICS", waking(transmission, report), m.nactuator or rest),
+        (
+            "transmission",
+            "POS_KINEMATICS",
+            waking(transmission, update_sleep_counts),
+            m.nactuator or rest,
+        ),
         ("sensor_pos", "", sensor_pos, m.nsensor),
         ("energy_pos", "", energy_pos, energies),
         ("fwd_velocity", "VELOCITY", velocity_forces, True),
-        ("make_constraint", "POS_MAKE", constraints, True),
+        ("make_constraint", "POS_MAKE", make_rows_and_islands, True),
         ("sensor_vel", "", sensor_vel, m.nsensor),
         ("energy_vel", "", energy_vel, energies),
-        ("control", "", control, has_callback(m, "control")),
+        ("control", "", call_control, has_callback(m, "control")),
         ("fwd_actuation", "ACTUATION", actuation, True),
         ("smooth_force", "", smooth_force, True),
         ("fwd_constraint", "CONSTRAINT", fwd_constraint, True),

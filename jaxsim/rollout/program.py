@@ -22,10 +22,10 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
 from jaxsim.physics.arguments import check_count, check_data, check_model
-from jaxsim.physics.arrays.call.batched import from_tiles, in_tiles
-from jaxsim.physics.arrays.native import tile_size
-from jaxsim.rollout.devices import AXIS, most_devices
+from jaxsim.rollout.devices import WORLD_AXIS, max_devices
 from jaxsim.rollout.scan import Records, check_record
+from jaxsim.transforms.batching import from_tiles, in_tiles
+from jaxsim.transforms.layout import tile_size
 
 
 class Control(Protocol):
@@ -98,20 +98,20 @@ class BatchProgram:
         if check_count("BatchProgram: size", size) < 1:
             raise ValueError("BatchProgram: size: a chunk has at least one step, got 0")
         self.size = size
-        self.devices = most_devices(worlds, jax.device_count())
+        self.devices = max_devices(worlds, jax.device_count())
         self.tile = tile_size(m, worlds // self.devices)
-        mesh = Mesh(np.array(jax.devices()[: self.devices]), (AXIS,))
-        self._by_world = NamedSharding(mesh, P(AXIS))
+        mesh = Mesh(np.array(jax.devices()[: self.devices]), (WORLD_AXIS,))
+        self._by_world = NamedSharding(mesh, P(WORLD_AXIS))
         self._everywhere = NamedSharding(mesh, P())
         self._m, self._ctrl = jax.device_put((m, ctrl), self._everywhere)
 
         advance = functools.partial(_advance, size=size, tile=self.tile, record=tuple(record))
-        by_step = P(None, AXIS)
+        by_step = P(None, WORLD_AXIS)
         sharded = jax.shard_map(
             advance,
             mesh=mesh,
-            in_specs=(P(), P(AXIS), by_step, P()),
-            out_specs=(P(AXIS), by_step),
+            in_specs=(P(), P(WORLD_AXIS), by_step, P()),
+            out_specs=(P(WORLD_AXIS), by_step),
             check_vma=False,
         )
 
@@ -152,11 +152,11 @@ def replicate(d: Data, worlds: int) -> Data:
       >>> replicate(d, 8).qpos.shape
       (8, 1)
     """
-    return _replicated(d, check_count("replicate: worlds", worlds))
+    return _replicate_worlds(d, check_count("replicate: worlds", worlds))
 
 
 @functools.partial(jax.jit, static_argnums=1)  # one program instead of one for each shape
-def _replicated(d: Data, worlds: int) -> Data:
+def _replicate_worlds(d: Data, worlds: int) -> Data:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), d)
 
 

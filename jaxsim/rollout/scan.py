@@ -76,10 +76,10 @@ def rollout(
     assert steps is not None  # given by the shape of ctrl
     if remat is None:
         return lax.scan(advance, d, ctrl, length=steps)
-    return _in_parts(advance, d, ctrl, steps, remat)
+    return _chunked_scan(advance, d, ctrl, steps, remat)
 
 
-def _in_parts(
+def _chunked_scan(
     advance: Callable, d: Data, ctrl: jax.Array | None, steps: int, size: int
 ) -> tuple[Data, Records]:
     """Scan over segments of `size` steps, the last one shorter, that are rematerialized in reverse

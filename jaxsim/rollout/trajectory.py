@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
-from jaxsim.atomic_write import keep, unfinished
+from jaxsim.atomic_write import keep_unfinished, unfinished
 from jaxsim.atomic_write import target_of as target_of
 
 FORMAT, VERSION = "jaxsim trajectory", 1
-FINISHED = "finished.npz"
+_FINISHED_FILE = "finished.npz"
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +128,7 @@ class TrajectoryWriter:
 
     def _finish(self) -> None:
         try:
-            finished = self._spool / FINISHED
+            finished = self._spool / _FINISHED_FILE
             self._write(finished)
             os.replace(finished, self._target)
         except OSError as error:
@@ -165,7 +165,7 @@ class TrajectoryWriter:
     def _rescued(self, reason: OSError) -> NotWrittenError:
         """Save the records where there is enough space; return the error that names the
         location."""
-        (self._spool / FINISHED).unlink(missing_ok=True)  # frees space for the copy
+        (self._spool / _FINISHED_FILE).unlink(missing_ok=True)  # frees space for the copy
         for place in self._other_places():
             try:
                 self._write(place)
@@ -187,7 +187,7 @@ class TrajectoryWriter:
 
     def _kept_as_it_is(self) -> Path:
         """Return the folder of the raw arrays, under a visible name."""
-        keep(self._spool)
+        keep_unfinished(self._spool)
         fields = {
             name: {"dtype": dtype.str, "shape": [self.records, *shape]}
             for name, (shape, dtype) in self._shapes.items()

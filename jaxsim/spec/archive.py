@@ -13,17 +13,17 @@ import posixpath
 import zipfile
 from typing import BinaryIO
 
-from jaxsim.assets.source.model_archive import ROOT
-from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri, join
+from jaxsim.assets.source.model_archive import ARCHIVE_MODEL
+from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri, join_uri
 from jaxsim.atomic_write import write_whole
 from jaxsim.errors import ModelError, Problem
 from jaxsim.mjcf import find_model, to_xml
-from jaxsim.mjcf.beside import FOLDERS
+from jaxsim.mjcf.include_paths import FOLDER_SETTINGS
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.tree import Tree
 
-STREAM = "archive.mjz"  # name of an archive that has no path
-_ELSEWHERE = "assets"  # folder of files from outside the folder of the model
+STREAM_NAME = "archive.mjz"  # name of an archive that has no path
+_OUTSIDE_FOLDER = "assets"  # folder of files from outside the folder of the model
 _SETTINGS = ("meshdir", "texturedir", "assetdir", "strippath")
 _DATE = (1980, 1, 1, 0, 0, 0)  # modification time of all members: equal models give equal archives
 
@@ -31,7 +31,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # modification time of all members: equal models 
 def write_archive(spec: Tree, file: str | os.PathLike[str] | BinaryIO) -> None:
     """Write a model and its files; see `Spec.to_zip`."""
     packing = _Packing(folder_name(spec.path))
-    packing.add_model(spec, ROOT)
+    packing.add_model(spec, ARCHIVE_MODEL)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in packing.members.items():
@@ -77,7 +77,7 @@ class _Packing:
         path, data = _find(spec, element, attr)
         known = self._names.get(path)
         if known is None:
-            name = _inside(path, self._folder)
+            name = _member_name(path, self._folder)
             # attached models are stored in the same folder, so that their files are relative to the
             # root too
             name = posixpath.basename(name) if element.tag == "model" else name
@@ -106,12 +106,12 @@ class _Packing:
 
 def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
     """Return the path and contents of a file that an element names."""
-    file, folder = element.attrs[attr], FOLDERS.get(element.tag)
+    file, folder = element.attrs[attr], FOLDER_SETTINGS.get(element.tag)
     if folder is not None:
         settings = spec.settings("compiler")
         if settings.get("strippath") == "true":
             file = file.replace("\\", "/").rsplit("/", 1)[-1]
-        file = join(str(settings.get(folder, settings.get("assetdir", ""))), file)
+        file = join_uri(str(settings.get(folder, settings.get("assetdir", ""))), file)
     resources = Resources(spec.files, folder_name(spec.path))
     try:
         found = resources.find(file, (resources.folder,))
@@ -124,7 +124,7 @@ def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
     return found
 
 
-def _inside(path: str, folder: str) -> str:
+def _member_name(path: str, folder: str) -> str:
     """Return the name of a file in the archive: its path relative to the model's folder, if it is
     inside."""
     if is_uri(path):
@@ -139,5 +139,5 @@ def _inside(path: str, folder: str) -> str:
     outside = not name or name.startswith(("../", "/")) or ":" in name or "::" in path
     if outside:
         base = posixpath.basename(path.replace("\\", "/").partition("::")[0])
-        return f"{_ELSEWHERE}/{base.replace(':', '_') or 'file'}"
+        return f"{_OUTSIDE_FOLDER}/{base.replace(':', '_') or 'file'}"
     return name

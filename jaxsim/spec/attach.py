@@ -12,13 +12,19 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from jaxsim.mjcf.write import to_xml
-from jaxsim.spec.defaults import MAIN
+from jaxsim.spec.defaults import MAIN_CLASS
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.layout import record_layouts
 from jaxsim.spec.origin import Origin
 from jaxsim.spec.references import Name, definition, rename
 from jaxsim.spec.tree import Tree
-from jaxsim.spec.users import SECTIONS, is_torn, known_before, outside, referred
+from jaxsim.spec.users import (
+    REFERRING_SECTIONS,
+    is_torn,
+    names_defined_before,
+    outside_references,
+    referenced_names,
+)
 
 # Sections whose elements are attached too, each after those that it may refer to.
 _SECTIONS = (
@@ -99,13 +105,13 @@ def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _P
         element.origin = origins[own]
     root = _world_frame(child) if part is None else part
     record_layouts(child.root)
-    root.attrs.setdefault("childclass", root.childclass or MAIN)
+    root.attrs.setdefault("childclass", root.childclass or MAIN_CLASS)
     _name_assets(child)
     inside = {name for e in root.walk() if (name := definition(e))}
     along = _belonging(child, inside)
     for element in along:
         if element.row.attribute("class") is not None and "class" not in element.attrs:
-            element.attrs["class"] = MAIN
+            element.attrs["class"] = MAIN_CLASS
 
     # All names of the child are changed, those of its classes included.
     names = {name for e in child.walk() if (name := definition(e))} - {_WORLD}
@@ -113,7 +119,7 @@ def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _P
     new = {(kind, name): prefix + name + suffix for kind, name in names}
     if not prefix + suffix:
         # the main classes of the two models are distinct
-        new["default", MAIN] = f"{child.modelname} {MAIN}"
+        new["default", MAIN_CLASS] = f"{child.modelname} {MAIN_CLASS}"
     defaults = _named_defaults(child, origin)
     for tree in (root, *along, *defaults):
         rename(tree, new)
@@ -152,19 +158,19 @@ def attach_copy(tree: Tree, place: SpecElement, part: SpecElement, prefix: str) 
     copy = part.copy()
     inside = {name for e in part.walk() if (name := definition(e))}
     users = []
-    known = known_before(tree, place)
-    for section in SECTIONS:
+    known = names_defined_before(tree, place)
+    for section in REFERRING_SECTIONS:
         for element in tree.section(section):
-            if not referred(element) & inside:
+            if not referenced_names(element) & inside:
                 continue
-            elsewhere = outside(element, inside)
+            elsewhere = outside_references(element, inside)
             if elsewhere - known:
                 continue
             if not elsewhere or not is_torn(section, element, inside, moved=False):
                 users.append(element)
                 inside |= {name for e in element.walk() if (name := definition(e))}
     new = {(kind, name): prefix + name for kind, name in inside}
-    copy.attrs.setdefault("childclass", part.childclass or MAIN)
+    copy.attrs.setdefault("childclass", part.childclass or MAIN_CLASS)
     rename(_replace(place, copy), new)
     for user in users:
         rename(tree.last_section(user.holder.tag).adopt(user.copy()), new)
@@ -209,14 +215,14 @@ def _belonging(child: Tree, inside: set[Name]) -> list[SpecElement]:
     along = list(child.section("asset"))
     for section in _SECTIONS:
         for element in child.section(section):
-            names = referred(element)
-            if names - _untouched(names) <= inside:
+            names = referenced_names(element)
+            if names - _shared_names(names) <= inside:
                 along.append(element)
                 inside |= {name for e in element.walk() if (name := definition(e))}
     return along
 
 
-def _untouched(names: set[Name]) -> set[Name]:
+def _shared_names(names: set[Name]) -> set[Name]:
     """Return the names that exist in any case: the world, classes and assets."""
     kinds = ("default", "material", "texture", "mesh", "hfield", "plugin")
     return {name for name in names if name == _WORLD or name[0] in kinds}
@@ -242,7 +248,7 @@ def _name_assets(child: Tree) -> None:
 
 def _default_classes(child: Tree) -> set[str]:
     classes = {e.attrs["class"] for e in child.walk() if e.tag == "default" and "class" in e.attrs}
-    return classes | {MAIN}
+    return classes | {MAIN_CLASS}
 
 
 def _named_defaults(child: Tree, origin: Origin) -> list[SpecElement]:
@@ -253,6 +259,6 @@ def _named_defaults(child: Tree, origin: Origin) -> list[SpecElement]:
         sections = [child.last_section("default")]
         sections[0].origin = origin
     for section in sections:
-        section.attrs.setdefault("class", MAIN)
+        section.attrs.setdefault("class", MAIN_CLASS)
         section.remove()
     return sections

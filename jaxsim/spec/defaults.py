@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from jaxsim.spec.element import SpecElement
 
-MAIN = "main"
+MAIN_CLASS = "main"
 
 # A class has a single actuator default: every shortcut in it edits that one, in document order.
-ACTUATORS = frozenset(
+ACTUATOR_TAGS = frozenset(
     "general motor position velocity intvelocity orientation pid damper cylinder muscle adhesion"
     " dcmotor plugin".split()
 )
@@ -30,7 +30,7 @@ _FAMILIES: dict[str, dict[str, frozenset[str] | None]] = {
         ("connect", "weld", "joint", "tendon", "flex", "flexstrain"), frozenset({"equality"})
     ),
     "tendon": dict.fromkeys(("spatial", "fixed"), frozenset({"tendon"})),
-    "actuator": dict.fromkeys(ACTUATORS, ACTUATORS),
+    "actuator": dict.fromkeys(ACTUATOR_TAGS, ACTUATOR_TAGS),
 }
 
 
@@ -43,7 +43,7 @@ def default_class(element: SpecElement) -> tuple[str, frozenset[str]] | None:
     if element.tag not in family:
         return None
     tags = family[element.tag] or frozenset({element.tag})
-    return element.attrs.get("class") or element.childclass or MAIN, tags
+    return element.attrs.get("class") or element.childclass or MAIN_CLASS, tags
 
 
 def class_elements(root: SpecElement, name: str) -> list[SpecElement]:
@@ -55,14 +55,16 @@ def class_elements(root: SpecElement, name: str) -> list[SpecElement]:
     that section and earlier ones, but not from later ones.
     """
     top = root.find_all("default")
-    whole = [section for section in top if section.attrs.get("class", MAIN) == name]
-    if whole or name == MAIN:
+    whole = [section for section in top if section.attrs.get("class", MAIN_CLASS) == name]
+    if whole or name == MAIN_CLASS:
         return whole
     for number, section in enumerate(top):
         for element in section.walk():
             if element.tag == "default" and element.attrs.get("class") == name:
-                outermost = section.attrs.get("class", MAIN)
-                so_far = [e for e in top[: number + 1] if e.attrs.get("class", MAIN) == outermost]
+                outermost = section.attrs.get("class", MAIN_CLASS)
+                so_far = [
+                    e for e in top[: number + 1] if e.attrs.get("class", MAIN_CLASS) == outermost
+                ]
                 lineage = [element, *element.ancestors()]
                 return so_far + lineage[: lineage.index(section)][::-1]
     return []

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf.element import AttrValue, Element
 from jaxsim.mjcf.schema import Row
 from jaxsim.mjcf.values import BadValue, read_value
 from jaxsim.mjcf.write import format_value
 from jaxsim.spec.origin import Origin
-from jaxsim.words import remedy, suggest
+from jaxsim.spelling import remedy, suggest
 
 
 class Owner(Protocol):
@@ -95,7 +95,7 @@ class SpecElement(Element):
             value = inherited.overlaid(attr, value, self.attrs[attr])
         return value.copy() if isinstance(value, np.ndarray) else value
 
-    def set(self, attr: str, value: Value | Sequence[float]) -> None:
+    def set(self, attr: str, value: AttrValue | Sequence[float]) -> None:
         """Set an attribute, as text or in its own type; `""` removes it.
 
         True and False are spelled as the attribute requires: `true`, or `enable`.
@@ -108,7 +108,7 @@ class SpecElement(Element):
             end = remedy(attr, self.row.attrs)
             raise ValueError(f"{self.label} has no attribute '{attr}'{end}")
         if isinstance(value, bool | np.bool_) and not entry.is_number:
-            value = _spelled(bool(value), entry.keywords)
+            value = _spell_boolean(bool(value), entry.keywords)
         text = value if isinstance(value, str) else format_value(np.asarray(value).reshape(-1))
         try:
             read = read_value(entry, text)
@@ -119,7 +119,7 @@ class SpecElement(Element):
         else:
             self.attrs[attr] = read
 
-    def update(self, **attrs: Value | Sequence[float]) -> SpecElement:
+    def update(self, **attrs: AttrValue | Sequence[float]) -> SpecElement:
         """Set several attributes, and return the element.
 
         A Python keyword gets an underscore: `class_="soft"`.
@@ -135,7 +135,7 @@ class SpecElement(Element):
         """Remove an attribute from this element, so that its class or the schema applies."""
         self.attrs.pop(attr, None)
 
-    def add(self, tag: str, **attrs: Value | Sequence[float]) -> SpecElement:
+    def add(self, tag: str, **attrs: AttrValue | Sequence[float]) -> SpecElement:
         """Append a new child with the given attributes; return it.
 
         Raises:
@@ -281,7 +281,7 @@ class Inherited:
         return np.concatenate([over, under[len(over) :]])
 
 
-def _spelled(on: bool, keywords: tuple[str, ...]) -> str:
+def _spell_boolean(on: bool, keywords: tuple[str, ...]) -> str:
     """Return a boolean in the keywords of an attribute: the first pair of words that it allows."""
     pairs = (("false", "true"), ("disable", "enable"))
     return next((pair[on] for pair in pairs if set(pair) <= set(keywords)), str(on).lower())

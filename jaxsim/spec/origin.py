@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from jaxsim.mjcf.element import Value
+from jaxsim.mjcf.element import AttrValue
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class Origin:
       prefix, suffix: added to its names by the attachment.
     """
 
-    compiler: Mapping[str, Value]
+    compiler: Mapping[str, AttrValue]
     path: str = ""
     files: Mapping[str, bytes] | None = None
     prefix: str = ""

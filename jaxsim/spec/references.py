@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxsim.cache import bounded
+from jaxsim.cache import bounded_cache
 from jaxsim.mjcf.schema import walk
 from jaxsim.spec.element import SpecElement
 
@@ -19,7 +19,7 @@ Name = tuple[str, str]
 _SAME_NAMES = {"xbody": "body"}
 
 
-@bounded(1)
+@bounded_cache(1)
 def defined_kinds() -> frozenset[str]:
     """Return the kinds of objects that elements define: `body`, `joint`, `geom`, ..."""
     attrs = (attr for _, row in walk() for attr in row.attrs.values())

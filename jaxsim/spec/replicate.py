@@ -20,15 +20,21 @@ import numpy as np
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.references import Name, definition, references, rename
 from jaxsim.spec.tree import Tree
-from jaxsim.spec.users import SECTIONS, is_torn, known_before, outside, referred
+from jaxsim.spec.users import (
+    REFERRING_SECTIONS,
+    is_torn,
+    names_defined_before,
+    outside_references,
+    referenced_names,
+)
 
 _log = logging.getLogger(__name__)
 
 # Returns the poses (position, quaternion) of the copies of a replicate element.
-Placement = Callable[[SpecElement], Sequence[tuple[np.ndarray, np.ndarray]]]
+_CopyPlacement = Callable[[SpecElement], Sequence[tuple[np.ndarray, np.ndarray]]]
 
 
-def expand_replicates(tree: Tree, placement: Placement) -> None:
+def expand_replicates(tree: Tree, placement: _CopyPlacement) -> None:
     """Replace every `<replicate>` by its copies, inner ones first."""
     found = [element for element in _leaves_first(tree.root) if element.tag == "replicate"]
     for element in found:
@@ -97,13 +103,13 @@ def _users(tree: Tree, replicate: SpecElement, names: set[Name]) -> list[SpecEle
     """
     users, dropped = [], set[Name]()
     known: set[Name] | None = None
-    for section in SECTIONS:
+    for section in REFERRING_SECTIONS:
         for element in tree.section(section):
-            if not referred(element) & (names | dropped):
+            if not referenced_names(element) & (names | dropped):
                 continue
-            elsewhere = outside(element, names)
+            elsewhere = outside_references(element, names)
             if elsewhere and known is None:
-                known = known_before(tree, replicate)
+                known = names_defined_before(tree, replicate)
             if known is not None and elsewhere - known - dropped:
                 continue
             defined = set(filter(None, [definition(element)]))

@@ -16,18 +16,18 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import BinaryIO
 
-from jaxsim.assets.source.resource import folder_name, join
+from jaxsim.assets.source.resource import folder_name, join_uri
 from jaxsim.mjcf import Source, find_model, read_string
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.write import to_xml
-from jaxsim.spec.archive import STREAM, write_archive
+from jaxsim.spec.archive import STREAM_NAME, write_archive
 from jaxsim.spec.attach import attach_spec
 from jaxsim.spec.defaults import class_elements
 from jaxsim.spec.delete import delete
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.references import defined_kinds, rename
 from jaxsim.spec.tree import Tree
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 
 class Spec(Tree):
@@ -79,7 +79,7 @@ class Spec(Tree):
         """
         if isinstance(file, str | os.PathLike):
             return cls.from_file(file)
-        return cls.from_source(find_model(STREAM, data=file.read()))
+        return cls.from_source(find_model(STREAM_NAME, data=file.read()))
 
     @classmethod
     def from_string(cls, text: str, files: Mapping[str, bytes] | None = None) -> Spec:
@@ -88,7 +88,7 @@ class Spec(Tree):
 
     def path_of(self, file: str) -> str:
         """Return the path of a file that the model names, relative to its own file."""
-        return join(folder_name(self.path), file)
+        return join_uri(folder_name(self.path), file)
 
     def at(self, path: str) -> SpecElement:
         """Return the section at a path such as `worldbody` or `option/flag`; create it if

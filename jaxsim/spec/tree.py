@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from jaxsim.mjcf.element import Value
+from jaxsim.mjcf.element import AttrValue
 from jaxsim.mjcf.schema import ROOT, Row
 from jaxsim.spec.body import Body, bodies_of
 from jaxsim.spec.defaults import class_elements, default_class
@@ -95,14 +95,14 @@ class Tree:
             (e for e in self.walk() if e.asset_name == name and e.defined_kind == kind), None
         )
 
-    def settings(self, tag: str, child: str | None = None) -> dict[str, Value]:
+    def settings(self, tag: str, child: str | None = None) -> dict[str, AttrValue]:
         """Return the attributes of a repeated section such as `option`, or of its child such as
         `flag`.
 
         Where repeated sections differ, the last one counts; unset attributes are absent.
         """
         elements = self.section(tag) if child else self.sections(tag)
-        merged: dict[str, Value] = {}
+        merged: dict[str, AttrValue] = {}
         for element in elements:
             if child is None or element.tag == child:
                 for replaced in (a for name in element.attrs for a in _STANDS_FOR.get(name, ())):

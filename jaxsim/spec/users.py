@@ -14,7 +14,7 @@ from jaxsim.spec.tree import Tree
 
 # Sections whose elements may refer to the tree, each after those it may refer to. Keyframes are not
 # among them: a keyframe is defined for the whole model with all copies.
-SECTIONS = ("deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
+REFERRING_SECTIONS = ("deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
 # Sections whose elements must refer to the inside only.
 _WHOLE = ("equality", "actuator", "custom")
 # Kinds that all copies share, and the world body.
@@ -22,21 +22,23 @@ _SHARED = ("default", "plugin", "material", "texture", "mesh", "hfield", "numeri
 _WORLD: Name = ("body", "world")
 
 
-def referred(element: SpecElement) -> set[Name]:
+def referenced_names(element: SpecElement) -> set[Name]:
     """Return everything that an element and its parts refer to."""
     return {name for part in element.walk() for _, name in references(part)}
 
 
-def outside(element: SpecElement, inside: set[Name]) -> set[Name]:
+def outside_references(element: SpecElement, inside: set[Name]) -> set[Name]:
     """Return the references of an element to the rest of the model."""
-    return {name for name in referred(element) - inside if name[0] not in _SHARED} - {_WORLD}
+    return {name for name in referenced_names(element) - inside if name[0] not in _SHARED} - {
+        _WORLD
+    }
 
 
-def known_before(tree: Tree, place: SpecElement) -> set[Name]:
+def names_defined_before(tree: Tree, place: SpecElement) -> set[Name]:
     """Return the names defined before an element in the tree, and outside the tree."""
     bodies = (element for world in tree.sections("worldbody") for element in world.walk())
     before = takewhile(lambda element: element is not place, bodies)
-    others = (element for section in SECTIONS for element in tree.section(section))
+    others = (element for section in REFERRING_SECTIONS for element in tree.section(section))
     return set(filter(None, map(definition, chain(before, others))))
 
 

@@ -6,18 +6,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather
 from jaxsim.enums import ObjType
 from jaxsim.math import Components, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.programs import Programs
-from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.body.object_frame import object_velocity
+from jaxsim.physics.body.object_frame import object_velocities
 from jaxsim.physics.body.rne import com_vel
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.programs import ProgramCache
 
 
 class MovingBody(NamedTuple):
@@ -52,8 +52,8 @@ def in_body(m: Model, d: Data, body: Array, point: Array) -> jax.Array:
 
 def _local(m: Model, d: Data, body: Array, point: Array) -> Array:
     d = kinematics(m, d)
-    offset = Vec(*(point[k : k + 1] for k in range(3))) - pick(d.xpos, body)
-    return _one(pick(d.xquat, body).conj.rotate(offset))
+    offset = Vec(*(point[k : k + 1] for k in range(3))) - gather(d.xpos, body)
+    return _one(gather(d.xquat, body).conj.rotate(offset))
 
 
 def moving_body(m: Model, d: Data, body: Array) -> MovingBody:
@@ -64,27 +64,27 @@ def moving_body(m: Model, d: Data, body: Array) -> MovingBody:
       d: data, of which qpos and qvel (and the poses of mocap bodies) are used.
       body: id of the body, ().
     """
-    return _found(m, d, jnp.asarray(body, jnp.int32)[None])
+    return _moving_program(m, d, jnp.asarray(body, jnp.int32)[None])
 
 
 def _moving(m: Model, d: Data, body: Array) -> MovingBody:
     d = com_vel(m, com_pos(m, kinematics(m, d)))
-    velocity = pick(object_velocity(m, d, ObjType.BODY, np.arange(m.nbody)), body)
-    quat = pick(d.xquat, body)
-    rows = [jnp.stack([x[0] for x in row.parts]) for row in pick(d.xmat, body).rows]
+    velocity = gather(object_velocities(m, d, ObjType.BODY, np.arange(m.nbody)), body)
+    quat = gather(d.xquat, body)
+    rows = [jnp.stack([x[0] for x in row.parts]) for row in gather(d.xmat, body).rows]
     return MovingBody(
-        xpos=_one(pick(d.xpos, body)),
+        xpos=_one(gather(d.xpos, body)),
         xquat=_one(quat),
         xmat=jnp.stack(rows),
-        xipos=_one(pick(d.xipos, body)),
-        xiquat=_one(quat * pick(m.body_iquat, body)),
+        xipos=_one(gather(d.xipos, body)),
+        xiquat=_one(quat * gather(m.body_iquat, body)),
         angular=_one(velocity.rot),
         linear=_one(velocity.lin),
     )
 
 
-_in_body = Programs(worlds(_local), inline=True)
-_found = Programs(worlds(_moving), inline=True)
+_in_body = ProgramCache(batched(_local), inline=True)
+_moving_program = ProgramCache(batched(_moving), inline=True)
 
 
 def _one(value: Components) -> Array:

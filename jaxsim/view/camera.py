@@ -11,14 +11,14 @@ from enum import IntEnum
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.node import node
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.physics.arrays.node import node
 
-FOVY = 45.0  # MuJoCo's visual/global: fovy, azimuth, elevation of a free camera [degrees]
-AZIMUTH = 90.0
-ELEVATION = -45.0
-AWAY = 1.5  # distance of a free camera, in extents of the model
+DEFAULT_FOVY = 45.0  # MuJoCo's visual/global: fovy, azimuth, elevation of a free camera [degrees]
+DEFAULT_AZIMUTH = 90.0
+DEFAULT_ELEVATION = -45.0
+_FREE_CAMERA_DISTANCE = 1.5  # distance of a free camera, in extents of the model
 
 
 class CameraType(IntEnum):
@@ -71,7 +71,7 @@ class Camera:
         return _with(
             default_free_camera(m, **free),
             type=CameraType.TRACKING,
-            trackbodyid=_given(m, "body", body, m.nbody),
+            trackbodyid=_object_id(m, "body", body, m.nbody),
         )
 
     @classmethod
@@ -81,7 +81,7 @@ class Camera:
         Raises:
           ValueError: there is no such camera.
         """
-        found = _given(m, "camera", camera, m.ncam)
+        found = _object_id(m, "camera", camera, m.ncam)
         return _with(default_free_camera(m), type=CameraType.FIXED, fixedcamid=found)
 
     def replace(self, **changes) -> "Camera":
@@ -92,9 +92,9 @@ class Camera:
 def default_free_camera(
     m: Model,
     *,
-    azimuth: float = AZIMUTH,
-    elevation: float = ELEVATION,
-    fovy: float = FOVY,
+    azimuth: float = DEFAULT_AZIMUTH,
+    elevation: float = DEFAULT_ELEVATION,
+    fovy: float = DEFAULT_FOVY,
     orthographic: bool = False,
 ) -> Camera:
     """Return a free camera that sees the whole model: at its center, one and a half extents away.
@@ -111,7 +111,7 @@ def default_free_camera(
     dtype = m.qpos0.dtype
     return Camera(
         lookat=jnp.asarray(m.stat.center, dtype),
-        distance=AWAY * jnp.asarray(m.stat.extent, dtype),
+        distance=_FREE_CAMERA_DISTANCE * jnp.asarray(m.stat.extent, dtype),
         azimuth=jnp.asarray(azimuth, dtype),
         elevation=jnp.asarray(elevation, dtype),
         fovy=jnp.asarray(fovy, dtype),
@@ -119,7 +119,7 @@ def default_free_camera(
     )
 
 
-def _given(m: Model, kind: str, which: int | str, number: int) -> int:
+def _object_id(m: Model, kind: str, which: int | str, number: int) -> int:
     """Return the id of an object given by id or name."""
     if isinstance(which, str):
         return name2id(m, kind, which)

@@ -9,8 +9,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
 # Coordinates, velocities and forces of a joint; "" for a single one.
-ROTATION = ("rx", "ry", "rz")
-COORDINATES = {
+_ROTATION_AXES = ("rx", "ry", "rz")
+_COORDINATE_LABELS = {
     "qpos": {
         JointType.FREE: ("x", "y", "z", "qw", "qx", "qy", "qz"),
         JointType.BALL: ("qw", "qx", "qy", "qz"),
@@ -24,17 +24,17 @@ COORDINATES = {
         JointType.HINGE: ("",),
     },
     "dof": {
-        JointType.FREE: ("x", "y", "z", *ROTATION),
-        JointType.BALL: ROTATION,
+        JointType.FREE: ("x", "y", "z", *_ROTATION_AXES),
+        JointType.BALL: _ROTATION_AXES,
         JointType.SLIDE: ("",),
         JointType.HINGE: ("",),
     },
 }
 # Which of the two units of such a field a coordinate has, length or angle.
-LENGTHS, ANGLES = ("x", "y", "z", "vx", "vy", "vz"), ("wx", "wy", "wz", *ROTATION)
-SIZES = {"ctrl": "actuator_ctrlnum", "actuator_force": "actuator_outnum"}
-TENDONS = ("ten_length", "ten_velocity")
-ENERGY = ["potential", "kinetic"]
+LENGTHS, ANGLES = ("x", "y", "z", "vx", "vy", "vz"), ("wx", "wy", "wz", *_ROTATION_AXES)
+_SIZE_FIELDS = {"ctrl": "actuator_ctrlnum", "actuator_force": "actuator_outnum"}
+_TENDON_FIELDS = ("ten_length", "ten_velocity")
+_ENERGY_NAMES = ["potential", "kinetic"]
 
 S = SensorType
 SENSOR_UNITS = {
@@ -69,7 +69,7 @@ def column_names(m: Model | None, name: str, number: int) -> list[str]:
       name: the field.
       number: number of entries.
     """
-    found = None if m is None else _named(m, name)
+    found = None if m is None else _object_names(m, name)
     if found is not None and len(found) == number:
         return found
     return [name] if number == 1 else [f"{name}[{k}]" for k in range(number)]
@@ -106,26 +106,28 @@ def _one_of(unit: str, kind: JointType, part: str) -> str:
 def _coordinates(m: Model, name: str) -> list[tuple[int, JointType, str]]:
     """Return joint, type and coordinate of each entry of a field; none if it has no joints."""
     per_dof = name in Data.fields and Data.fields[name].shape == ("nv",)
-    if not (name in COORDINATES or per_dof):
+    if not (name in _COORDINATE_LABELS or per_dof):
         return []
-    kinds = COORDINATES[name if name in COORDINATES else "dof"]
+    kinds = _COORDINATE_LABELS[name if name in _COORDINATE_LABELS else "dof"]
     types = [JointType(int(kind)) for kind in m.jnt_type]
     return [(j, kind, part) for j, kind in enumerate(types) for part in kinds[kind]]
 
 
-def _named(m: Model, name: str) -> list[str] | None:
+def _object_names(m: Model, name: str) -> list[str] | None:
     """Return the names of all entries of a field, if they belong to objects."""
     names = dict(m.structure.names)
     if parts := _coordinates(m, name):
-        joints = _called("joint", names["joint"])
+        joints = _name_or_number("joint", names["joint"])
         return [" ".join(filter(None, (joints[j], part))) for j, _, part in parts]
     if name == "sensordata":
-        return _numbered(_called("sensor", names["sensor"]), m.sensor_dim)
-    if name in SIZES:
-        return _numbered(_called("actuator", names["actuator"]), getattr(m, SIZES[name]))
-    if name in TENDONS:
-        return _called("tendon", names["tendon"])
-    return ENERGY if name == "energy" else None
+        return _number_names(_name_or_number("sensor", names["sensor"]), m.sensor_dim)
+    if name in _SIZE_FIELDS:
+        return _number_names(
+            _name_or_number("actuator", names["actuator"]), getattr(m, _SIZE_FIELDS[name])
+        )
+    if name in _TENDON_FIELDS:
+        return _name_or_number("tendon", names["tendon"])
+    return _ENERGY_NAMES if name == "energy" else None
 
 
 def _sensor_unit(m: Model, sensor: int) -> str:
@@ -136,7 +138,7 @@ def _sensor_unit(m: Model, sensor: int) -> str:
     return UNIT_OF_SENSOR.get(kind, "")
 
 
-def _called(kind: str, names: Sequence[str]) -> list[str]:
+def _name_or_number(kind: str, names: Sequence[str]) -> list[str]:
     return [name or f"{kind} {i}" for i, name in enumerate(names)]
 
 
@@ -145,7 +147,7 @@ def _spread(values: Sequence[str], dims: np.ndarray) -> list[str]:
     return [value for value, dim in zip(values, dims, strict=True) for _ in range(int(dim))]
 
 
-def _numbered(names: Sequence[str], dims: np.ndarray) -> list[str]:
+def _number_names(names: Sequence[str], dims: np.ndarray) -> list[str]:
     """Return the name of an object for each of its entries."""
     return [
         name + (f"[{k}]" if dim > 1 else "")

@@ -8,15 +8,15 @@ import numpy as np
 
 from jaxsim.atomic_write import whole_file
 from jaxsim.escape import MAX_NAME, line, mathtext
-from jaxsim.extra import needed
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 from jaxsim.rollout.trajectory import Trajectory, target_of
 from jaxsim.view.columns import column_names, column_units, unit_of
 
-MOST = 12  # limit on curves with a percentile band, and on names per legend column
-BAND = (5, 95)  # percentiles over the worlds that bound the band of a curve
+_MAX_SHADED_CURVES = 12  # limit on curves with a percentile band, and on names per legend column
+_SHADE_PERCENTILES = (5, 95)  # percentiles over the worlds that bound the band of a curve
 HEIGHT, WIDTH = 3.0, 12.0  # size of a panel [inches]
-ENDINGS = (".png", ".svg", ".pdf")
+_PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
 
 class _Curves(NamedTuple):
@@ -55,8 +55,10 @@ def draw_motion(
       MissingExtra: matplotlib is not installed.
     """
     target = target_of(path)
-    if target.suffix not in ENDINGS:
-        raise ValueError(f"'{path}' does not end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    if target.suffix not in _PLOT_ENDINGS:
+        raise ValueError(
+            f"'{path}' does not end in {', '.join(_PLOT_ENDINGS[:-1])} or {_PLOT_ENDINGS[-1]}"
+        )
     for name in (field.partition(":")[0] for field in fields):
         if name not in motion.fields:
             raise ValueError(f"'{name}' was not recorded; {', '.join(motion.fields)} were")
@@ -64,11 +66,11 @@ def draw_motion(
     if not 0 <= world < worlds:
         raise ValueError(f"there is no world {world}; the motion has {worlds}, counted from 0")
     size = (WIDTH, HEIGHT * len(fields))
-    figure = needed("matplotlib.figure", "view").Figure(figsize=size, layout="constrained")
+    figure = require("matplotlib.figure", "view").Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(fields), 1, sharex=True, squeeze=False)[:, 0]
     time = _time(motion, world)
     for panel, field in zip(panels, fields, strict=True):
-        _draw(panel, _chosen(motion, field, m), time, world)
+        _draw(panel, _select_curves(motion, field, m), time, world)
     panels[-1].set_xlabel("time [s]")
     of_worlds = f", world {world} of {worlds}" if worlds > 1 else ""
     figure.suptitle(mathtext(f"{motion.header.get('model', 'motion')}{of_worlds}", MAX_NAME))
@@ -88,7 +90,7 @@ def _time(motion: Trajectory, world: int) -> np.ndarray:
     return step * np.arange(1, number + 1)
 
 
-def _chosen(motion: Trajectory, field: str, m: Model | None) -> _Curves:
+def _select_curves(motion: Trajectory, field: str, m: Model | None) -> _Curves:
     """Return the selected entries of a field."""
     name, _, part = field.partition(":")
     values = np.asarray(motion[name], float)
@@ -112,10 +114,10 @@ def _draw(panel: Any, curves: _Curves, time: np.ndarray, world: int) -> None:
     title, labels, values = curves
     for k, label in enumerate(labels):
         (line,) = panel.plot(time, values[:, world, k], label=mathtext(label), linewidth=1.2)
-        if values.shape[1] > 1 and len(labels) <= MOST:
-            low, high = np.nanpercentile(values[..., k], BAND, axis=1)
+        if values.shape[1] > 1 and len(labels) <= _MAX_SHADED_CURVES:
+            low, high = np.nanpercentile(values[..., k], _SHADE_PERCENTILES, axis=1)
             panel.fill_between(time, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-    columns = -(-len(labels) // MOST)
+    columns = -(-len(labels) // _MAX_SHADED_CURVES)
     panel.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns)
     panel.grid(alpha=0.3)
     panel.set_ylabel(mathtext(title))

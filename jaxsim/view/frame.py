@@ -11,18 +11,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import Projection
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.programs import Programs
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.programs import ProgramCache
 from jaxsim.view.camera import Camera, CameraType
 
 
@@ -66,11 +66,11 @@ def camera_frame(m: Model, d: Data, camera: Camera) -> CameraFrame:
     check_model("camera_frame", m)
     check_data("camera_frame", m, d)
     if camera.type == CameraType.FIXED:
-        pos, mat = _fixed(camera.fixedcamid)(m, d)
+        pos, mat = _model_camera(camera.fixedcamid)(m, d)
         return CameraFrame(pos, -mat[:, 2], mat[:, 1], mat[:, 0])
     at = camera.lookat
     if camera.type == CameraType.TRACKING:
-        at = _tracked(camera.trackbodyid)(m, d)
+        at = _tracked_center(camera.trackbodyid)(m, d)
     turn, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
     ca, sa, ce, se = jnp.cos(turn), jnp.sin(turn), jnp.cos(rise), jnp.sin(rise)
     forward = jnp.stack([ce * ca, ce * sa, se])
@@ -131,25 +131,25 @@ def is_orthographic(m: Model, camera: Camera) -> bool:
     return camera.orthographic
 
 
-@bounded(64)
-def _fixed(camera: int) -> Callable[[Model, Data], tuple[Array, Array]]:
+@bounded_cache(64)
+def _model_camera(camera: int) -> Callable[[Model, Data], tuple[Array, Array]]:
     """Return the position (3,) and orientation (3, 3) of a camera of the model."""
 
     def pose(m: Model, d: Data) -> tuple[Array, Array]:
         d = camlight(m, com_pos(m, kinematics(m, d)))
-        pos, mat = (take(x, np.array([camera])) for x in (d.cam_xpos, d.cam_xmat))
+        pos, mat = (gather_static(x, np.array([camera])) for x in (d.cam_xpos, d.cam_xmat))
         rows = [jnp.stack([x[0] for x in row.parts]) for row in mat.rows]
         return jnp.stack([x[0] for x in pos.parts]), jnp.stack(rows)
 
-    return Programs(worlds(pose), inline=True)
+    return ProgramCache(batched(pose), inline=True)
 
 
-@bounded(64)
-def _tracked(body: int) -> Callable[[Model, Data], Array]:
+@bounded_cache(64)
+def _tracked_center(body: int) -> Callable[[Model, Data], Array]:
     """Return the center of mass (3,) of a body's subtree."""
 
     def center(m: Model, d: Data) -> Array:
-        found = take(com_pos(m, kinematics(m, d)).subtree_com, np.array([body]))
+        found = gather_static(com_pos(m, kinematics(m, d)).subtree_com, np.array([body]))
         return jnp.stack([x[0] for x in found.parts])
 
-    return Programs(worlds(center), inline=True)
+    return ProgramCache(batched(center), inline=True)

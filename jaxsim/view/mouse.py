@@ -9,15 +9,17 @@ from enum import IntEnum
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_model
-from jaxsim.physics.arrays.array import Array
 from jaxsim.view.camera import Camera, CameraType
 
-HALF_TURN = 180.0  # rotation by a mouse motion over one height of the window [degrees]
-STEEPEST = 89.0  # limit of the elevation, up and down [degrees]
+_DEGREES_PER_WINDOW = 180.0  # rotation by a mouse motion over one height of the window [degrees]
+_MAX_ELEVATION = 89.0  # limit of the elevation, up and down [degrees]
 NEAREST, FARTHEST = 0.01, 100.0  # distances, in extents of the model
-FLAT = 0.15  # motion per meter of distance in an orthographic view, relative to its height
+ORTHOGRAPHIC_STEP = (
+    0.15  # motion per meter of distance in an orthographic view, relative to its height
+)
 
 
 class Mouse(IntEnum):
@@ -59,19 +61,19 @@ def move_camera(
       ValueError: there is no such action.
     """
     check_model("move_camera", m)
-    action = _known(action)
+    action = _known_camera_action(action)
     free = camera.type == CameraType.FREE
     if camera.type == CameraType.FIXED or not (free or action in ROTATIONS or action == Mouse.ZOOM):
         return camera
     x, y = (jnp.asarray(v, camera.lookat.dtype) for v in (reldx, reldy))
     if action in ROTATIONS:
-        return _turned(camera, x, y)
+        return _rotate_view(camera, x, y)
     if action == Mouse.ZOOM:
-        return _zoomed(m, camera, y)
+        return _zoom_distance(m, camera, y)
     if action in (Mouse.TURN_V, Mouse.TURN_H):
         # the position is fixed, and the look-at point moves
         zero = jnp.zeros_like(x)
-        turned = _turned(camera, *((zero, y) if action == Mouse.TURN_V else (x, zero)))
+        turned = _rotate_view(camera, *((zero, y) if action == Mouse.TURN_V else (x, zero)))
         move = _directions(camera)[0] - _directions(turned)[0]
         return turned.replace(lookat=camera.lookat - camera.distance * move)
     forward, up, right = _directions(camera)
@@ -92,7 +94,7 @@ ROTATIONS = (Mouse.ROTATE_V, Mouse.ROTATE_H)
 def seen_per_meter(fovy: Array, orthographic: bool) -> jax.Array:
     """Return the motion of objects that follow the mouse over one window height, per meter of
     distance."""
-    return FLAT * fovy if orthographic else 2 * jnp.tan(0.5 * jnp.deg2rad(fovy))
+    return ORTHOGRAPHIC_STEP * fovy if orthographic else 2 * jnp.tan(0.5 * jnp.deg2rad(fovy))
 
 
 def align_to_camera(vec: Array, forward: Array) -> jax.Array:
@@ -120,19 +122,21 @@ def known_action(function: str, action: Mouse | int) -> Mouse:
     return Mouse(action)
 
 
-def _known(action: Mouse | int) -> Mouse:
+def _known_camera_action(action: Mouse | int) -> Mouse:
     return known_action("move_camera", action)
 
 
-def _turned(camera: Camera, x: Array, y: Array) -> Camera:
+def _rotate_view(camera: Camera, x: Array, y: Array) -> Camera:
     """Return the camera with azimuth and elevation changed by a motion."""
-    azimuth = camera.azimuth - HALF_TURN * x
+    azimuth = camera.azimuth - _DEGREES_PER_WINDOW * x
     azimuth = azimuth - jnp.where(azimuth > 180, 360, 0) + jnp.where(azimuth < -180, 360, 0)
-    elevation = jnp.clip(camera.elevation - HALF_TURN * y, -STEEPEST, STEEPEST)
+    elevation = jnp.clip(
+        camera.elevation - _DEGREES_PER_WINDOW * y, -_MAX_ELEVATION, _MAX_ELEVATION
+    )
     return camera.replace(azimuth=azimuth, elevation=elevation)
 
 
-def _zoomed(m: Model, camera: Camera, y: Array) -> Camera:
+def _zoom_distance(m: Model, camera: Camera, y: Array) -> Camera:
     """Return the camera with its distance scaled exponentially by a motion."""
     extent = m.stat.extent
     distance = camera.distance - 9 * extent * y * jnp.log1p(camera.distance / (3 * extent))

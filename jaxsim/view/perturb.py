@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL, JointType
 from jaxsim.functions import (
     mul_quat,
@@ -24,16 +25,15 @@ from jaxsim.functions import (
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.api import jac, solve_m
-from jaxsim.physics.arrays.array import Array
 from jaxsim.view.body import MovingBody, moving_body
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
-from jaxsim.view.mouse import FLAT, Mouse, align_to_camera, known_action
+from jaxsim.view.mouse import ORTHOGRAPHIC_STEP, Mouse, align_to_camera, known_action
 
 STIFFNESS, STIFFNESSROT = 100.0, 500.0  # MuJoCo's visual/map: [1/s^2], per unit of mass or inertia
-WIDEST = 0.5 * np.pi  # largest angle between the reference and the body [rad]
+_MAX_REFERENCE_ANGLE = 0.5 * np.pi  # largest angle between the reference and the body [rad]
 
 
 class PertBit(IntFlag):
@@ -93,7 +93,7 @@ def init_perturb(
     localpos = jnp.asarray(localpos, m.qpos0.dtype)
     point = at.xpos + at.xmat @ localpos
     frame, frustum = camera_frame(m, d, camera), camera_frustum(m, camera)
-    flat = FLAT if is_orthographic(m, camera) else 1.0
+    flat = ORTHOGRAPHIC_STEP if is_orthographic(m, camera) else 1.0
     return Perturb(
         select=body,
         active=jnp.asarray(int(active), jnp.int32),
@@ -143,7 +143,7 @@ def move_perturb(
     zero = jnp.zeros_like(x)
     if action in BODY_AXES:
         way = at.xmat @ jnp.stack([y, x, zero] if action == Mouse.MOVE_H_REL else [zero, x, y])
-        return _shifted(perturb, way)
+        return _translate_reference(perturb, way)
     ways = {
         Mouse.MOVE_V: (x, zero, -y),
         Mouse.MOVE_H: (x, -y, zero),
@@ -154,8 +154,8 @@ def move_perturb(
         return perturb
     way = align_to_camera(jnp.stack(ways[action]), camera_frame(m, d, camera).forward)
     if action in (Mouse.MOVE_V, Mouse.MOVE_H):
-        return _shifted(perturb, way)
-    return perturb._replace(refquat=_turned(perturb.refquat, way, at))
+        return _translate_reference(perturb, way)
+    return perturb._replace(refquat=_rotate_reference(perturb.refquat, way, at))
 
 
 BODY_AXES = (Mouse.MOVE_V_REL, Mouse.MOVE_H_REL)
@@ -193,7 +193,7 @@ def apply_perturb_pose(m: Model, d: Data, perturb: Perturb, flg_paused: bool = F
     if not flg_paused or not m.nq:
         return d
     there = acts & (mocap < 0) & (free >= 0)
-    return d.replace(qpos=jnp.where(there, _moved(m, d, perturb, held, free), d.qpos))
+    return d.replace(qpos=jnp.where(there, _move_root(m, d, perturb, held, free), d.qpos))
 
 
 def apply_perturb_force(
@@ -266,25 +266,25 @@ def _mass_at(m: Model, d: Data, point: Array, body: Array) -> Array:
     return jnp.where(moves, 3 / jnp.where(moves, mobility, 1), 1)
 
 
-def _shifted(perturb: Perturb, way: Array) -> Perturb:
+def _translate_reference(perturb: Perturb, way: Array) -> Perturb:
     """Return the perturbation with its reference moved by a vector in heights of the window."""
     shift = perturb.scale * way
     return perturb._replace(refpos=perturb.refpos + shift, refselpos=perturb.refselpos + shift)
 
 
-def _turned(quat: Array, way: Array, at: MovingBody) -> Array:
+def _rotate_reference(quat: Array, way: Array, at: MovingBody) -> Array:
     """Return a reference rotated about a vector by its length in revolutions, limited relative to
     the body."""
     one = jnp.ones((), way.dtype)
     quat = quat_integrate(quat, rot_vec_quat(2 * np.pi * way, neg_quat(quat)), one)
     r = sub_quat(quat, at.xiquat)
     square = jnp.dot(r, r)
-    far = square > WIDEST**2
-    limited = r * WIDEST / jnp.sqrt(jnp.where(far, square, 1))
+    far = square > _MAX_REFERENCE_ANGLE**2
+    limited = r * _MAX_REFERENCE_ANGLE / jnp.sqrt(jnp.where(far, square, 1))
     return jnp.where(far, quat_integrate(at.xiquat, limited, one), quat)
 
 
-def _moved(m: Model, d: Data, perturb: Perturb, body: Array, free: Array) -> Array:
+def _move_root(m: Model, d: Data, perturb: Perturb, body: Array, free: Array) -> Array:
     """Return the coordinates with the root of a body's tree placed so that the body is at the
     reference.
 
@@ -304,7 +304,7 @@ def _moved(m: Model, d: Data, perturb: Perturb, body: Array, free: Array) -> Arr
     return d.qpos.at[adr].set(jnp.concatenate([pos, quat]))
 
 
-@derived
+@cache_by_structure
 def _handles(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return for each body its mocap id, and the address of the free joint of its root; or -1.
 

@@ -7,24 +7,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.query.ray import ray
 from jaxsim.physics.ray.cast import Rays
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.programs import ProgramCache
 from jaxsim.view.body import in_body
 from jaxsim.view.camera import Camera
+from jaxsim.view.flex.hit import flex_hit, skin_hit
 from jaxsim.view.frame import pixel_ray
-from jaxsim.view.soft.hit import flex_hit, skin_hit
 
-SHOWN = (True, True, True, False, False, False)  # groups that MuJoCo's viewers show by default
-NOTHING = -1
+DEFAULT_GROUPS = (
+    True,
+    True,
+    True,
+    False,
+    False,
+    False,
+)  # groups that MuJoCo's viewers show by default
+_NO_HIT = -1
 
 
 class Selection(NamedTuple):
@@ -55,7 +62,7 @@ def select(
     aspect: Array | float,
     relx: Array | float,
     rely: Array | float,
-    geomgroup: Sequence[bool] = SHOWN,
+    geomgroup: Sequence[bool] = DEFAULT_GROUPS,
     flg_static: bool = True,
 ) -> Selection:
     """Return the geom, flex or skin under a pixel, its body, and the point there.
@@ -79,13 +86,13 @@ def select(
     begin, way = pixel_ray(m, d, camera, aspect, relx, rely)
     hit = ray(m, d, begin, way, tuple(geomgroup), flg_static)
     bodies = jnp.asarray(m.geom_bodyid.astype(np.int32)) if m.ngeom else jnp.zeros(1, jnp.int32)
-    body = jnp.where(hit.geomid >= 0, bodies[jnp.maximum(hit.geomid, 0)], NOTHING)
+    body = jnp.where(hit.geomid >= 0, bodies[jnp.maximum(hit.geomid, 0)], _NO_HIT)
     of_geom = _Taken(hit.dist, body, begin + hit.dist * way, hit.geomid)
     found = {"geom": of_geom} | _soft(m, d, begin, way)
     dist = jnp.stack([jnp.where(t.dist < 0, jnp.inf, t.dist) for t in found.values()])
     best, met = jnp.argmin(dist), jnp.min(dist) < jnp.inf
     taken = jax.tree.map(lambda *each: jnp.stack(each)[best], *found.values())
-    nothing = jnp.full_like(hit.geomid, NOTHING)
+    nothing = jnp.full_like(hit.geomid, _NO_HIT)
     ids = dict.fromkeys(("geom", "flex", "skin"), nothing)
     ids |= {kind: jnp.where(best == k, t.id, nothing) for k, (kind, t) in enumerate(found.items())}
     localpos = in_body(m, d, jnp.maximum(taken.body, 0), taken.point)
@@ -124,4 +131,4 @@ def _native(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
     }
 
 
-_hits = Programs(worlds(_native), inline=True)
+_hits = ProgramCache(batched(_native), inline=True)

@@ -17,7 +17,7 @@ SOUP_FACE = hull.convex_hull(BOX).face
 def test_welding_keeps_the_order_in_which_points_appear():
     corners = BOX[SOUP_FACE].reshape(-1, 3)
     apart = Surface(corners, np.arange(len(corners)).reshape(-1, 3))
-    welded = weld.welded(apart)
+    welded = weld.weld_vertices(apart)
     assert len(welded.vertex) == 8
     np.testing.assert_array_equal(welded.vertex[welded.face], BOX[SOUP_FACE])
     first = [np.flatnonzero((corners == v).all(axis=1))[0] for v in welded.vertex]
@@ -26,13 +26,13 @@ def test_welding_keeps_the_order_in_which_points_appear():
 
 def test_welding_takes_zeros_of_both_signs_for_equal():
     vertex = np.array([[0.0, 1, 2], [-0.0, 1, 2], [0, 1, np.nextafter(2, 3)]])
-    assert len(weld.welded(Surface(vertex, np.array([[0, 1, 2]]))).vertex) == 2
+    assert len(weld.weld_vertices(Surface(vertex, np.array([[0, 1, 2]]))).vertex) == 2
 
 
 def test_welding_without_a_perfect_hash(monkeypatch):
-    monkeypatch.setattr(weld, "_SPREAD", (0, 0, 0))  # all rows have the same number
+    monkeypatch.setattr(weld, "_HASH_FACTORS", (0, 0, 0))  # all rows have the same number
     vertex = np.array([[1.0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]])
-    welded = weld.welded(Surface(vertex, np.array([[0, 1, 3], [2, 3, 1]])))
+    welded = weld.weld_vertices(Surface(vertex, np.array([[0, 1, 3], [2, 3, 1]])))
     np.testing.assert_array_equal(welded.vertex, vertex[[0, 1, 3]])
     np.testing.assert_array_equal(welded.face, [[0, 1, 2], [0, 2, 1]])
 

@@ -8,7 +8,7 @@ from cli.test_optimize import CONFIG, PLAIN
 
 import jaxsim
 from jaxsim.cli import main
-from jaxsim.control.optimization.search import Batch, Found, Motion
+from jaxsim.control.optimization.search import Batch, Found, JudgedMotion
 from jaxsim.rollout.trajectory import TrajectoryWriter
 
 FAULTS = {
@@ -45,11 +45,11 @@ def test_a_motion_that_was_found_is_kept(capsys, tmp_path, monkeypatch, fail, ou
 
     def found(whole, tell):
         names = {n: np.zeros((20, *getattr(whole.d, n).shape)) for n in whole.form.record}
-        motion = Motion(1.0, {}, names | {"ctrl": ctrl})
+        motion = JudgedMotion(1.0, {}, names | {"ctrl": ctrl})
         return Found(ctrl, motion, motion, [Batch(0, 1, np.ones(1), 0.1, 0.0)], 0.1)
 
     monkeypatch.setattr("jaxsim.cli.optimize.search", found)
-    monkeypatch.setattr("jaxsim.cli.optimize.draw", fail)
+    monkeypatch.setattr("jaxsim.cli.optimize.draw_search", fail)
     args = ["optimize", tmp_path / "push.toml", "--plot", tmp_path / "p.png"]
     line = told(capsys, args + (["--out", tmp_path / "m.npz"] if out else []))
     (kept,) = tmp_path.glob("*.npz")

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from jaxsim.cli.progress import Phases, Progress, size, thousands
+from jaxsim.cli.progress import Phases, Progress, format_bytes, format_count
 from jaxsim.io.phase import is_active, listening, phase
 
 
@@ -18,12 +18,12 @@ class Terminal(io.StringIO):
     ("value", "text"), [(3, "3"), (31416, "31.4k"), (2.1e6, "2.1M"), (5e9, "5G"), (0.25, "0.25")]
 )
 def test_thousands(value, text):
-    assert thousands(value) == text
+    assert format_count(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(12, "12 bytes"), (34100, "34.1 kB"), (9e9, "9 GB")])
 def test_size(value, text):
-    assert size(value) == text
+    assert format_bytes(value) == text
 
 
 def test_a_terminal_sees_one_line():

@@ -10,20 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from jaxsim.cli.signals import REQUESTS, Stopped, stops_in_order
+from jaxsim.cli.signals import STOP_SIGNALS, Stopped, convert_stop_signals
 
 
 @pytest.fixture
 def default():
     """As a program has it that does not handle signals; pytest's own handlers come back."""
-    handlers = dict.fromkeys(REQUESTS, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
+    handlers = dict.fromkeys(STOP_SIGNALS, signal.SIG_DFL) | {
+        signal.SIGINT: signal.default_int_handler
+    }
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("number", REQUESTS)
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 @pytest.mark.usefixtures("default")
 def test_a_request_runs_what_cleans_up_and_a_second_one_does_not_disturb_it(number):
     cleaned = False
@@ -36,7 +38,10 @@ def test_a_request_runs_what_cleans_up_and_a_second_one_does_not_disturb_it(numb
             os.kill(os.getpid(), number)
             cleaned = True
 
-    with pytest.raises(Stopped, match=signal.Signals(number).name) as stopped, stops_in_order():
+    with (
+        pytest.raises(Stopped, match=signal.Signals(number).name) as stopped,
+        convert_stop_signals(),
+    ):
         work()
     assert cleaned
     assert stopped.value.number == number
@@ -48,7 +53,7 @@ def test_what_is_ignored_or_handled_stays_so():
     handled = []
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: handled.append(1))
-    with stops_in_order():
+    with convert_stop_signals():
         os.kill(os.getpid(), signal.SIGHUP)
         os.kill(os.getpid(), signal.SIGTERM)
     assert handled == [1]
@@ -58,7 +63,7 @@ def test_another_thread_leaves_the_signals_alone():
     before, seen = signal.getsignal(signal.SIGTERM), []
 
     def work():
-        with stops_in_order():
+        with convert_stop_signals():
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=work)
@@ -129,7 +134,7 @@ def test_a_process_that_cannot_be_unwound_ends_and_leaves_nothing_unfinished(
 def test_control_c_is_a_keyboard_interrupt_that_can_come_twice():
     before = signal.getsignal(signal.SIGINT)
     caught = 0
-    with stops_in_order():
+    with convert_stop_signals():
         for _ in range(2):
             try:
                 os.kill(os.getpid(), signal.SIGINT)

@@ -7,8 +7,8 @@ from compile.everything import EVERYTHING, FILES, REST
 from compile.recording import PRODUCTS, Log, group, record
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.inertia_passes import INERTIA_PASSES
 from jaxsim.compile.passes import PASSES
-from jaxsim.compile.weighing import WEIGHING
 from jaxsim.mjcf import read_string
 from jaxsim.spec import Spec
 
@@ -111,8 +111,8 @@ def _in_order(names):
 def test_the_passes_that_weigh_bodies_need_no_others():
     """They run by themselves, on a copy of the model."""
     before = {"settings", "option", "scale_frames"}
-    for i, step in enumerate(WEIGHING):
-        assert step.needs <= before | {other.name for other in WEIGHING[:i]}
+    for i, step in enumerate(INERTIA_PASSES):
+        assert step.needs <= before | {other.name for other in INERTIA_PASSES[:i]}
 
 
 def test_a_product_is_given_by_the_pass_it_names():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from compile.everything import FILES
 
-from jaxsim.compile import compile_string, write_back
-from jaxsim.compile.run import run
+from jaxsim.compile import compile_string, spec_from_tables
+from jaxsim.compile.run import run_passes
 from jaxsim.compile.write.unwritten import UNWRITTEN
-from jaxsim.compile.write.write_back import _written
+from jaxsim.compile.write.write_back import _written_fields
 from jaxsim.model.model import Model
 from jaxsim.spec import Spec
 
@@ -96,13 +96,13 @@ def test_each_field(name):
     before = compile_string(MODEL, assets=FILES)
     value = CHANGES[name](before.fields[name])
     assert not np.array_equal(value, before.fields[name])
-    spec = write_back(Spec.from_string(MODEL, files=FILES), {name: value})
+    spec = spec_from_tables(Spec.from_string(MODEL, files=FILES), {name: value})
     after = compile_string(spec.to_xml(), assets=FILES)
     np.testing.assert_allclose(after.fields[name], value, rtol=3e-7, atol=1e-15)
 
 
 def test_every_leaf_is_written_or_has_a_reason_not_to_be():
-    written = _written(run(Spec.from_string(MODEL, files=FILES)))
+    written = _written_fields(run_passes(Spec.from_string(MODEL, files=FILES)))
     leaves = {
         name
         for name, field in Model.fields.items()
@@ -128,7 +128,7 @@ def test_what_mjcf_cannot_say_is_refused_with_the_reason(name):
     change, words = UNSAYABLE[name]
     value = change(compile_string(MODEL, assets=FILES).fields[name])
     with pytest.raises(ValueError, match=words):
-        write_back(Spec.from_string(MODEL, files=FILES), {name: value})
+        spec_from_tables(Spec.from_string(MODEL, files=FILES), {name: value})
 
 
 def test_a_skin_of_a_file_is_written_out_when_it_changes():
@@ -142,7 +142,7 @@ def test_a_skin_of_a_file_is_written_out_when_it_changes():
     text = re.sub("<skin.*</skin>", '<skin file="s.skn"/>', MODEL, flags=re.DOTALL)
     files = {**FILES, "s.skn": data}
     value = _stretched(compile_string(text, assets=files).fields["skin_vert"])
-    spec = write_back(Spec.from_string(text, files=files), {"skin_vert": value})
+    spec = spec_from_tables(Spec.from_string(text, files=files), {"skin_vert": value})
     assert "s.skn" not in spec.to_xml()
     after = compile_string(spec.to_xml(), assets=FILES)
     np.testing.assert_array_equal(after.fields["skin_vert"], value)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jaxsim.control import NORMS
-from jaxsim.control.optimization.form import METHODS, Cost, Form
-from jaxsim.control.optimization.quantity import KINDS, PLACED
+from jaxsim.control.optimization.form import OPTIMIZATION_METHODS, CostForm, OptimizationForm
+from jaxsim.control.optimization.quantity import FRAME_FIELDS, QUANTITY_KINDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs/control.md").read_text()
@@ -47,10 +47,10 @@ def table(head: str) -> str:
 
 def test_every_setting_and_quantity_of_an_optimisation_is_on_the_page():
     found = set(re.findall(r"(\w+)(?:\.[A-Z]+)?`", table("setting")))
-    assert settings(Form) - found == set()
-    assert set(METHODS) - found == set()
-    names = {f.name for f in dataclasses.fields(Cost)}
+    assert settings(OptimizationForm) - found == set()
+    assert set(OPTIMIZATION_METHODS) - found == set()
+    names = {f.name for f in dataclasses.fields(CostForm)}
     assert all(re.search(rf"\b{name}\b", PAGE) for name in names)
     quantities = table("`of`, `minus`")
-    assert all(f"`{kind}" in quantities for kind in KINDS)
-    assert all(f".{field}`" in quantities for fields in PLACED.values() for field in fields)
+    assert all(f"`{kind}" in quantities for kind in QUANTITY_KINDS)
+    assert all(f".{field}`" in quantities for fields in FRAME_FIELDS.values() for field in fields)

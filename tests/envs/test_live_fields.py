@@ -14,7 +14,7 @@ from jaxsim.identify.study import read_study
 from jaxsim.io.config import read_config
 from jaxsim.learn.config import Training
 from jaxsim.learn.worlds import make_worlds
-from jaxsim.model.switch.switches import FREE
+from jaxsim.model.switch.switches import FREEABLE_FIELDS
 
 CHAIN = """<mujoco><option timestep=".01"/><worldbody>
 <body name="upper"><joint name="a" axis="0 1 0"/><geom size=".05" pos=".3 0 0"/>
@@ -101,7 +101,7 @@ def items():
     return jaxsim.load_model(ITEMS)
 
 
-@pytest.mark.parametrize("field", sorted(FREE))
+@pytest.mark.parametrize("field", sorted(FREEABLE_FIELDS))
 def test_each_field_of_a_switch_is_live_in_models_that_draw_it(items, field):
     """The structure is that of a model loaded with free=, whatever way the leaf is given."""
     free = jaxsim.load_model(ITEMS, free=(field,)).structure

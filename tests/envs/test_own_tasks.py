@@ -19,7 +19,7 @@ WORLDS = 16
 QUICK = "hand_cube"  # the others take long to compile
 DEAR = ["quadruped_velocity", "quadruped_rough", "quadruped_velocity_plain", "arm_push arm_lift"]
 ROBOTS = [*DEAR, QUICK]
-FILES = {"quadruped": quadruped.MODEL, "arm": arm.MODEL, "hand": hand.MODEL}
+FILES = {"quadruped": quadruped.QUADRUPED_MODEL, "arm": arm.ARM_MODEL, "hand": hand.HAND_MODEL}
 each_robot = pytest.mark.parametrize(
     "names", [QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in DEAR)]
 )
@@ -98,7 +98,7 @@ def test_many_worlds_are_as_one(names, robots):
 
 def test_starts():
     d = begun(make("quadruped_velocity"), many=400)
-    np.testing.assert_allclose(jnp.abs(d.userdata).max(0), quadruped.MOST, rtol=0.02)
+    np.testing.assert_allclose(jnp.abs(d.userdata).max(0), quadruped.MAX_COMMANDS, rtol=0.02)
     assert float(jnp.abs(d.userdata.mean(0)).max()) < 0.1
     np.testing.assert_allclose(jnp.linalg.norm(d.qpos[:, 3:7], axis=1), 1.0, **STAGES)
     assert (d.qpos[:, 3] > 0).all()
@@ -114,7 +114,7 @@ def test_starts():
         np.testing.assert_allclose([far.min(), far.max()], [low, high], atol=2e-3)
         still = way[:, 2] if name == "arm_push" else way[:, :2]
         assert not still.any()
-        np.testing.assert_array_equal(d.ctrl[:, :7], np.tile(arm.HOME, (400, 1)))
+        np.testing.assert_array_equal(d.ctrl[:, :7], np.tile(arm.HOME_QPOS, (400, 1)))
 
     d = begun(make("hand_cube"), many=400)
     assert set(np.unique(d.userdata)) == {-1.0, 1.0}
@@ -319,7 +319,7 @@ def reached(x, y, z, roll):
 
 def toward(d, angles, grip):
     """The action that moves the targets of the joints to angles."""
-    moved = np.clip((angles - np.array(d.ctrl[:, :7])) / arm.MOVE, -1, 1)
+    moved = np.clip((angles - np.array(d.ctrl[:, :7])) / arm.MAX_TARGET_STEP, -1, 1)
     return np.concatenate([moved, np.full((WORLDS, 1), grip)], axis=1)
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsim.envs.reward import FALLS, tolerance
+from jaxsim.envs.reward import FALLOFFS, tolerance
 
 NAME = "rewards"
 X = np.linspace(-3, 4, 57)
@@ -25,7 +25,7 @@ def suite():
     return module
 
 
-@pytest.mark.parametrize("fall", FALLS)
+@pytest.mark.parametrize("fall", FALLOFFS)
 @pytest.mark.parametrize("bounds", [(0, 0), (-1, 1.5), (0.5, math.inf)])
 def test_equals_the_control_suite(suite, fall, bounds):
     for margin, at_margin in ((0, 0.1), (1.5, 0.1), (0.7, 0.6)):
@@ -34,7 +34,7 @@ def test_equals_the_control_suite(suite, fall, bounds):
         np.testing.assert_allclose(tolerance(jnp.asarray(X), bounds, **given), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("fall", FALLS)
+@pytest.mark.parametrize("fall", FALLOFFS)
 def test_derivatives_are_finite_and_right(fall):
     def value(x):
         return tolerance(x, (-0.51, 0.52), margin=1.0, fall=fall)

@@ -7,7 +7,7 @@ import pytest
 
 import jaxsim
 from jaxsim.envs import Env, VectorEnv, randomize
-from jaxsim.envs.state import STATE
+from jaxsim.envs.state import KEPT_STATE_FIELDS
 
 # all that `make_data` takes from a model: qpos0, poses of mocap bodies, histories (whose times are
 # multiples of the time step), equalities that are on, states of plugins
@@ -41,7 +41,7 @@ def model_of_world(models, axes, w):
 
 
 def assert_same_state(got, expected):
-    for name in STATE:
+    for name in KEPT_STATE_FIELDS:
         a, b = getattr(got, name), getattr(expected, name)
         assert (a is None) == (b is None), name
         if a is not None:

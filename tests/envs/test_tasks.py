@@ -13,14 +13,16 @@ from states import single
 
 from jaxsim.envs import VectorEnv
 from jaxsim.envs.tasks import TASKS, make
-from jaxsim.envs.tasks.cartpole import MODEL
+from jaxsim.envs.tasks.cartpole import CARTPOLE_MODEL
 
 SUITE = Path(importlib.util.find_spec("dm_control").submodule_search_locations[0]) / "suite"
 
 
 def test_the_model_moves_as_that_of_the_control_suite():
     """In the oracle, under the same controls."""
-    models = [mujoco.MjModel.from_xml_path(str(p)) for p in (MODEL, SUITE / "cartpole.xml")]
+    models = [
+        mujoco.MjModel.from_xml_path(str(p)) for p in (CARTPOLE_MODEL, SUITE / "cartpole.xml")
+    ]
     controls = np.random.default_rng(0).uniform(-1, 1, 300)
     ends = []
     for m in models:

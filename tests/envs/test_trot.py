@@ -8,7 +8,7 @@ import pytest
 from tolerance import STAGES
 
 from jaxsim.envs.tasks import make, trot
-from jaxsim.envs.tasks.quadruped import MODEL
+from jaxsim.envs.tasks.quadruped import QUADRUPED_MODEL
 
 COMMAND = np.array([0.7, -0.3, 0.5])
 FEET = ["foot_fl", "foot_fr", "foot_hl", "foot_hr"]
@@ -16,7 +16,7 @@ FEET = ["foot_fl", "foot_fr", "foot_hl", "foot_hr"]
 
 @pytest.fixture(scope="module")
 def mj():
-    return mujoco.MjModel.from_xml_path(str(MODEL))
+    return mujoco.MjModel.from_xml_path(str(QUADRUPED_MODEL))
 
 
 def targets(command, times):
@@ -35,16 +35,16 @@ def feet(mj, angles):
 
 
 def test_feet_pass_over_the_ground_as_commanded(mj, monkeypatch):
-    monkeypatch.setattr(trot, "WEIGHT", 0.0)
-    times = np.arange(200) / 200 / trot.RATE
+    monkeypatch.setattr(trot, "ROBOT_WEIGHT", 0.0)
+    times = np.arange(200) / 200 / trot.CLOCK_RATE
     places = feet(mj, targets(COMMAND, times))
     stance = feet(mj, np.zeros((1, 12)))[0]
     up = places[:, :, 2] - stance[:, 2]
-    np.testing.assert_allclose(up.max(0), trot.LIFT, rtol=1e-3)
+    np.testing.assert_allclose(up.max(0), trot.FOOT_LIFT, rtol=1e-3)
     np.testing.assert_allclose(up.min(0), 0.0, atol=1e-12)
 
     # on the ground at the speed of the ground, to and fro about the stance
-    speed = (np.roll(places, -1, 0) - places) * 200 * trot.RATE
+    speed = (np.roll(places, -1, 0) - places) * 200 * trot.CLOCK_RATE
     below = (up < 1e-9) & (np.roll(up, -1, 0) < 1e-9)
     assert (below.sum(0) >= 98).all()
     for leg, r in enumerate(stance):
@@ -62,23 +62,25 @@ def test_feet_pass_over_the_ground_as_commanded(mj, monkeypatch):
 
 def test_servos_are_told_what_the_weight_asks_of_them(mj, monkeypatch):
     """The torque is that of the transposed Jacobian for the ground's force on the feet."""
-    assert mj.body_subtreemass[1] * 9.81 == pytest.approx(trot.WEIGHT, rel=1e-2)
-    assert set(mj.actuator_gainprm[:, 0]) == {trot.GAIN}
-    times = np.linspace(0.0, 1.0, 7) / trot.RATE
+    assert mj.body_subtreemass[1] * 9.81 == pytest.approx(trot.ROBOT_WEIGHT, rel=1e-2)
+    assert set(mj.actuator_gainprm[:, 0]) == {trot.SERVO_GAIN}
+    times = np.linspace(0.0, 1.0, 7) / trot.CLOCK_RATE
     loaded = targets(COMMAND, times)
-    monkeypatch.setattr(trot, "WEIGHT", 0.0)
+    monkeypatch.setattr(trot, "ROBOT_WEIGHT", 0.0)
     free = targets(COMMAND, times)
     monkeypatch.undo()
     d, jac = mujoco.MjData(mj), np.zeros((3, mj.nv))
-    for time, angles, torque in zip(times, free, trot.GAIN * (loaded - free), strict=True):
+    for time, angles, torque in zip(times, free, trot.SERVO_GAIN * (loaded - free), strict=True):
         d.qpos[:] = mj.qpos0
         d.qpos[7:] = angles
         mujoco.mj_fwdPosition(mj, d)
         expected = np.zeros(mj.nv)
         for leg, name in enumerate(FEET):
             mujoco.mj_jacGeom(mj, d, jac, None, d.geom(name).id)
-            first = (trot.RATE * (time + trot.HELD) + trot.AHEAD[leg]) % 1.0 < 0.5
-            expected -= 0.5 * trot.WEIGHT * first * jac[2]
+            first = (
+                trot.CLOCK_RATE * (time + trot.HALF_ACTION_TIME) + trot.LEG_PHASE[leg]
+            ) % 1.0 < 0.5
+            expected -= 0.5 * trot.ROBOT_WEIGHT * first * jac[2]
         np.testing.assert_allclose(torque, expected[6:], atol=1e-9)
 
 

@@ -95,9 +95,9 @@ def rows():
 
 
 def registered() -> list[str]:
-    from jaxsim.extend.registry import plugins
+    from jaxsim.extend.registry import registered_plugins
 
-    return list(plugins())
+    return list(registered_plugins())
 
 
 def worlds(m):

@@ -9,10 +9,10 @@ from tolerance import ROUGH_DIFFERENCE, ROUNDING
 
 from jaxsim.enums import GeomType
 from jaxsim.functions import quat_to_mat, ray_geom, ray_skin
-from jaxsim.functions.ray import SHAPES
+from jaxsim.functions.ray import RAY_SHAPES
 
 NUMBER = 150
-KINDS = tuple(SHAPES)
+KINDS = tuple(RAY_SHAPES)
 
 
 def drawn(seed: int):

@@ -41,19 +41,21 @@ def test_a_body_comes_back():
         np.testing.assert_allclose(got[0], mass, **ROUNDING)
         np.testing.assert_allclose(got[1], ipos, **ROUNDING)
         np.testing.assert_allclose(full(*got[2:]), full(iquat, moments), **ROUNDING)
-        ours = inertia.physical(jnp.asarray(theta))
+        ours = inertia.physical_values(jnp.asarray(theta))
         tensor = full(iquat, moments)
         np.testing.assert_allclose(ours[4:7], np.diag(tensor), **ROUNDING)
-        np.testing.assert_allclose(ours[7:], [tensor[p] for p in inertia.PAIRS], **ROUNDING)
+        np.testing.assert_allclose(
+            ours[7:], [tensor[p] for p in inertia.OFF_DIAGONAL_PAIRS], **ROUNDING
+        )
 
 
 def test_the_pseudo_inertia_is_the_product_of_its_factor():
     """J from its definition, with the inertia about the origin by the parallel axis theorem."""
     theta = jnp.asarray(rng.normal(size=10) * 0.5)
-    p = np.asarray(inertia.physical(theta))
+    p = np.asarray(inertia.physical_values(theta))
     mass, com = p[0], p[1:4]
     central = np.diag(p[4:7])
-    for (i, j), value in zip(inertia.PAIRS, p[7:], strict=True):
+    for (i, j), value in zip(inertia.OFF_DIAGONAL_PAIRS, p[7:], strict=True):
         central[i, j] = central[j, i] = value
     about = central + mass * (com @ com * np.eye(3) - np.outer(com, com))
     J = np.zeros((4, 4))
@@ -89,7 +91,7 @@ def test_the_derivative_of_the_inertia(kind):
         return axes @ jnp.diag(values) @ axes.T
 
     def direct(theta):
-        p = inertia.physical(theta)
+        p = inertia.physical_values(theta)
         xy, xz, yz = p[7:]
         return jnp.stack([p[4], xy, xz, xy, p[5], yz, xz, yz, p[6]]).reshape(3, 3)
 

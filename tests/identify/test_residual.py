@@ -195,7 +195,7 @@ def test_worlds_at_a_time_change_nothing(m, motions, monkeypatch):
     for k in range(3):
         for a, b in zip(together, one(many[k]), strict=True):
             np.testing.assert_allclose(a[k], b, **ROUNDING)
-    monkeypatch.setattr(sensitivity, "LANES", 4)  # two worlds
+    monkeypatch.setattr(sensitivity, "_MAX_LANES", 4)  # two worlds
     for a, b in zip(together, jax.jit(lambda x: problem.jacobians(x))(many), strict=True):
         np.testing.assert_allclose(a, b, **ROUNDING)
 

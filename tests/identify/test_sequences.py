@@ -8,7 +8,7 @@ from tolerance import ROUNDING
 
 import jaxsim
 from jaxsim.identify import Sequence, TimeSeries, read_series
-from jaxsim.identify.sequences import initial, samples
+from jaxsim.identify.sequences import initial_state, sample_recording
 from jaxsim.identify.signals import signal
 
 XML = """<mujoco><option timestep="0.01"/><worldbody>
@@ -83,7 +83,7 @@ def test_different_rates_and_gaps(m):
     """Series of 10 ms with a gap, and of 25 ms from another time: each sample where it is."""
     fast = TimeSeries(1 + 0.01 * np.arange(4), [0.0, np.nan, 2.0, 3.0], ["q"])
     slow = TimeSeries(1.004 + 0.025 * np.arange(2), np.ones((2, 1)), ["gyro[1]"])
-    s = samples(m, Sequence([fast, slow], sigma={"q": 0.1, "gyro": 0.5}))
+    s = sample_recording(m, Sequence([fast, slow], sigma={"q": 0.1, "gyro": 0.5}))
     np.testing.assert_array_equal(s.step, [0, 2, 3, 0, 2])
     np.testing.assert_allclose(s.part, [0, 0, 0, 0.4, 0.9], **ROUNDING)
     np.testing.assert_array_equal(s.value, [0, 2, 3, 1, 1])
@@ -96,19 +96,21 @@ def test_different_rates_and_gaps(m):
 def test_controls_are_held_or_joined(m):
     ctrl = TimeSeries([0.0, 0.02, 0.04], [1.0, 3.0, 5.0], ["b"])
     measured = {"q": np.zeros(6)}
-    zero = samples(m, Sequence(measured, ctrl=ctrl), history=2).ctrl
+    zero = sample_recording(m, Sequence(measured, ctrl=ctrl), history=2).ctrl
     np.testing.assert_array_equal(zero[:, 0], np.zeros(8))
     np.testing.assert_array_equal(zero[:, 1], [1, 1, 1, 1, 3, 3, 5, 5])
-    line = samples(m, Sequence(measured, ctrl=ctrl, hold="linear")).ctrl
+    line = sample_recording(m, Sequence(measured, ctrl=ctrl, hold="linear")).ctrl
     np.testing.assert_allclose(line[:, 1], [1, 2, 3, 4, 5, 5], rtol=1e-5)
-    rows = samples(m, Sequence(measured, ctrl=np.arange(8.0).reshape(4, 2)), history=1).ctrl
+    rows = sample_recording(
+        m, Sequence(measured, ctrl=np.arange(8.0).reshape(4, 2)), history=1
+    ).ctrl
     np.testing.assert_array_equal(rows[:, 0], [0, 0, 2, 4, 6, 6, 6])
 
 
 def test_the_start_is_a_data_or_numbers(m):
     d = jaxsim.make_data(m, keep="all").replace(qvel=jnp.ones(m.nv))
-    np.testing.assert_array_equal(initial(m, Sequence({}, initial=d)).qvel, np.ones(m.nv))
-    given = initial(m, Sequence({}, initial={"qvel": [2.0] * 7}))
+    np.testing.assert_array_equal(initial_state(m, Sequence({}, initial=d)).qvel, np.ones(m.nv))
+    given = initial_state(m, Sequence({}, initial={"qvel": [2.0] * 7}))
     np.testing.assert_array_equal(given.qvel, 2 * np.ones(m.nv))
 
 
@@ -129,9 +131,9 @@ def test_the_start_is_a_data_or_numbers(m):
 )
 def test_what_cannot_be_meant(m, make, message):
     with pytest.raises(ValueError, match=message):
-        samples(m, make())
+        sample_recording(m, make())
     with pytest.raises(ValueError, match="initial: expected a Data or some of"):
-        initial(m, Sequence({}, initial={"speed": 1}))
+        initial_state(m, Sequence({}, initial={"speed": 1}))
 
 
 @pytest.mark.parametrize("digits", [3, 5])
@@ -143,7 +145,7 @@ def test_a_long_log_stays_on_the_steps_in_single_precision(digits):
         times = np.round(step * np.arange(3000), digits)
         rows = np.arange(3000.0)
         log = Sequence(TimeSeries(times, rows, ["q"]), ctrl=TimeSeries(times, rows, ["b"]))
-        found = samples(m, log)
+        found = sample_recording(m, log)
     np.testing.assert_array_equal(found.ctrl[:, 1], np.clip(np.arange(found.steps), 0, 2999))
     if digits == 3:
         np.testing.assert_array_equal(found.step, np.arange(3000))

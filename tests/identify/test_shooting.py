@@ -7,7 +7,7 @@ from recordings import record, waves
 
 import jaxsim
 from jaxsim.identify import Sequence, TimeSeries, fit, linear, log, scale
-from jaxsim.identify.sequences import initial, samples
+from jaxsim.identify.sequences import initial_state, sample_recording
 from jaxsim.identify.shooting import Cut, cuts, guesses
 
 # two heavy rods that turn over
@@ -23,7 +23,7 @@ STEPS, NOISE = 250, 0.01
 
 def test_a_recording_is_cut():
     m = jaxsim.load_model(DOUBLE)
-    s = samples(m, Sequence({"qa": np.zeros(11)}))
+    s = sample_recording(m, Sequence({"qa": np.zeros(11)}))
     assert cuts(s, None) == [Cut(0, 10)]
     assert cuts(s, 4) == [Cut(0, 4), Cut(4, 8), Cut(8, 10)]
     assert cuts(s, 20) == [Cut(0, 10)]
@@ -38,8 +38,8 @@ def test_pieces_start_where_was_measured():
     vb[20] = np.nan
     measured = {"qpos:a": motion["qpos"][:, 0], "vb": vb}
     sequence = Sequence(measured, initial={"qpos": [1.0, 0.5]})
-    s = samples(m, sequence)
-    (_, (qpos, qvel, act), *_) = guesses(m, initial(m, sequence), s, cuts(s, 20), 0)
+    s = sample_recording(m, sequence)
+    (_, (qpos, qvel, act), *_) = guesses(m, initial_state(m, sequence), s, cuts(s, 20), 0)
     np.testing.assert_allclose(qpos, motion["qpos"][20], atol=1e-9)  # b: of the rollout
     np.testing.assert_allclose(qvel[0], motion["qvel"][20, 0], atol=0.05)  # a line of 9 samples
     np.testing.assert_allclose(qvel[1], (vb[19] + vb[21]) / 2, rtol=1e-9)

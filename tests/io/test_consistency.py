@@ -9,9 +9,9 @@ from mujoco.introspect.structs import STRUCTS
 import jaxsim
 from jaxsim.errors import AssetError
 from jaxsim.io import tables
-from jaxsim.io.consistency import check_model, check_structure
+from jaxsim.io.consistency import check_consistency, check_structure
 from jaxsim.model.structure import Structure
-from jaxsim.model.switch.switches import FIXED, SWITCHES
+from jaxsim.model.switch.switches import FIXED_FIELDS, SWITCHES
 
 RICH = """
 <mujoco>
@@ -76,14 +76,14 @@ OWN = re.compile(
 @pytest.fixture(scope="module")
 def rich() -> jaxsim.Model:
     m = jaxsim.load_model(RICH)
-    check_model(m)
+    check_consistency(m)
     return m
 
 
 def forged(m: jaxsim.Model, **changed) -> str:
     """What is said about a model with other tables."""
     with pytest.raises(AssetError) as caught:
-        check_model(m.replace(structure=m.structure.replace(**changed)))
+        check_consistency(m.replace(structure=m.structure.replace(**changed)))
     return str(caught.value)
 
 
@@ -91,9 +91,9 @@ def test_every_table_is_known_to_the_check(rich):
     unknown = {
         name
         for name in rich.structure
-        if name not in tables.COUNTS
-        and name not in tables.AXES
-        and not re.fullmatch(tables.FLAG, name)
+        if name not in tables.COUNT_NAMES
+        and name not in tables.TABLE_AXES
+        and not re.fullmatch(tables.FLAG_PATTERN, name)
         and not name.startswith("flg_")
     }
     others = {"names", "refusals", "contact_refusals", "clash_places"}
@@ -101,12 +101,12 @@ def test_every_table_is_known_to_the_check(rich):
     assert unknown == others
     declared = {f.name: getattr(f, "array_extent", None) for f in STRUCTS["mjModel"].fields}
     numbers = {"mjNTEXROLE": 10, "mjNSENS": 3}
-    for name, axes in tables.AXES.items():
+    for name, axes in tables.TABLE_AXES.items():
         if not OWN.fullmatch(name):
             assert axes == tuple(numbers.get(n, n) for n in declared[name]), name
 
 
-@pytest.mark.parametrize("name", tables.COUNTS)
+@pytest.mark.parametrize("name", tables.COUNT_NAMES)
 def test_a_forged_count(rich, name):
     assert name in forged(rich, **{name: -1})
     assert name in forged(rich, **{name: 0.5})
@@ -114,7 +114,7 @@ def test_a_forged_count(rich, name):
         assert forged(rich, **{name: getattr(rich, name) + 1})
 
 
-@pytest.mark.parametrize("name", tables.AXES)
+@pytest.mark.parametrize("name", tables.TABLE_AXES)
 def test_a_forged_length(rich, name):
     value = getattr(rich, name)
     longer = value + b"0" if isinstance(value, bytes) else np.concatenate([value, value[-1:]])
@@ -127,8 +127,8 @@ def test_a_forged_length(rich, name):
 REFERENCES = {
     **{name: count for names, count, _ in tables.IDS for name in names.split()},
     **{span.adr: span.total for span in tables.SPANS},
-    **tables.STARTS,
-    **{row.name: "the kind of object" for row in tables.OBJECTS},
+    **tables.SPAN_STARTS,
+    **{row.name: "the kind of object" for row in tables.OBJECT_REFERENCES},
 }
 
 
@@ -139,7 +139,7 @@ def test_a_forged_reference(rich, name, wrong):
     for i in range(value.size):
         changed = value.copy()
         changed.flat[i] = wrong
-        kind = next((row.kind for row in tables.OBJECTS if row.name == name), None)
+        kind = next((row.kind for row in tables.OBJECT_REFERENCES if row.name == name), None)
         if kind in ("wrap_type", "sensor_objtype", "sensor_reftype", "geom_type") and value[i] < 0:
             continue  # there is no object
         if name == "actuator_trnid" and value.flat[i] < 0 and i % 2:
@@ -147,7 +147,7 @@ def test_a_forged_reference(rich, name, wrong):
         assert name in forged(rich, **{name: changed})
 
 
-@pytest.mark.parametrize("name", tables.KINDS)
+@pytest.mark.parametrize("name", tables.ENUM_VALUES)
 def test_a_forged_kind(rich, name):
     value = getattr(rich, name)
     if len(value):
@@ -209,7 +209,7 @@ def test_tables_of_hulls(name, value, message):
         <geom type="plane" size="1 1 1"/><body><freejoint/><geom type="mesh" mesh="a"/></body>
         </worldbody></mujoco>"""
     )
-    check_model(m)
+    check_consistency(m)
     table = np.array(getattr(m, name))
     table.flat[-1] = value
     assert message in forged(m, **{name: table})
@@ -220,7 +220,7 @@ def test_activations_of_motors_that_do_not_fit():
         """<mujoco><worldbody><body><joint name="a"/><geom size=".1"/></body></worldbody><actuator>
         <motor joint="a"/><pid joint="a" ki="1"/></actuator></mujoco>"""
     )
-    check_model(m)
+    check_consistency(m)
     states = np.array(m.actuator_states)
     states[1] = True
     assert "actuator_states of item 1" in forged(m, actuator_states=states)
@@ -229,7 +229,7 @@ def test_activations_of_motors_that_do_not_fit():
 def test_a_missing_switch(rich):
     """Without a flag the program would stop in the middle of a trace."""
     s = rich.structure
-    for switch in (*SWITCHES, *FIXED):
+    for switch in (*SWITCHES, *FIXED_FIELDS):
         rest = Structure({name: getattr(s, name) for name in s if name != switch.flag})
         with pytest.raises(AssetError, match=f"{switch.flag} is missing"):
             check_structure(rest)

@@ -14,7 +14,7 @@ import pytest
 
 import jaxsim
 from jaxsim.errors import ModelError, UnsupportedWarning
-from jaxsim.io.jxm import MAGIC, _digest, pack, unpack
+from jaxsim.io.jxm import JXM_MAGIC, _digest, pack, unpack
 from jaxsim.io.save import from_bytes, to_bytes
 
 ARM = """
@@ -162,7 +162,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_bytes() == b"before"
     jaxsim.save_model(arm(), path)
     assert [p.name for p in tmp_path.iterdir()] == ["arm.jxm"]
-    assert path.read_bytes()[:8] == MAGIC
+    assert path.read_bytes()[:8] == JXM_MAGIC
     with pytest.raises(FileNotFoundError):
         jaxsim.save_model(arm(), tmp_path / "no" / "arm.jxm")
 
@@ -282,7 +282,7 @@ def signed(data: bytes, content, size: int) -> bytes:
         text = text.ljust(size)
     padded = text + bytes(-(64 + len(text)) % 64)
     rest = data[64 + size + -(64 + size) % 64 :]
-    front = struct.pack("<8sIIQQ", MAGIC, 1, len(text), 64 + len(padded) + len(rest), 0)
+    front = struct.pack("<8sIIQQ", JXM_MAGIC, 1, len(text), 64 + len(padded) + len(rest), 0)
     file = bytearray(front + bytes(32) + padded + rest)
     file[32:64] = _digest(file)
     return bytes(file)

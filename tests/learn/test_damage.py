@@ -105,7 +105,7 @@ def small(task, monkeypatch):
     monkeypatch.setattr(runs, "make_worlds", lambda *args, **options: None)
     monkeypatch.setattr(runs, "make_learner", learner)
     monkeypatch.setattr(
-        runs, "_compiled", lambda run, form: programs(run.training.ppo.hidden[0], 0)
+        runs, "_compile_training", lambda run, form: programs(run.training.ppo.hidden[0], 0)
     )
     real = runs._run
 
@@ -113,7 +113,7 @@ def small(task, monkeypatch):
         return real(folder, training, places)._replace(evaluate=scores)
 
     monkeypatch.setattr(runs, "_run", made)
-    monkeypatch.setattr("jaxsim.learn.curve.draw", _draw)
+    monkeypatch.setattr("jaxsim.learn.curve.draw_curve", _draw)
     with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
         yield
 
@@ -408,7 +408,7 @@ def test_a_training_is_not_lost_to_a_drawing_of_its_curve(folder, finished, monk
     def fail(rows, path, title):
         raise RuntimeError("no font\nfor this")
 
-    monkeypatch.setattr("jaxsim.learn.curve.draw", fail)
+    monkeypatch.setattr("jaxsim.learn.curve.draw_curve", fail)
     path, said = folder / "undrawn", []
     runs.train(runs.new_run(folder / "small.toml", path), said.append)
     notes = [report.note for report in said if report.note]
@@ -423,7 +423,7 @@ def test_a_checkpoint_is_written_before_the_curve_is_drawn(folder, finished, mon
     def stop(rows, path, title):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxsim.learn.curve.draw", stop)
+    monkeypatch.setattr("jaxsim.learn.curve.draw_curve", stop)
     path = folder / "stopped while drawing"
     with pytest.raises(KeyboardInterrupt):
         runs.train(runs.new_run(folder / "small.toml", path))

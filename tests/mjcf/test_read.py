@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from lxml import etree
 
-from jaxsim.errors import ModelError, Place
+from jaxsim.errors import ModelError, SourceLocation
 from jaxsim.mjcf import parse, read_file, read_string
 
 
@@ -32,7 +32,7 @@ def test_a_typed_tree():
     assert list(geom.attrs) == ["size", "condim", "user"]
     np.testing.assert_array_equal(geom.attrs["size"], [0.1, 2.0])
     assert geom.attrs["condim"] == 4
-    assert geom.place == Place("arm.xml", 5)
+    assert geom.place == SourceLocation("arm.xml", 5)
     assert geom.row.tag == "geom"
     assert [e.tag for e in root.walk()] == ["mujoco", "worldbody", "body", "geom"]
 
@@ -412,7 +412,7 @@ def test_the_parser_alone_reads_nothing_else(tmp_path):
 
     def read(entities: str) -> dict[str, str]:
         text = f"<!DOCTYPE d [{entities}]><d><mujoco model='&a;'>&a;</mujoco></d>"
-        builder = parse._Builder(parse.Mended(text, [0, 1], True, None), "arm.xml")
+        builder = parse._Builder(parse.Repaired(text, [0, 1], True, None), "arm.xml")
         etree.fromstring(text.encode(), parse._parser(builder))
         return builder.outermost[0].attrs
 

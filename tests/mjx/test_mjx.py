@@ -21,7 +21,7 @@ from mujoco.mjx._src import math as their_math
 import jaxsim
 from jaxsim import mjx as ours
 from jaxsim.mjx import math
-from jaxsim.mjx.inner.absent import INSTEAD
+from jaxsim.mjx.inner.absent import MJX_REPLACEMENTS
 
 XML = """
 <mujoco>
@@ -345,7 +345,7 @@ def test_math_has_all_of_theirs():
 def test_every_name_of_mjx_is_there_or_says_what_to_write():
     names = {n for n in dir(theirs) if not n.startswith("_") and n not in MODULES}
     there = {n for n in names if hasattr(ours, n)}
-    assert names - there <= INSTEAD.keys()
+    assert names - there <= MJX_REPLACEMENTS.keys()
     with pytest.raises(AttributeError, match=r"no 'DataCPP': one engine"):
         ours.DataCPP  # noqa: B018
     with pytest.raises(ImportError, match=r"jaxsim.mjx has no 'device_put': put_model\(model\)"):

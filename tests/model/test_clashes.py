@@ -145,7 +145,7 @@ def test_shells_that_are_carried_under_the_flag_ipc(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsupportedWarning)
         m = jaxsim.load_model(text)
-    ours = any("flag ipc what carries" in found.message for found in clashes.clashing(m))
+    ours = any("flag ipc what carries" in found.message for found in clashes.find_clashes(m))
     theirs = ""
     try:
         mujoco.MjModel.from_xml_string(text)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxsim.model.structure import LARGE, Structure, derived
+from jaxsim.model.structure import MAX_HASHED_BYTES, Structure, cache_by_structure
 
 
 def test_only_what_could_change_is_copied():
@@ -20,7 +20,7 @@ def test_only_what_could_change_is_copied():
 def test_what_is_extended_keeps_what_was_derived():
     asked = []
 
-    @derived
+    @cache_by_structure
     def twice(s: Structure, plus: int) -> int:
         asked.append(plus)
         return 2 * s.n + plus
@@ -56,7 +56,7 @@ def test_any_difference_counts():
 
 
 def test_a_large_table_counts_though_the_hash_leaves_it_out():
-    image = np.zeros(LARGE + 1, np.uint8)
+    image = np.zeros(MAX_HASHED_BYTES + 1, np.uint8)
     a, b, c = (Structure({"tex_data": image + k}) for k in (0, 0, 1))
     assert a == b
     assert hash(a) == hash(b)

@@ -11,7 +11,7 @@ import pytest
 import jaxsim
 from jaxsim.compile.write.unwritten import UNWRITTEN
 from jaxsim.io.bridge import put_model
-from jaxsim.model.switch.switches import FIXED, SWITCHES
+from jaxsim.model.switch.switches import FIXED_FIELDS, SWITCHES
 
 # Everything that can be zero is.
 PLAIN = """
@@ -85,7 +85,7 @@ def test_a_number_set_from_zero_is_that_number_in_the_file(plain):
     rng = np.random.default_rng(3)
     start = d.replace(qvel=jnp.asarray(rng.normal(size=m.nv)), ctrl=jnp.asarray([0.3, -0.2]))
     advance = jax.jit(lambda m: jaxsim.step(jaxsim.set_const(m), start))
-    refused = {name for switch in FIXED for name in switch.fields}
+    refused = {name for switch in FIXED_FIELDS for name in switch.fields}
     tried, wrong = set(), []
     for name, leaf in leaves(m).items():
         if name in refused or name in UNWRITTEN or name.startswith("stat."):
@@ -231,7 +231,7 @@ def test_two_hinges_slow_down_by_their_own_friction():
 
 def test_a_field_that_was_compiled_out_is_refused():
     m = jaxsim.load_model(PLAIN)
-    for switch in (*SWITCHES, *FIXED):
+    for switch in (*SWITCHES, *FIXED_FIELDS):
         for name in switch.fields:
             leaf = leaves(m)[name]
             if not leaf.size:

@@ -9,7 +9,7 @@ import pytest
 
 import jaxsim
 from jaxsim.model.fields import Record
-from jaxsim.model.switch.switches import FIXED, FREE
+from jaxsim.model.switch.switches import FIXED_FIELDS, FREEABLE_FIELDS
 
 # a field of every type, with items and without
 XML = """
@@ -34,7 +34,9 @@ GIVEN: dict[str, Callable] = {
 }
 NUMBERS = (1, True, 0.5, np.float64(2), np.int32(3), np.bool_(True), jnp.asarray(1))
 
-SWITCHED = FREE.union(*(switch.fields for switch in FIXED))  # a program may have no place for them
+SWITCHED = FREEABLE_FIELDS.union(
+    *(switch.fields for switch in FIXED_FIELDS)
+)  # a program may have no place for them
 
 
 @pytest.fixture(scope="module")

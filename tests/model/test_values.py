@@ -11,14 +11,14 @@ import pytest
 
 import jaxsim
 from jaxsim.envs import Env, VectorEnv
-from jaxsim.model.switch.switches import FREE
+from jaxsim.model.switch.switches import FREEABLE_FIELDS
 
 XML = """<mujoco><worldbody><geom name="floor" type="plane" size="9 9 1" pos="0 0 -9"/>
 <body><joint name="a" axis="0 1 0" range="-1 1"/><geom name="ball" size=".05" pos=".3 0 0"/>
 </body></worldbody><tendon><fixed name="rope" range="0 1"><joint joint="a" coef="1"/></fixed>
 </tendon><actuator><motor joint="a"/></actuator>
 <contact><pair geom1="ball" geom2="floor"/></contact></mujoco>"""
-FIELDS = sorted(FREE)
+FIELDS = sorted(FREEABLE_FIELDS)
 NAME = "dof_frictionloss"
 
 

@@ -10,12 +10,12 @@ from states import stack
 
 from jaxsim.io.bridge import put_model
 from jaxsim.model.data import Contact, Data
-from jaxsim.model.fields import KINDS, Record
+from jaxsim.model.fields import FIELD_KINDS, Record
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays import native
+from jaxsim.transforms import layout
 
 # as one program: a component of a field by itself would be one of its own
-unpack = jax.jit(native.unpack, static_argnums=1)
+unpack = jax.jit(layout.unpack_record, static_argnums=1)
 
 
 def compile_xml(xml: str) -> mujoco.MjModel:
@@ -123,7 +123,7 @@ def _reals(record: type[Record], source, sizes: dict) -> dict:
         if name in ("warning", "contact", "M", "qLD", "ten_J", "actuator_moment", "solver_niter"):
             continue
         dims = tuple(n if isinstance(n, int) else sizes[n] for n in field.shape)
-        shape = dims + KINDS[field.kind]
+        shape = dims + FIELD_KINDS[field.kind]
         dtype = {"float": np.float64, "int": np.int32, "bool": bool}[field.dtype]
         values[name] = jnp.asarray(value.reshape(shape).astype(dtype))
     return values

@@ -10,9 +10,9 @@ import pytest
 import jaxsim
 from jaxsim.enums import DisableBit
 from jaxsim.errors import UnsupportedError
-from jaxsim.model.data import OF_IPC, OF_SINGLE, OF_SLEEP, Contact, Data
+from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Contact, Data
 
-NOT_HERE = OF_SLEEP | OF_IPC | OF_SINGLE
+NOT_HERE = SLEEP_FIELDS | IPC_FIELDS | SINGLE_FIELDS
 FIELDS = [n for n, f in Data.fields.items() if f.nested is None and n not in NOT_HERE]
 XML = """
 <mujoco>

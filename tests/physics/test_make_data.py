@@ -8,7 +8,7 @@ import pytest
 
 import jaxsim
 from jaxsim.io.bridge import put_model
-from jaxsim.model.data import OF_IPC, OF_SINGLE, OF_SLEEP, Data
+from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Data
 from jaxsim.physics import forward
 from jaxsim.physics.make_data import (
     make_data,
@@ -125,7 +125,7 @@ def test_shapes_are_the_declared_ones(m):
     for record in (d, d.contact):
         for name, field in record.fields.items():
             plain = not field.static and field.nested is None and not field.only
-            if plain and name not in OF_SLEEP:
+            if plain and name not in SLEEP_FIELDS:
                 assert getattr(record, name).shape == field.dims(m.structure.sizes), name
 
 
@@ -150,7 +150,7 @@ def test_keep_says_what_is_carried(m):
     assert lean.qpos is not None
     assert chosen.M.shape == (m.nv, m.nv)
     everything = make_data(m, keep="all")
-    absent = OF_SLEEP | OF_IPC | OF_SINGLE
+    absent = SLEEP_FIELDS | IPC_FIELDS | SINGLE_FIELDS
     assert all(getattr(everything, n) is not None for n in Data.fields.keys() - absent)
 
 

@@ -8,8 +8,8 @@ import pytest
 from tolerance import ROUNDING, SOLVER
 
 import jaxsim
-from jaxsim.physics.arrays.system.factor import solve_parts
-from jaxsim.physics.parts import inertia_parts, solver_parts
+from jaxsim.linalg.factor import solve_blocks
+from jaxsim.physics.partition import inertia_blocks, solver_blocks
 
 CART = """<body name="cart{k}" pos="{k} 0 .098"><joint name="x{k}" type="slide" axis="1 0 0"/>
   <joint type="slide" axis="0 0 1"/><geom size=".1" condim="3" {geom}/></body>"""
@@ -50,16 +50,16 @@ WHOLE = (tuple(range(10)),)
 )
 def test_what_hangs_together(xml, inertia, solver):
     m = jaxsim.load_model(xml)
-    assert inertia_parts(m) == inertia
-    assert solver_parts(m) == solver
+    assert inertia_blocks(m) == inertia
+    assert solver_blocks(m) == solver
 
 
 def test_dividing_has_to_pay():
     """Two trees of two dofs: a fourth of the work, but two programs if their sizes differed."""
-    assert len(solver_parts(jaxsim.load_model(carts(2)))) == 2
+    assert len(solver_blocks(jaxsim.load_model(carts(2)))) == 2
     more = '<body pos="0 5 1"><joint/><geom size=".1" contype="0" conaffinity="0"/></body>'
     m = jaxsim.load_model(carts(1, more=more))
-    assert len(inertia_parts(m)) == 1
+    assert len(inertia_blocks(m)) == 1
 
 
 @pytest.mark.parametrize("worlds", [(), (5,), (70,)], ids=str)
@@ -76,7 +76,7 @@ def test_solutions_are_those_of_the_whole(worlds):
         label[list(part)] = k
     A = A * (label[:, None] == label).reshape(8, 8, *[1] * len(worlds))
     b = rng.standard_normal((8, *worlds))
-    x = jax.jit(lambda A, b: solve_parts(A, b, parts))(A, b)
+    x = jax.jit(lambda A, b: solve_blocks(A, b, parts))(A, b)
     np.testing.assert_allclose(np.einsum("ij...,j...->i...", A, x), b, **ROUNDING)
 
 

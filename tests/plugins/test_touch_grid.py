@@ -9,7 +9,7 @@ import numpy as np
 from tolerance import DIFFERENCE, ROUNDING, STIFF
 
 import jaxsim
-from jaxsim.plugins.touch_grid import _between, _edges
+from jaxsim.plugins.touch_grid import _bin_weights, _edges
 
 FORCES = STIFF | {"atol": 1e-6}  # of forces of thousands of newtons
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
@@ -137,9 +137,9 @@ def test_cells_have_their_upper_edges():
     np.testing.assert_allclose(edges[[0, 2, 4]], [-np.pi / 3, 0, np.pi / 3], atol=1e-15)
     u = 0.5
     np.testing.assert_allclose(edges[3], np.pi / 3 * (0.5 * u**5 + 0.5 * u), **ROUNDING)
-    at_edges = np.asarray(_between(jnp.array(edges), edges))
+    at_edges = np.asarray(_bin_weights(jnp.array(edges), edges))
     np.testing.assert_array_equal(at_edges, np.eye(5, 4, -1))  # the lowest edge is outside
-    beyond = np.asarray(_between(jnp.array([-1.1, 1.1]), edges))
+    beyond = np.asarray(_bin_weights(jnp.array([-1.1, 1.1]), edges))
     assert not beyond.any()
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxsim.rollout.devices import most_devices, over_devices
+from jaxsim.rollout.devices import max_devices, over_devices
 
 TWO = """
 import jax
@@ -17,9 +17,9 @@ jax.config.update("jax_platforms", "cpu")
 import jax.numpy as jnp
 import numpy as np
 import jaxsim
-from jaxsim.physics.arrays.platform import PLATFORMS
+from jaxsim.transforms.platform import PLATFORMS
 
-PLATFORMS["cpu"] = PLATFORMS["cpu"]._replace(in_kernels=False)  # compiles in half of the time
+PLATFORMS["cpu"] = PLATFORMS["cpu"]._replace(fuses_calls=False)  # compiles in half of the time
 
 m = jaxsim.load_model('''
 <mujoco>
@@ -79,7 +79,7 @@ def test_two_devices_have_the_numbers_of_one():
 
 
 def test_devices_that_divide_the_worlds():
-    assert [most_devices(n, 4) for n in (1, 2, 6, 7, 8)] == [1, 2, 3, 1, 4]
+    assert [max_devices(n, 4) for n in (1, 2, 6, 7, 8)] == [1, 2, 3, 1, 4]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from view.scene import camera, model, state
 
 import jaxsim
 from jaxsim.enums import ObjType
-from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.transforms.layout import batched
 from jaxsim.view import Camera, Look, pixel_ray
 from jaxsim.view.picture.render import Picture
 from jaxsim.view.picture.sites import with_sites
@@ -155,7 +155,7 @@ def test_what_stands_in_the_light_casts_a_shadow():
 def test_sites_of_hidden_groups_make_no_program_longer():
     m, d, _ = ball()
     for groups, number in (((False,) * 6, 0), (ALL, 1), ((True,) * 6, 2)):
-        own, poses = jax.eval_shape(worlds(partial(_sites_of, groups=groups)), m, d)
+        own, poses = jax.eval_shape(batched(partial(_sites_of, groups=groups)), m, d)
         assert own.shape == (m.ngeom + number, 4)
         assert poses.shape == (m.ngeom + number, 3)
 

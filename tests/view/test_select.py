@@ -4,8 +4,8 @@ import jax
 import mujoco
 import numpy as np
 from tolerance import STORED_SINGLE
+from view.flex.models import SOFT
 from view.scene import camera, model, scene_of, state
-from view.soft.models import SOFT
 
 import jaxsim
 from jaxsim.view import default_free_camera, pixel_ray, select

@@ -13,12 +13,16 @@ import numpy as np
 
 from jaxsim.assets.mesh.closest import Triangles
 
-_AT_ONCE = 8192  # points that are queried together; their pairs fit in the cache
-_SLACK = 1e-9  # relative rounding tolerance for pruning boxes farther than the best triangle
-_TOUCH = 1e-12  # pruning tolerance for points on the surface, relative to its size
-_EQUAL = 1e-12  # relative tolerance of equal squared distances
-_PARTS = 12  # largest number of parts of a side; sides above 1 / _PARTS of the whole are divided
-_SPOTS = 100_000  # above this number, triangles have fewer sample points
+_MAX_BATCH_POINTS = 8192  # points that are queried together; their pairs fit in the cache
+_DISTANCE_SLACK = (
+    1e-9  # relative rounding tolerance for pruning boxes farther than the best triangle
+)
+_SURFACE_TOLERANCE = 1e-12  # pruning tolerance for points on the surface, relative to its size
+_EQUAL_TOLERANCE = 1e-12  # relative tolerance of equal squared distances
+_MAX_PARTS = (
+    12  # largest number of parts of a side; sides above 1 / _PARTS of the whole are divided
+)
+_MANY_TRIANGLES = 100_000  # above this number, triangles have fewer sample points
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,38 +42,40 @@ class Closest:
     offset: np.ndarray
 
 
-class Boxes:
+class BoundingBoxTree:
     """Bounding volume hierarchy over triangles (n, 3, 3)."""
 
     def __init__(self, corner: np.ndarray):
         from scipy.spatial import cKDTree  # late: slow to import, and few models need it
 
         self.triangles = Triangles.of(corner)
-        spot, self._of_spot = _spots(corner)
+        spot, self._of_spot = _surface_samples(corner)
         self._spots = cKDTree(spot)
-        self._leaf, self._levels = _nested(corner.min(axis=1), corner.max(axis=1))
+        self._leaf, self._levels = _build_levels(corner.min(axis=1), corner.max(axis=1))
         low, high = self._levels[0]
-        self._touch = (_TOUCH * float(np.max(high - low))) ** 2
+        self._touch = (_SURFACE_TOLERANCE * float(np.max(high - low))) ** 2
 
     def closest(self, point: np.ndarray) -> Iterator[tuple[slice, Closest]]:
         """Yield the closest triangles of points (k, 3), a block of points at a time."""
-        for start in range(0, len(point), _AT_ONCE):
-            part = slice(start, min(start + _AT_ONCE, len(point)))
+        for start in range(0, len(point), _MAX_BATCH_POINTS):
+            part = slice(start, min(start + _MAX_BATCH_POINTS, len(point)))
             yield part, self._search(np.ascontiguousarray(point[part].T))
 
     def _search(self, point: np.ndarray) -> Closest:
         row = np.arange(point.shape[1])
-        best = self._guess(point) * (1 + _SLACK) + self._touch
+        best = self._guess(point) * (1 + _DISTANCE_SLACK) + self._touch
         box = np.zeros_like(row)
         for low, high in self._levels[1:]:
             row, box = np.repeat(row, 2), (2 * box[:, None] + (0, 1)).ravel()
-            kept = np.flatnonzero(_apart(point[:, row], low[:, box], high[:, box]) <= best[row])
+            kept = np.flatnonzero(
+                _squared_gaps(point[:, row], low[:, box], high[:, box]) <= best[row]
+            )
             row, box = row[kept], box[kept]
         which = self._leaf[box]
         offset, feature = self.triangles.offset(which, point[:, row])
         square = _square(offset)
         least = np.minimum.reduceat(square, np.searchsorted(row, np.arange(point.shape[1])))
-        kept = np.flatnonzero(square <= least[row] * (1 + _EQUAL))
+        kept = np.flatnonzero(square <= least[row] * (1 + _EQUAL_TOLERANCE))
         return Closest(row[kept], which[kept], feature[kept], offset[:, kept].T)
 
     def _guess(self, point: np.ndarray) -> np.ndarray:
@@ -80,15 +86,17 @@ class Boxes:
         return _square(offset)
 
 
-def _spots(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _surface_samples(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return sample points on triangles, (k, 3), and the triangle of each, (k,).
 
     They are centers of subtriangles; sides are divided in proportion to their length.
     """
     side = np.linalg.norm(np.roll(corner, -1, axis=1) - corner, axis=2).max(axis=1)
     whole = np.ptp(corner.reshape(-1, 3), axis=0).max()
-    cuts = np.ceil(side * _PARTS / (whole if whole > 0 else 1.0)).clip(1, _PARTS).astype(int)
-    while cuts.max() > 1 and (cuts * (cuts + 1) // 2).sum() > _SPOTS:
+    cuts = (
+        np.ceil(side * _MAX_PARTS / (whole if whole > 0 else 1.0)).clip(1, _MAX_PARTS).astype(int)
+    )
+    while cuts.max() > 1 and (cuts * (cuts + 1) // 2).sum() > _MANY_TRIANGLES:
         cuts = (cuts + 1) // 2
     spots, owners = [], []
     for n in np.unique(cuts):
@@ -101,7 +109,7 @@ def _spots(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(spots), np.concatenate(owners)
 
 
-def _nested(
+def _build_levels(
     low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
     """Return the boxes of all levels.
@@ -132,7 +140,7 @@ def _nested(
     return leaf, levels
 
 
-def _apart(point: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _squared_gaps(point: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return squared distances of points from boxes, all (3, k); zero inside."""
     gap = np.maximum(np.maximum(low - point, point - high), 0.0)
     return _square(gap)

@@ -16,16 +16,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-FACES = 6
-SLICES = 64  # slices of a fan, a quarter of them on each side
-WIDER = (
+CUBE_FACES = 6
+FAN_SLICES = 64  # slices of a fan, a quarter of them on each side
+ENLARGEMENT = (
     1e-4  # by how much of its size a part is enlarged: far above the rounding of single precision
 )
 POLE_UNIT = 2.0**-24  # poles are multiples of this, exactly representable in single precision
-_LEAST = 1e-7  # depth of a slice that lies outside the cell
+_OUTSIDE_DEPTH = 1e-7  # depth of a slice that lies outside the cell
 
 
-class Cells(NamedTuple):
+class CubeCells(NamedTuple):
     """Cells of a grid.
 
     Attributes:
@@ -40,28 +40,28 @@ class Cells(NamedTuple):
     half: float
 
 
-def cells(number: np.ndarray, r: int) -> Cells:
+def cube_cells(number: np.ndarray, r: int) -> CubeCells:
     """Return the cells with these numbers on a cube with r x r cells per face."""
     row_of_cells, column = np.divmod(number, r)
     face, row = np.divmod(row_of_cells, r)
-    return Cells(face, (2 * row + 1) / r - 1, (2 * column + 1) / r - 1, (1 + WIDER) / r)
+    return CubeCells(face, (2 * row + 1) / r - 1, (2 * column + 1) / r - 1, (1 + ENLARGEMENT) / r)
 
 
-def quartered(number: np.ndarray, r: int) -> np.ndarray:
+def quarter_cells(number: np.ndarray, r: int) -> np.ndarray:
     """Return the four cells of the 2r x 2r grid that each cell is divided into, (4 n,)."""
     row_of_cells, column = np.divmod(number, r)
     first = 4 * r * row_of_cells + 2 * column
     return (first[:, None] + np.array([0, 1, 2 * r, 2 * r + 1])).ravel()
 
 
-def on_faces(vector: np.ndarray) -> np.ndarray:
+def face_components(vector: np.ndarray) -> np.ndarray:
     """Return vectors (n, 3) in the frame of each face, (6, n, 3): components outward, along u,
     along v."""
     seen = [vector[:, [k, (k + 1) % 3, (k + 2) % 3]] for k in range(3)]
     return np.stack([s * [sign, 1, 1] for s in seen for sign in (1, -1)])
 
 
-def at_corners(seen: np.ndarray, c: Cells) -> np.ndarray:
+def corner_products(seen: np.ndarray, c: CubeCells) -> np.ndarray:
     """Return the products of vectors with the corners of cells.
 
     Args:
@@ -93,7 +93,7 @@ class Vectors(NamedTuple):
         return cls(out, u, v, np.abs(u) + np.abs(v))
 
 
-def largest(
+def max_corner_product(
     vectors: Vectors, which: np.ndarray, u: np.ndarray, v: np.ndarray, half: float
 ) -> np.ndarray:
     """Return the largest product of each vector with a corner of its cell about (u, v), (n,)."""
@@ -101,7 +101,7 @@ def largest(
     return middle + half * vectors.beside[which]
 
 
-def slices(pole: np.ndarray, c: Cells) -> np.ndarray:
+def slices(pole: np.ndarray, c: CubeCells) -> np.ndarray:
     """Return the corners (1, u, v) of the slices of a fan, each up to the border of its cell.
 
     Args:
@@ -111,18 +111,18 @@ def slices(pole: np.ndarray, c: Cells) -> np.ndarray:
     Returns:
       (SLICES, 3 corners, 3). Sides in the order +u, -u, +v, -v; then along the other axis.
     """
-    on_side = SLICES // 4
+    on_side = FAN_SLICES // 4
     axis, side = np.divmod(np.repeat(np.arange(4), on_side), 2)
     sign = 1 - 2 * side
     middle = np.array([c.u[0], c.v[0]])
-    depth = np.maximum(c.half + sign * (middle - pole)[axis], _LEAST)
-    low = np.tile(2 * np.arange(on_side) / on_side - 1, 4) - WIDER
-    high = low + 2 / on_side + 2 * WIDER
+    depth = np.maximum(c.half + sign * (middle - pole)[axis], _OUTSIDE_DEPTH)
+    low = np.tile(2 * np.arange(on_side) / on_side - 1, 4) - ENLARGEMENT
+    high = low + 2 / on_side + 2 * ENLARGEMENT
 
-    corner = np.empty((SLICES, 3, 3))
+    corner = np.empty((FAN_SLICES, 3, 3))
     corner[..., 0] = 1
     corner[..., 1:] = pole
-    which = np.arange(SLICES)
+    which = np.arange(FAN_SLICES)
     for k, tangent in ((1, low), (2, high)):
         corner[which, k, 1 + axis] += sign * depth
         corner[which, k, 2 - axis] += depth * tangent

@@ -11,16 +11,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.boxes import Boxes
+from jaxsim.assets.mesh.boxes import BoundingBoxTree
 from jaxsim.assets.mesh.closest import CORNERS, EDGES, INSIDE, NFEATURE
-from jaxsim.assets.mesh.triangles import area_vectors, corners, gather, lengths, units
+from jaxsim.assets.mesh.triangles import (
+    area_vectors,
+    corners,
+    normalize_rows,
+    row_norms,
+    sum_at_vertices,
+)
 
 
 class SurfaceDistance:
     """Distance from a surface of vertices (nvert, 3) [m] and faces (nface, 3) seen from outside."""
 
     def __init__(self, vertex: np.ndarray, face: np.ndarray):
-        self._boxes = Boxes(vertex[face])
+        self._boxes = BoundingBoxTree(vertex[face])
         self._normal = feature_normals(vertex, face)
 
     def __call__(self, point: np.ndarray) -> np.ndarray:
@@ -32,28 +38,28 @@ class SurfaceDistance:
             order = np.lexsort((found.which, -np.abs(ahead), found.row))
             first = order[np.searchsorted(found.row, np.arange(part.stop - part.start))]
             sign = np.where(ahead[first] < 0, -1.0, 1.0)  # in the plane of a flat surface: outside
-            distance[part] = sign * lengths(found.offset[first])
+            distance[part] = sign * row_norms(found.offset[first])
         return distance
 
 
 def feature_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """Return the unit normals at the features of every face, (nface, 7, 3)."""
-    normal = units(area_vectors(vertex, face))
+    normal = normalize_rows(area_vectors(vertex, face))
     out = np.empty((len(face), NFEATURE, 3))
     out[:, CORNERS] = _at_vertices(vertex, face, normal)[face]
     out[:, EDGES] = _at_edges(face, normal)
     out[:, INSIDE] = normal
-    return units(out.reshape(-1, 3)).reshape(out.shape)
+    return normalize_rows(out.reshape(-1, 3)).reshape(out.shape)
 
 
 def _at_vertices(vertex: np.ndarray, face: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """Return the angle-weighted sums of face normals at each vertex, (nvert, 3)."""
     corner = np.stack(corners(vertex, face), axis=1)
-    ahead = units((np.roll(corner, -1, axis=1) - corner).reshape(-1, 3))
-    behind = units((np.roll(corner, 1, axis=1) - corner).reshape(-1, 3))
+    ahead = normalize_rows((np.roll(corner, -1, axis=1) - corner).reshape(-1, 3))
+    behind = normalize_rows((np.roll(corner, 1, axis=1) - corner).reshape(-1, 3))
     cosine = np.einsum("ki,ki->k", ahead, behind)
     angle = np.arccos(np.clip(cosine, -1, 1)).reshape(-1, 3)
-    return gather(face, angle[:, :, None] * normal[:, None], len(vertex))
+    return sum_at_vertices(face, angle[:, :, None] * normal[:, None], len(vertex))
 
 
 def _at_edges(face: np.ndarray, normal: np.ndarray) -> np.ndarray:
@@ -61,5 +67,7 @@ def _at_edges(face: np.ndarray, normal: np.ndarray) -> np.ndarray:
     ends = np.sort(np.stack([face, np.roll(face, -1, axis=1)], axis=-1).reshape(-1, 2), axis=1)
     code = ends[:, 0].astype(np.int64) * (int(face.max()) + 1) + ends[:, 1]
     _, edge = np.unique(code, return_inverse=True)
-    total = gather(edge.reshape(-1, 3), np.repeat(normal[:, None], 3, axis=1), int(edge.max()) + 1)
+    total = sum_at_vertices(
+        edge.reshape(-1, 3), np.repeat(normal[:, None], 3, axis=1), int(edge.max()) + 1
+    )
     return total[edge].reshape(-1, 3, 3)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross
+from jaxsim.assets.mesh.triangles import cross_rows
 
-_EQUAL = 1e-10  # tolerance of equality [m], for values of single precision
+_EQUAL_TOLERANCE = 1e-10  # tolerance of equality [m], for values of single precision
 
 
 def face_order(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
@@ -39,7 +39,7 @@ def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray, leaf: int 
             order.extend(here)
             continue
         axis = _longest(high[here].max(axis=0) - low[here].min(axis=0))
-        key = np.round(center[here, axis] / _EQUAL)
+        key = np.round(center[here, axis] / _EQUAL_TOLERANCE)
         here = here[np.lexsort((here, key))]
         waiting += [here[: len(here) // 2], here[len(here) // 2 :]]
     return np.array(order, np.int32)
@@ -49,7 +49,7 @@ def _longest(side: np.ndarray) -> int:
     """Return the index of the longest of three sides; of equal ones the first."""
     longest = 0
     for axis in (1, 2):
-        if side[axis] >= side[longest] + _EQUAL:
+        if side[axis] >= side[longest] + _EQUAL_TOLERANCE:
             longest = axis
     return longest
 
@@ -58,9 +58,9 @@ def _circumcenters(corner: np.ndarray) -> np.ndarray:
     """Return the circumcenters of three points, (n, 3, 3) -> (n, 3); the mean if they are
     collinear."""
     a, b = corner[:, 0] - corner[:, 2], corner[:, 1] - corner[:, 2]
-    normal = cross(a, b)
+    normal = cross_rows(a, b)
     square = (normal * normal).sum(axis=1, keepdims=True)
     across = (a * a).sum(axis=1, keepdims=True) * b - (b * b).sum(axis=1, keepdims=True) * a
     flat = square == 0
-    center = cross(across, normal) / np.where(flat, 1, 2 * square) + corner[:, 2]
+    center = cross_rows(across, normal) / np.where(flat, 1, 2 * square) + corner[:, 2]
     return np.where(flat, corner.mean(axis=1), center)

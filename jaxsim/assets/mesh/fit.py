@@ -8,10 +8,10 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 
-Fit = Callable[[float, float, float], tuple[float, ...]]
+_FitFunction = Callable[[float, float, float], tuple[float, ...]]
 
 # From the half sizes of the box with the mesh's inertia: intermediate cross sections and volume.
-TO_INERTIA: dict[GeomType, Fit] = {
+TO_INERTIA: dict[GeomType, _FitFunction] = {
     GeomType.SPHERE: lambda x, y, z: ((x + y + z) / 3,),
     GeomType.CAPSULE: lambda x, y, z: ((x + y) / 2, max(0.0, z - (x + y) / 4)),
     GeomType.CYLINDER: lambda x, y, z: ((x + y) / 2, z),
@@ -20,7 +20,7 @@ TO_INERTIA: dict[GeomType, Fit] = {
 }
 
 # From the half sizes of the bounding box: the smallest shape whose own box contains it.
-AROUND_BOX: dict[GeomType, Fit] = {
+AROUND_BOX: dict[GeomType, _FitFunction] = {
     GeomType.SPHERE: lambda x, y, z: (max(x, y, z),),
     GeomType.CAPSULE: lambda x, y, z: (max(x, y), max(0.0, z - max(x, y))),
     GeomType.CYLINDER: lambda x, y, z: (max(x, y), z),

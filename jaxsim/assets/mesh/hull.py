@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross, lengths
+from jaxsim.assets.mesh.triangles import cross_rows, row_norms
 from jaxsim.errors import AssetError
 
 if TYPE_CHECKING:
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 _OPTIONS = "Qt"  # faces with more than three vertices are triangulated
 _SIMPLEX = 4  # vertices of Qhull's initial simplex, before it counts added ones
-_FLAT = 1e-7  # extent, relative to the largest, below which a dimension is degenerate
+_FLAT_TOLERANCE = 1e-7  # extent, relative to the largest, below which a dimension is degenerate
 _OTHER_WAY = [1, 0, 2]  # corners of a face with reversed orientation, in MuJoCo's order
-_WHERE = ("at one point", "on one line", "in one plane")
+_DEGENERACIES = ("at one point", "on one line", "in one plane")
 _REMEDIES = (
     "a small sphere",
     "a thin capsule",
     "a primitive shape, such as a thin box; or, to be seen only, contype='0' conaffinity='0' on "
     "the geom and on the mesh inertia='shell'",
 )
-_SURE = 1e-8  # sine between a normal and the plane of its face above which its sign is reliable
+_MIN_ORIENTED_SINE = (
+    1e-8  # sine between a normal and the plane of its face above which its sign is reliable
+)
 
 # The directions of `mesh_extrema`: -1, 0, 1 along each axis, the last axis fastest.
 _DIRECTIONS = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -97,8 +99,8 @@ def _reason(vertex: np.ndarray, message: str) -> str:
     """Return why points have no hull: they are coplanar, collinear or coincident, or Qhull's
     message."""
     extent = np.linalg.svd(vertex - vertex.mean(axis=0), compute_uv=False)
-    for size, where, remedy in zip(extent, _WHERE, _REMEDIES, strict=True):
-        if size <= _FLAT * max(extent[0], np.abs(vertex).max()):
+    for size, where, remedy in zip(extent, _DEGENERACIES, _REMEDIES, strict=True):
+        if size <= _FLAT_TOLERANCE * max(extent[0], np.abs(vertex).max()):
             return f"its vertices lie {where}, and have no convex hull; use {remedy}"
     return f"its convex hull cannot be found ({message.strip().splitlines()[0]}); repair the mesh"
 
@@ -111,12 +113,12 @@ def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
     """
     face = hull.simplices.astype(np.int32)
     a, b, c = (vertex[face[:, i]] for i in range(3))
-    along = np.einsum("ni,ni->n", cross(b - a, c - a), hull.equations[:, :3])
+    along = np.einsum("ni,ni->n", cross_rows(b - a, c - a), hull.equations[:, :3])
     inward = along < 0
     face[inward] = face[inward][:, _OTHER_WAY]
 
-    scale = lengths(b - a) * lengths(c - a)
-    known = np.abs(along) > _SURE * scale
+    scale = row_norms(b - a) * row_norms(c - a)
+    known = np.abs(along) > _MIN_ORIENTED_SINE * scale
     left = list(np.flatnonzero(~known))
     while left:
         ready = [i for i in left if known[hull.neighbors[i]].any()]

@@ -20,11 +20,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import added, area_vectors, centers, corners, lengths, units
+from jaxsim.assets.mesh.triangles import (
+    area_vectors,
+    centers,
+    corners,
+    normalize_rows,
+    row_norms,
+    sum_in_order,
+)
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 
-_ROUNDING = 1e-6  # relative tolerance of A + B >= C for a flat mesh
+_TRIANGLE_SLACK = 1e-6  # relative tolerance of A + B >= C for a flat mesh
 _I, _J = np.array([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]).T
 
 
@@ -50,17 +57,17 @@ def solid(vertex: np.ndarray, face: np.ndarray, *, signed: bool) -> Mass:
       AssetError: the area or the volume is too small or negative.
     """
     middle, normals = centers(vertex, face), area_vectors(vertex, face)
-    area = lengths(normals)
+    area = row_norms(normals)
     apex = _centroid(middle, area)
     volume = _volumes(middle - apex, normals, area, signed)
-    _check_volume(float(added(volume)))
+    _check_volume(float(sum_in_order(volume)))
     center = _center(middle, apex, volume)
 
     # Repeat with the center as the apex: without signs the volume may differ.
     vertex = vertex - center
     normals = area_vectors(vertex, face)
-    volume = _volumes(centers(vertex, face), normals, lengths(normals), signed)
-    total = float(added(volume))
+    volume = _volumes(centers(vertex, face), normals, row_norms(normals), signed)
+    total = float(sum_in_order(volume))
     _check_volume(total)
     return Mass(total, center, _tensor(vertex, face, volume / 20))
 
@@ -71,9 +78,9 @@ def shell(vertex: np.ndarray, face: np.ndarray) -> Mass:
     Raises:
       AssetError: the area is too small.
     """
-    area, middle = lengths(area_vectors(vertex, face)), centers(vertex, face)
+    area, middle = row_norms(area_vectors(vertex, face)), centers(vertex, face)
     center = _center(middle, _centroid(middle, area), area)
-    return Mass(float(added(area)), center, _tensor(vertex - center, face, area / 12))
+    return Mass(float(sum_in_order(area)), center, _tensor(vertex - center, face, area / 12))
 
 
 def check_orientation(face: np.ndarray) -> None:
@@ -97,20 +104,20 @@ def check_orientation(face: np.ndarray) -> None:
 
 def _centroid(middle: np.ndarray, area: np.ndarray) -> np.ndarray:
     """Return the center of the surface, (3,)."""
-    total = added(area)
+    total = sum_in_order(area)
     if not total >= MINVAL:
         raise AssetError(f"its area {total:g} is too small; check its vertices, faces and scale")
-    return added(area[:, None] * middle) / total
+    return sum_in_order(area[:, None] * middle) / total
 
 
 def _center(middle: np.ndarray, apex: np.ndarray, content: np.ndarray) -> np.ndarray:
     """Return the center of the simplices of faces and an apex."""
-    return added(content[:, None] * (0.75 * middle + 0.25 * apex)) / added(content)
+    return sum_in_order(content[:, None] * (0.75 * middle + 0.25 * apex)) / sum_in_order(content)
 
 
 def _volumes(middle: np.ndarray, normals: np.ndarray, area: np.ndarray, signed: bool) -> np.ndarray:
     """Return the volumes of the tetrahedra of all faces with the origin."""
-    height = middle * units(normals, area)
+    height = middle * normalize_rows(normals, area)
     volume = (height[:, 0] + height[:, 1] + height[:, 2]) * area / 3
     return volume if signed else np.abs(volume)
 
@@ -131,7 +138,7 @@ def _tensor(vertex: np.ndarray, face: np.ndarray, weight: np.ndarray) -> np.ndar
     products = 2 * sum(a[:, _I] * a[:, _J] for a in x)
     for a, b in ((x[0], x[1]), (x[0], x[2]), (x[1], x[2])):
         products = products + a[:, _I] * b[:, _J] + a[:, _J] * b[:, _I]
-    xx, yy, zz, xy, xz, yz = added(weight[:, None] * products)
+    xx, yy, zz, xy, xz, yz = sum_in_order(weight[:, None] * products)
     return np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]])
 
 
@@ -146,7 +153,7 @@ def check_moments(moments: np.ndarray) -> None:
             f"its least moment of inertia, {moments[2]:g}, is not positive; repair the mesh, or set"
             " inertia='convex' or 'shell'"
         )
-    if moments[0] > (moments[1] + moments[2]) * (1 + _ROUNDING):
+    if moments[0] > (moments[1] + moments[2]) * (1 + _TRIANGLE_SLACK):
         raise AssetError(
             f"its moments of inertia {moments} are impossible: one exceeds the sum of the"
             " others; repair the mesh, or set inertia='convex' or 'shell'"

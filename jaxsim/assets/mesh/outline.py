@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross, lengths
+from jaxsim.assets.mesh.triangles import cross_rows, row_norms
 
-_TIE = 1e-12  # relative tolerance of areas: in a regular polygon many are equal
+_AREA_TOLERANCE = 1e-12  # relative tolerance of areas: in a regular polygon many are equal
 
 
-def places_in_outlines(
+def outline_positions(
     polyvert: np.ndarray, polynum: np.ndarray, polymap: np.ndarray, mapnum: np.ndarray
 ) -> np.ndarray:
     """Return for each entry of `polymap` the index in `polyvert` of that vertex in that polygon.
@@ -55,11 +55,11 @@ def quads(vertex: np.ndarray, polyvert: np.ndarray, polynum: np.ndarray) -> np.n
 
     many = np.flatnonzero(num > 4)
     if len(many):
-        step[many] = _grown(vertex[polyvert].astype(np.float64), start, first, num, many)
+        step[many] = _offset_steps(vertex[polyvert].astype(np.float64), start, first, num, many)
     return (start[:, None] + (first[:, None] + step) % num[:, None]).astype(np.int32)
 
 
-def _grown(
+def _offset_steps(
     point: np.ndarray, start: np.ndarray, first: np.ndarray, num: np.ndarray, many: np.ndarray
 ) -> np.ndarray:
     """Return the steps from a to b, c, d after advancing while the area grows, (len(many), 3)."""
@@ -68,7 +68,7 @@ def _grown(
     def area(lane: np.ndarray, step: np.ndarray) -> np.ndarray:
         k = many[lane]
         b, c, d = (point[start[k] + (first[k] + s) % num[k]] for s in step.T)
-        return lengths(cross(c - point[k], d - b))
+        return row_norms(cross_rows(c - point[k], d - b))
 
     lane = np.arange(len(many))
     best = area(lane, step)
@@ -81,7 +81,7 @@ def _grown(
         tried = step[lane]
         tried[np.arange(len(lane)), now] += 1
         value = area(lane, tried)
-        grows = value > (1 + _TIE) * best[lane]
+        grows = value > (1 + _AREA_TOLERANCE) * best[lane]
         step[lane[grows]], best[lane[grows]] = tried[grows], value[grows]
         # after a step of d, c advances; when c fails, b; when b fails, d
         moving[lane] = np.where(grows, np.where(now == 2, 1, now), now - 1)

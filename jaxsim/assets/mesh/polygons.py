@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.assets.mesh.polygon_order import table_order
-from jaxsim.assets.mesh.triangles import area_vectors, cross, units
+from jaxsim.assets.mesh.triangles import area_vectors, cross_rows, normalize_rows
 
-_ANGLE = 0.01  # cell size of normals [rad]
-_POLE = 1e-7  # distance of |z| from 1 below which a normal has no azimuth
+_NORMAL_CELL_ANGLE = 0.01  # cell size of normals [rad]
+_POLE_TOLERANCE = 1e-7  # distance of |z| from 1 below which a normal has no azimuth
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +62,15 @@ def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
 
     # Connected components of coplanar faces are polygons; their outlines are the edges between
     # components.
-    cell = _cells(units(area_vectors(vertex, face)))
+    cell = _cells(normalize_rows(area_vectors(vertex, face)))
     plane = _planes(cell)
     inner = (beyond >= 0) & (plane[side] == plane[beyond])
     links = coo_matrix((inner[inner], (side[inner], beyond[inner])), shape=(len(face),) * 2)
     npoly, label = connected_components(links, directed=False)
-    label = _listed(plane, label, npoly)
+    label = _polygon_of_face(plane, label, npoly)
     start, end, label = start[~inner], end[~inner], label[side[~inner]]
 
-    order = _around(start, end, label, npoly, len(vertex))
+    order = _outline_order(start, end, label, npoly, len(vertex))
     start, label = start[order], label[order]
     num = np.bincount(label, minlength=npoly)
     return Polygons(
@@ -95,9 +95,9 @@ def _twins(start: np.ndarray, end: np.ndarray, nvert: int) -> np.ndarray:
 def _cells(normal: np.ndarray) -> np.ndarray:
     """Return azimuth and polar angle of normals (n, 3) in cells, (n, 2)."""
     x, y, z = (normal + 0.0).T
-    azimuth = np.where(1 - np.abs(z) < _POLE, 0.0, np.arctan2(y, x))
+    azimuth = np.where(1 - np.abs(z) < _POLE_TOLERANCE, 0.0, np.arctan2(y, x))
     polar = np.arccos(np.clip(z, -1, 1))
-    return np.rint(np.stack([azimuth, polar], axis=1) / _ANGLE).astype(np.int64)
+    return np.rint(np.stack([azimuth, polar], axis=1) / _NORMAL_CELL_ANGLE).astype(np.int64)
 
 
 def _planes(cell: np.ndarray) -> np.ndarray:
@@ -110,7 +110,7 @@ def _planes(cell: np.ndarray) -> np.ndarray:
     return rank[place.ravel()]
 
 
-def _listed(plane: np.ndarray, label: np.ndarray, npoly: int) -> np.ndarray:
+def _polygon_of_face(plane: np.ndarray, label: np.ndarray, npoly: int) -> np.ndarray:
     """Return the polygon of each face, ordered by planes, and within a plane by their first
     faces."""
     _, first = np.unique(label, return_index=True)
@@ -119,7 +119,7 @@ def _listed(plane: np.ndarray, label: np.ndarray, npoly: int) -> np.ndarray:
     return place[label]
 
 
-def _around(
+def _outline_order(
     start: np.ndarray, end: np.ndarray, label: np.ndarray, npoly: int, nvert: int
 ) -> np.ndarray:
     """Return the consecutive order of the edges of the outlines, polygon by polygon."""
@@ -144,5 +144,7 @@ def _newell(point: np.ndarray, label: np.ndarray, num: np.ndarray) -> np.ndarray
     after = np.arange(1, len(point) + 1)
     after[np.cumsum(num) - 1] = np.cumsum(num) - num
     arm = point - point[(np.cumsum(num) - num)[label]]
-    twice = cross(arm, arm[after])
-    return units(np.stack([np.bincount(label, twice[:, i], len(num)) for i in range(3)], axis=1))
+    twice = cross_rows(arm, arm[after])
+    return normalize_rows(
+        np.stack([np.bincount(label, twice[:, i], len(num)) for i in range(3)], axis=1)
+    )

@@ -12,8 +12,8 @@ contains the face's normal. There a fan about the normal replaces the cell: in e
 few of them remain.
 
 Lists that are still long are pruned: vertices that are nowhere in the cell farther by more than
-`ROUNDING` than another candidate are dropped. Coordinates of vertices are in single precision,
-which is not more accurate than this; lists that are short without it are exact.
+`COORDINATE_ROUNDING` than another candidate are dropped. Coordinates of vertices are in single
+precision, which is not more accurate than this; lists that are short without it are exact.
 """
 
 from __future__ import annotations
@@ -23,28 +23,30 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.assets.mesh.directions import (
-    FACES,
+    CUBE_FACES,
+    ENLARGEMENT,
+    FAN_SLICES,
     POLE_UNIT,
-    SLICES,
-    WIDER,
-    Cells,
+    CubeCells,
     Vectors,
-    at_corners,
-    cells,
-    largest,
-    on_faces,
-    quartered,
+    corner_products,
+    cube_cells,
+    face_components,
+    max_corner_product,
+    quarter_cells,
     slices,
 )
 from jaxsim.assets.mesh.triangles import area_vectors
 
-GRID = 8  # cells along an edge of the cube
-FINEST = 32  # largest number of parts along the side of a cell
-ROUNDING = 2e-7  # relative to the largest coordinate: three roundings in single precision
-SHORT, LONG = 8, 16  # target list lengths, for hulls of up to MANY vertices and of more
-MANY = 256
-BESIDE = 1.5  # distance of the pole of a fan from its cell, in half sides
-_BATCH = 64  # lists that are pruned together
+CELLS_PER_EDGE = 8  # cells along an edge of the cube
+_MAX_CELL_PARTS = 32  # largest number of parts along the side of a cell
+COORDINATE_ROUNDING = (
+    2e-7  # relative to the largest coordinate: three roundings in single precision
+)
+_SHORT_LIST, _LONG_LIST = 8, 16  # target list lengths, for hulls of up to MANY vertices and of more
+_MAX_SMALL_HULL = 256
+_FAN_REACH = 1.5  # distance of the pole of a fan from its cell, in half sides
+_LISTS_PER_BATCH = 64  # lists that are pruned together
 _ONE_BY_ONE = 4  # neighbors tested one by one, after which few vertices are left
 
 
@@ -121,20 +123,22 @@ def support_map(vertex: np.ndarray, graph: np.ndarray) -> SupportMap:
     degree = np.diff(np.append(address, nvert + 3 * nface)) - 1
     end = neighbor[neighbor >= 0]
     normal = area_vectors(vertex.astype(np.float64), triangle.reshape(-1, 3))
-    out = on_faces(normal)
+    out = face_components(normal)
     spot = out[..., 1:] / np.where(out[..., :1] > 0, out[..., :1], np.nan)
     points = _Points(
-        seen=on_faces(point),
-        edge=Vectors.of(on_faces(np.repeat(point, degree, axis=0) - point[end]).reshape(-1, 3)),
+        seen=face_components(point),
+        edge=Vectors.of(
+            face_components(np.repeat(point, degree, axis=0) - point[end]).reshape(-1, 3)
+        ),
         degree=degree,
         start=np.cumsum(degree) - degree,
         spot=spot,
         along_u=np.argsort(spot[..., 0], axis=1),
         sorted_u=np.sort(spot[..., 0], axis=1),
         area=np.einsum("ni,ni->n", normal, normal),
-        rounding=ROUNDING * float(np.abs(point).max()),
+        rounding=COORDINATE_ROUNDING * float(np.abs(point).max()),
     )
-    leaves = _divide(points, SHORT if nvert <= MANY else LONG)
+    leaves = _divide(points, _SHORT_LIST if nvert <= _MAX_SMALL_HULL else _LONG_LIST)
     return _tables(leaves, on_hull)
 
 
@@ -142,23 +146,23 @@ def _divide(p: _Points, aim: int) -> list[_Leaf]:
     """Subdivide the cube until no list exceeds the target length, or the parts are the finest."""
     leaves: list[_Leaf] = []
     every = np.arange(len(p.degree))
-    vertex, number, r = np.tile(every, FACES), np.repeat(np.arange(FACES), len(every)), 1
+    vertex, number, r = np.tile(every, CUBE_FACES), np.repeat(np.arange(CUBE_FACES), len(every)), 1
     while len(vertex):
-        some = _is_candidate(p, vertex, cells(number, r))
+        some = _is_candidate(p, vertex, cube_cells(number, r))
         vertex, number = vertex[some], number[some]
-        if r >= GRID:
+        if r >= CELLS_PER_EDGE:
             order = np.argsort(number, kind="stable")
             vertex, number = vertex[order], number[order]
-            most = aim if r < GRID * FINEST else len(every)
+            most = aim if r < CELLS_PER_EDGE * _MAX_CELL_PARTS else len(every)
             made, left = _leaves(p, vertex, number, r, aim, most)
             leaves += made
             again = np.isin(number, left)
             vertex, number = vertex[again], number[again]
-        vertex, number, r = np.repeat(vertex, 4), quartered(number, r), 2 * r
+        vertex, number, r = np.repeat(vertex, 4), quarter_cells(number, r), 2 * r
     return leaves
 
 
-def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
+def _is_candidate(p: _Points, vertex: np.ndarray, c: CubeCells) -> np.ndarray:
     """Return whether no neighbor of a vertex is farther at all corners of a cell, (n,)."""
     edges, degree = p.degree.sum(), p.degree[vertex]
     edge = c.face * edges + p.start[vertex]
@@ -166,7 +170,9 @@ def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
     asked = np.arange(len(vertex))
     for k in range(_ONE_BY_ONE):
         asked = asked[degree[asked] > k]
-        some[asked] = largest(p.edge, edge[asked] + k, c.u[asked], c.v[asked], c.half) >= 0
+        some[asked] = (
+            max_corner_product(p.edge, edge[asked] + k, c.u[asked], c.v[asked], c.half) >= 0
+        )
         asked = asked[some[asked]]
 
     # all other neighbors at once
@@ -176,7 +182,7 @@ def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
         before = np.cumsum(more) - more
         others = np.repeat(edge[asked] + _ONE_BY_ONE - before, more) + np.arange(more.sum())
         u, v = (np.repeat(a[asked], more) for a in (c.u, c.v))
-        reach = largest(p.edge, others, u, v, c.half)
+        reach = max_corner_product(p.edge, others, u, v, c.half)
         some[asked] = np.minimum.reduceat(reach, before) >= 0
     return some
 
@@ -201,18 +207,18 @@ def _leaves(
     left = []
     long = np.flatnonzero(count > aim)
     long = long[np.argsort(count[long])]  # so that the lists of a batch have similar lengths
-    for k in range(0, len(long), _BATCH):
-        batch = long[k : k + _BATCH]
+    for k in range(0, len(long), _LISTS_PER_BATCH):
+        batch = long[k : k + _LISTS_PER_BATCH]
         place = np.arange(count[batch].max())
         there = place < count[batch, None]
         listed = vertex[np.where(there, first[batch, None] + place, 0)]
-        c = cells(found[batch], r)
-        value = at_corners(p.seen[c.face[:, None], listed], c)
-        kept = _thinned(np.where(there, value, -np.inf), p.rounding, most)
+        c = cube_cells(found[batch], r)
+        value = corner_products(p.seen[c.face[:, None], listed], c)
+        kept = _prune_candidates(np.where(there, value, -np.inf), p.rounding, most)
         for i, cell in enumerate(found[batch]):
             leaf = _Leaf(r, cell, [listed[i, kept[i]]])
             if len(leaf.lists[0]) > aim:
-                one = Cells(c.face[i : i + 1], c.u[i : i + 1], c.v[i : i + 1], c.half)
+                one = CubeCells(c.face[i : i + 1], c.u[i : i + 1], c.v[i : i + 1], c.half)
                 leaf = _fan(p, listed[i, there[i]], leaf, one, aim, most) or leaf
             if max(map(len, leaf.lists)) <= most:
                 leaves.append(leaf)
@@ -222,11 +228,11 @@ def _leaves(
 
 
 def _fan(
-    p: _Points, vertex: np.ndarray, cell: _Leaf, c: Cells, aim: int, most: int
+    p: _Points, vertex: np.ndarray, cell: _Leaf, c: CubeCells, aim: int, most: int
 ) -> _Leaf | None:
     """Return a fan that replaces a cell, about the normal of the largest triangle, if it is
     shorter."""
-    here = _facing(p, c)
+    here = _triangles_facing(p, c)
     if not len(here):
         return None
     facing = here[np.argmax(p.area[here])]
@@ -236,28 +242,28 @@ def _fan(
     seen = p.seen[c.face[0], vertex]
     height = seen[:, 0] + seen[:, 1:] @ (pole * POLE_UNIT)
     in_plane = height >= height.max() - 3 * p.rounding
-    if in_plane.sum() <= aim // 2 and cell.r < GRID * FINEST:
+    if in_plane.sum() <= aim // 2 and cell.r < CELLS_PER_EDGE * _MAX_CELL_PARTS:
         return None
 
     value = np.moveaxis(slices(pole * POLE_UNIT, c), 1, 0) @ seen.T
     shorter = min(most, len(cell.lists[0]) - 1)
-    kept = _thinned(value, p.rounding, shorter)
+    kept = _prune_candidates(value, p.rounding, shorter)
     if kept.sum(axis=1).max() > shorter:
         return None
     return _Leaf(cell.r, cell.number, [vertex[k] for k in kept], pole)
 
 
-def _facing(p: _Points, c: Cells) -> np.ndarray:
+def _triangles_facing(p: _Points, c: CubeCells) -> np.ndarray:
     """Return the triangles whose normals meet the face in or near one cell, in ascending order."""
-    face, reach = c.face[0], BESIDE * c.half
-    wide = (1 + WIDER) * reach  # conservative against rounding
+    face, reach = c.face[0], _FAN_REACH * c.half
+    wide = (1 + ENLARGEMENT) * reach  # conservative against rounding
     first, end = np.searchsorted(p.sorted_u[face], [c.u[0] - wide, c.u[0] + wide])
     near = p.along_u[face, first:end]
     u, v = p.spot[face, near].T
     return np.sort(near[(np.abs(u - c.u) <= reach) & (np.abs(v - c.v) <= reach)])
 
 
-def _thinned(value: np.ndarray, rounding: float, most: int) -> np.ndarray:
+def _prune_candidates(value: np.ndarray, rounding: float, most: int) -> np.ndarray:
     """Return a pruned candidate set: no dropped one is anywhere farther by more than `rounding`.
 
     Args:
@@ -303,12 +309,12 @@ def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
 
     # the subdivision of each cell of the grid
     r = np.array([leaf.r for leaf in leaves])
-    fine = r // GRID
+    fine = r // CELLS_PER_EDGE
     row, column = np.divmod(np.array([leaf.number for leaf in leaves]), r)
     row, inner_row = np.divmod(row, fine)
     column, inner_column = np.divmod(column, fine)
-    cells_of_grid = row * GRID + column
-    sides = np.ones(FACES * GRID * GRID, np.int64)
+    cells_of_grid = row * CELLS_PER_EDGE + column
+    sides = np.ones(CUBE_FACES * CELLS_PER_EDGE * CELLS_PER_EDGE, np.int64)
     np.maximum.at(sides, cells_of_grid, fine)
     where = np.stack([cells_of_grid, fine, inner_row, inner_column], axis=1).tolist()
 
@@ -331,7 +337,7 @@ def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
         cell=(first * 8 + np.log2(sides).astype(np.int64)).astype(np.int32),
         part=part,
         pole=np.array(pole, np.int32).reshape(-1, 2),
-        slice=np.array(fans, np.int32).reshape(-1, SLICES),
+        slice=np.array(fans, np.int32).reshape(-1, FAN_SLICES),
         candidate=on_hull[np.concatenate(candidate)].astype(np.int32),
         most=most,
     )

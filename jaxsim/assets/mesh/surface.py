@@ -13,11 +13,11 @@ import numpy as np
 from jaxsim.assets.mesh.hull import Hull, convex_hull
 from jaxsim.assets.mesh.normals import vertex_normals
 from jaxsim.assets.mesh.polygons import Polygons, polygons
-from jaxsim.assets.mesh.weld import welded
+from jaxsim.assets.mesh.weld import weld_vertices
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
-_FEWEST = 4  # smallest number of vertices of a mesh
+_MIN_VERTICES = 4  # smallest number of vertices of a mesh
 
 
 class MeshSurface:
@@ -28,7 +28,7 @@ class MeshSurface:
 
     def __init__(self, surface: Surface, smooth: bool, maxhullvert: int, *, weld: bool = False):
         _check(surface)
-        self.source = welded(surface) if weld else surface
+        self.source = weld_vertices(surface) if weld else surface
         self.smooth = smooth
         self.maxhullvert = maxhullvert
 
@@ -91,8 +91,8 @@ class MeshSurface:
 
 def _check(surface: Surface) -> None:
     nvert = len(surface.vertex)
-    if nvert < _FEWEST:
-        raise AssetError(f"a mesh needs at least {_FEWEST} vertices, got {nvert}")
+    if nvert < _MIN_VERTICES:
+        raise AssetError(f"a mesh needs at least {_MIN_VERTICES} vertices, got {nvert}")
     if not np.isfinite(surface.vertex).all():
         at = np.argwhere(~np.isfinite(surface.vertex))[0]
         raise AssetError(f"coordinate {at[1]} of vertex {at[0]} is not a finite number")

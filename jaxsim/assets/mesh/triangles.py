@@ -20,10 +20,10 @@ def area_vectors(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """Return the face normals with the areas as their lengths; outward for counter-clockwise
     faces."""
     a, b, c = corners(vertex, face)
-    return 0.5 * cross(b - a, c - a)
+    return 0.5 * cross_rows(b - a, c - a)
 
 
-def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def cross_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the cross products (n, 3), several times faster than np.cross."""
     out = np.empty_like(a)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -31,24 +31,24 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
-def added(x: np.ndarray) -> np.ndarray:
+def sum_in_order(x: np.ndarray) -> np.ndarray:
     """Return the sequential sum over the first axis, with the rounding of a loop, unlike
     `np.sum`."""
     return np.cumsum(x, axis=0)[-1]
 
 
-def lengths(v: np.ndarray) -> np.ndarray:
+def row_norms(v: np.ndarray) -> np.ndarray:
     """Return the norms of vectors (n, 3)."""
     return np.sqrt(np.einsum("ni,ni->n", v, v))
 
 
-def units(v: np.ndarray, length: np.ndarray | None = None) -> np.ndarray:
+def normalize_rows(v: np.ndarray, length: np.ndarray | None = None) -> np.ndarray:
     """Return the vectors (n, 3) scaled to norm 1; zero vectors stay zero."""
-    length = lengths(v) if length is None else length
+    length = row_norms(v) if length is None else length
     return v / np.where(length > 0, length, 1.0)[:, None]
 
 
-def gather(face: np.ndarray, values: np.ndarray, nvert: int) -> np.ndarray:
+def sum_at_vertices(face: np.ndarray, values: np.ndarray, nvert: int) -> np.ndarray:
     """Return the sums at every vertex, (nvert, 3), of vectors at the face corners, (nface, 3,
     3)."""
     where = face.ravel()

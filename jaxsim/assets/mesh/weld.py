@@ -9,10 +9,10 @@ import numpy as np
 from jaxsim.assets.surface import Surface
 
 # Odd multipliers that spread the bits of the three coordinates (Knuth's multiplicative hashing).
-_SPREAD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+_HASH_FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 
-def welded(surface: Surface) -> Surface:
+def weld_vertices(surface: Surface) -> Surface:
     """Return the same faces over distinct vertices, in the order of their first occurrence."""
     vertex = surface.vertex + 0.0  # removes negative zeros, which equal positive ones
     first, label = _groups(vertex)
@@ -34,7 +34,7 @@ def _groups(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     bits = vertex.view(np.uint64)
     mixed = np.zeros(len(vertex), np.uint64)
-    for i, factor in enumerate(_SPREAD):
+    for i, factor in enumerate(_HASH_FACTORS):
         mixed = (mixed ^ bits[:, i]) * np.uint64(factor)
         mixed ^= mixed >> np.uint64(29)
     _, first, label = np.unique(mixed, return_index=True, return_inverse=True)

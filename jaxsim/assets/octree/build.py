@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.assets.octree.cells import Cells
-from jaxsim.assets.octree.corners import Distance, corner_values
-from jaxsim.assets.octree.grow import grown
-from jaxsim.assets.octree.neighbors import balanced
+from jaxsim.assets.octree.cells import OctreeCells
+from jaxsim.assets.octree.corners import DistanceFunction, corner_values
+from jaxsim.assets.octree.grow import grow_octree
+from jaxsim.assets.octree.neighbors import balance_octree
 
-DEPTH = 6  # levels below the root, as in MuJoCo
-_ROOM = 1.1  # size of the root relative to the bounding box
+_OCTREE_DEPTH = 6  # levels below the root, as in MuJoCo
+_ROOT_MARGIN = 1.1  # size of the root relative to the bounding box
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Octree:
       value: signed distance [m] at the eight corners of each, x fastest, (n, 8).
     """
 
-    cells: Cells
+    cells: OctreeCells
     value: np.ndarray
 
 
@@ -32,8 +32,8 @@ def octree(
     triangle: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
-    distance: Distance,
-    depth: int = DEPTH,
+    distance: DistanceFunction,
+    depth: int = _OCTREE_DEPTH,
 ) -> Octree:
     """Return the octree of a surface.
 
@@ -45,5 +45,7 @@ def octree(
       depth: largest number of subdivisions of the root.
     """
     middle, half = (low + high) / 2, (high - low) / 2
-    cells = balanced(grown(triangle, middle - _ROOM * half, middle + _ROOM * half, depth))
+    cells = balance_octree(
+        grow_octree(triangle, middle - _ROOT_MARGIN * half, middle + _ROOT_MARGIN * half, depth)
+    )
     return Octree(cells, corner_values(cells, distance))

@@ -14,11 +14,11 @@ ROOT_PARENT = -1
 NO_CHILD = -1
 
 # Offsets of the eight corners of a cell, and of its eight children, from its lower corner: x first.
-SLOTS = (np.arange(8)[:, None] >> np.arange(3)) & 1
+CHILD_OFFSETS = (np.arange(8)[:, None] >> np.arange(3)) & 1
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class OctreeCells:
     """Cells of an octree, the root first.
 
     Attributes:
@@ -51,7 +51,7 @@ class Cells:
     @property
     def corners(self) -> np.ndarray:
         """Return the corners of every cell, in plane indices, (n, 8, 3)."""
-        return self.low[:, None] + SLOTS * self.size[:, None, None]
+        return self.low[:, None] + CHILD_OFFSETS * self.size[:, None, None]
 
     @property
     def aabb(self) -> np.ndarray:
@@ -59,11 +59,11 @@ class Cells:
         low, high = bounds(self.planes, self.low, self.size)
         return np.concatenate([(low + high) / 2, (high - low) / 2], axis=1)
 
-    def split(self, cells: np.ndarray) -> Cells:
+    def split(self, cells: np.ndarray) -> OctreeCells:
         """Return the tree with children of some leaves, appended in the order of their parents."""
         child = self.child.copy()
         child[cells] = len(child) + np.arange(8 * len(cells)).reshape(-1, 8)
-        return Cells(
+        return OctreeCells(
             planes=self.planes,
             level=np.concatenate([self.level, np.repeat(self.level[cells] + 1, 8)]),
             low=np.concatenate([self.low, children(self.low[cells], self.size[cells])]),
@@ -71,9 +71,9 @@ class Cells:
         )
 
 
-def root(low: np.ndarray, high: np.ndarray, depth: int) -> Cells:
+def root(low: np.ndarray, high: np.ndarray, depth: int) -> OctreeCells:
     """Return the box from `low` to `high`, (3,) each, as a tree of one cell."""
-    return Cells(
+    return OctreeCells(
         planes=_planes(low, high, depth),
         level=np.zeros(1, np.int64),
         low=np.zeros((1, 3), np.int64),
@@ -89,7 +89,7 @@ def bounds(planes: np.ndarray, low: np.ndarray, size: np.ndarray) -> tuple[np.nd
 
 def children(low: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Return the lower corners of the eight children of each cell, (8 * n, 3)."""
-    return (low[:, None] + SLOTS * (size // 2)[:, None, None]).reshape(-1, 3)
+    return (low[:, None] + CHILD_OFFSETS * (size // 2)[:, None, None]).reshape(-1, 3)
 
 
 def _planes(low: np.ndarray, high: np.ndarray, depth: int) -> np.ndarray:

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jaxsim.assets.octree.cells import SLOTS, Cells
-from jaxsim.assets.octree.neighbors import OUTSIDE, neighbors
+from jaxsim.assets.octree.cells import CHILD_OFFSETS, OctreeCells
+from jaxsim.assets.octree.neighbors import NO_NEIGHBOR, neighbors
 
-Distance = Callable[[np.ndarray], np.ndarray]
+DistanceFunction = Callable[[np.ndarray], np.ndarray]
 
 
-def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
+def corner_values(tree: OctreeCells, distance: DistanceFunction) -> np.ndarray:
     """Return the distances at the corners of every cell, (n, 8).
 
     Args:
@@ -28,7 +28,7 @@ def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
     code = np.ravel_multi_index(tuple(np.moveaxis(place, -1, 0)), 3 * (tree.planes.shape[1],))
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     number = number.reshape(-1, 8)
-    hanging, holder, weight = _hanging(tree, place, number)
+    hanging, holder, weight = _hanging_corners(tree, place, number)
 
     value = np.zeros(len(first))
     free = np.ones(len(first), bool)
@@ -44,13 +44,13 @@ def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
     return value[number]
 
 
-def _distinct_planes(tree: Cells) -> np.ndarray:
+def _distinct_planes(tree: OctreeCells) -> np.ndarray:
     """Return an index for each plane, (3, nplane), equal where planes of a flat box coincide."""
     return np.stack([np.unique(axis, return_inverse=True)[1] for axis in tree.planes])
 
 
-def _hanging(
-    tree: Cells, place: np.ndarray, number: np.ndarray
+def _hanging_corners(
+    tree: OctreeCells, place: np.ndarray, number: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the hanging corners.
 
@@ -65,14 +65,16 @@ def _hanging(
     """
     leaves = tree.leaves
     beyond = neighbors(tree, leaves)
-    row, side = np.nonzero((beyond != OUTSIDE) & (tree.level[beyond] < tree.level[leaves, None]))
+    row, side = np.nonzero(
+        (beyond != NO_NEIGHBOR) & (tree.level[beyond] < tree.level[leaves, None])
+    )
     leaf, holder = leaves[row], beyond[row, side]
 
     # The four corners of each such side, relative to the larger cell.
     corner = _SIDES[side]
     at, holder = place[leaf[:, None], corner].reshape(-1, 3), np.repeat(holder, 4)
     low, high = at == place[holder, 0], at == place[holder, 7]
-    matching = ~(low | high)[:, None] | (high[:, None] == SLOTS)
+    matching = ~(low | high)[:, None] | (high[:, None] == CHILD_OFFSETS)
     weight = np.all(matching, axis=2).astype(np.float64)
     count = weight.sum(axis=1)
     hangs = np.flatnonzero(count > 1)  # one: it is a corner of both
@@ -84,4 +86,4 @@ def _hanging(
 
 
 # Corners of the sides of a cell, in the order of `neighbors`.
-_SIDES = np.array([np.flatnonzero(SLOTS[:, side // 2] == side % 2) for side in range(6)])
+_SIDES = np.array([np.flatnonzero(CHILD_OFFSETS[:, side // 2] == side % 2) for side in range(6)])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.octree.cells import SLOTS, Cells, bounds, root
-from jaxsim.assets.octree.overlap import meets
+from jaxsim.assets.octree.cells import CHILD_OFFSETS, OctreeCells, bounds, root
+from jaxsim.assets.octree.overlap import overlaps_box
 
-_AT_ONCE = 65536  # pairs of a cell and a triangle that are tested together; they fit in the cache
+_MAX_BATCH_PAIRS = (
+    65536  # pairs of a cell and a triangle that are tested together; they fit in the cache
+)
 
 
-def grown(triangle: np.ndarray, low: np.ndarray, high: np.ndarray, depth: int) -> Cells:
+def grow_octree(triangle: np.ndarray, low: np.ndarray, high: np.ndarray, depth: int) -> OctreeCells:
     """Return the tree over a box whose cells are split wherever they intersect a triangle.
 
     Args:
@@ -22,29 +24,31 @@ def grown(triangle: np.ndarray, low: np.ndarray, high: np.ndarray, depth: int) -
     tree = root(low, high, depth)
     cell, which = np.zeros(len(triangle), np.int64), np.arange(len(triangle))
     for _ in range(depth):
-        kept = _meeting(tree, cell, triangle, which)
+        kept = _overlapping_pairs(tree, cell, triangle, which)
         cell, which = cell[kept], which[kept]
         split, rank = np.unique(cell, return_inverse=True)
         if not len(split):
             break
         first = len(tree.level)
         tree = tree.split(split)
-        cell, which = _in_children(tree, first + 8 * rank, triangle, which)
+        cell, which = _child_pairs(tree, first + 8 * rank, triangle, which)
     return tree
 
 
-def _meeting(tree: Cells, cell: np.ndarray, triangle: np.ndarray, which: np.ndarray) -> np.ndarray:
+def _overlapping_pairs(
+    tree: OctreeCells, cell: np.ndarray, triangle: np.ndarray, which: np.ndarray
+) -> np.ndarray:
     """Return which pairs of a cell and a triangle intersect."""
     parts = []
-    for start in range(0, len(cell), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    for start in range(0, len(cell), _MAX_BATCH_PAIRS):
+        part = slice(start, start + _MAX_BATCH_PAIRS)
         low, high = bounds(tree.planes, tree.low[cell[part]], tree.size[cell[part]])
-        parts.append(meets(triangle[which[part]], low, high))
+        parts.append(overlaps_box(triangle[which[part]], low, high))
     return np.concatenate([np.zeros(0, bool), *parts])
 
 
-def _in_children(
-    tree: Cells, first: np.ndarray, triangle: np.ndarray, which: np.ndarray
+def _child_pairs(
+    tree: OctreeCells, first: np.ndarray, triangle: np.ndarray, which: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of a child and a triangle whose bounds overlap.
 
@@ -64,6 +68,6 @@ def _in_children(
     )
     hit = np.ones((len(which), 8), bool)
     for axis in range(3):
-        hit &= reach[SLOTS[:, axis], :, axis].T
+        hit &= reach[CHILD_OFFSETS[:, axis], :, axis].T
     pair, slot = np.nonzero(hit)
     return first[pair] + slot, which[pair]

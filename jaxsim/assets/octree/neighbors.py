@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.octree.cells import Cells
+from jaxsim.assets.octree.cells import OctreeCells
 
-OUTSIDE = -1  # the neighbor of a cell at the border of the root
+NO_NEIGHBOR = -1  # the neighbor of a cell at the border of the root
 
 
-def neighbors(tree: Cells, leaves: np.ndarray) -> np.ndarray:
+def neighbors(tree: OctreeCells, leaves: np.ndarray) -> np.ndarray:
     """Return the leaf beyond each side of the leaves, (n, 6): low x, high x, low y, ...
 
     If several smaller leaves lie beyond a side, it is the one just below the side's center.
@@ -17,7 +17,7 @@ def neighbors(tree: Cells, leaves: np.ndarray) -> np.ndarray:
     spread, holder = _spread_bits(tree.depth), _leaf_at(tree)
     low, size = tree.low[leaves].T, tree.size[leaves]
     inside = spread[low + np.maximum(size // 2 - 1, 0)]
-    found = np.full((len(leaves), 6), OUTSIDE)
+    found = np.full((len(leaves), 6), NO_NEIGHBOR)
     for side in range(6):
         axis, upper = divmod(side, 2)
         beyond = low[axis] + (size if upper else -1)
@@ -29,12 +29,12 @@ def neighbors(tree: Cells, leaves: np.ndarray) -> np.ndarray:
     return found
 
 
-def balanced(tree: Cells) -> Cells:
+def balance_octree(tree: OctreeCells) -> OctreeCells:
     """Split leaves until those that share a side differ by one level at most."""
     while True:
         leaves = tree.leaves
         beyond = neighbors(tree, leaves)
-        step = np.where(beyond == OUTSIDE, 0, tree.level[beyond] - tree.level[leaves, None])
+        step = np.where(beyond == NO_NEIGHBOR, 0, tree.level[beyond] - tree.level[leaves, None])
         uneven = np.abs(step) > 1
         own = np.broadcast_to(leaves[:, None], beyond.shape)
         # each coarse leaf at its first occurrence, in the order of leaves and sides
@@ -45,7 +45,7 @@ def balanced(tree: Cells) -> Cells:
         tree = tree.split(coarse[np.argsort(first)])
 
 
-def _leaf_at(tree: Cells) -> np.ndarray:
+def _leaf_at(tree: OctreeCells) -> np.ndarray:
     """Return the leaf of every finest cell, (8**depth,), in Morton order.
 
     Morton order visits the children of a cell consecutively, at all levels: the index of a point

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross
+from jaxsim.assets.mesh.triangles import cross_rows
 
 
-def meets(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def overlaps_box(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return whether each triangle intersects its box, bool (n,).
 
     Args:
@@ -25,7 +25,7 @@ def meets(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray
         np.all((triangle.max(axis=1) >= low) & (triangle.min(axis=1) <= high), axis=1)
     )
     edge = np.roll(triangle, -1, axis=1) - triangle
-    normal = cross(edge[:, 0], edge[:, 1])
+    normal = cross_rows(edge[:, 0], edge[:, 1])
     for test in (_at_plane, _inside_edges):
         found = found[test(*(part[found] for part in (triangle, edge, normal, low, high)))]
     out = np.zeros(len(triangle), bool)

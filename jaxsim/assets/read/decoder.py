@@ -49,7 +49,7 @@ class Decoder:
         except Exception as error:
             reason = str(error) or type(error).__name__
             raise AssetError(f"the decoder of {self.extension} files fails: {reason}") from error
-        return _checked(found, self.extension)
+        return _validate_surface(found, self.extension)
 
 
 _decoders: dict[str, Decoder] = {}
@@ -105,7 +105,7 @@ def extensions() -> tuple[str, ...]:
     return tuple(_decoders)
 
 
-def _checked(found: Any, extension: str) -> Surface:
+def _validate_surface(found: Any, extension: str) -> Surface:
     """Return the result of a decoder as a surface."""
     try:
         if not isinstance(found, Surface):
@@ -125,10 +125,10 @@ def _checked(found: Any, extension: str) -> Surface:
         )
     if face.size and not (face.min() >= 0 and face.max() < len(vertex)):
         raise AssetError(f"a face names a vertex beyond the {len(vertex)} that there are")
-    return Surface(vertex, face.astype(int), *(getattr(found, name) for name in _FURTHER))
+    return Surface(vertex, face.astype(int), *(getattr(found, name) for name in _OPTIONAL_FIELDS))
 
 
-_FURTHER = ("normal", "face_normal", "texcoord", "face_texcoord")
+_OPTIONAL_FIELDS = ("normal", "face_normal", "texcoord", "face_texcoord")
 
 for _extension, _type in (
     (".glb", "model/gltf-binary"),

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxsim.errors import AssetError
 
-MAGIC = b"$MeshFormat"
+GMSH_MAGIC = b"$MeshFormat"
 
 # Number of nodes of an element type.
 _CORNERS = {2: 3, 4: 4}
@@ -57,7 +57,7 @@ def _read(data: bytes) -> Simplices:
     if len(found) != 1:
         both = "both triangles and" if found else "no triangles and no"
         raise AssetError(f"there are {both} tetrahedra; save the elements of one kind")
-    return Simplices(point, _counted(len(point), *found.values()))
+    return Simplices(point, _renumber_nodes(len(point), *found.values()))
 
 
 def _section(data: bytes, name: str) -> bytes:
@@ -67,7 +67,7 @@ def _section(data: bytes, name: str) -> bytes:
     return data[data.index(b"\n", start) + 1 : end]
 
 
-def _counted(npoint: int, element: np.ndarray) -> np.ndarray:
+def _renumber_nodes(npoint: int, element: np.ndarray) -> np.ndarray:
     """Return the elements with 0-based nodes, in the order of the file; as in MuJoCo, their tags
     are ignored."""
     unknown = (element < 1) | (element > npoint)

@@ -48,7 +48,7 @@ def read_heightfield(name: str, data: bytes, content_type: str | None = None) ->
     return heights.astype(np.float32)
 
 
-def normalized(heights: np.ndarray) -> np.ndarray:
+def normalize_heights(heights: np.ndarray) -> np.ndarray:
     """Return the heights normalized to [0, 1]; equal heights all become 0."""
     heights = heights.astype(np.float32) - np.float32(heights.min())
     top = heights.max()

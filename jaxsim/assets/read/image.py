@@ -19,7 +19,7 @@ _MODES = {
 }  # Pillow's name of an image with that many channels, or more
 
 # Pillow raises errors of several kinds.
-_UNREAD = (OSError, SyntaxError, ValueError, struct.error)
+_DECODE_ERRORS = (OSError, SyntaxError, ValueError, struct.error)
 
 
 class NoDecoder(AssetError):
@@ -59,7 +59,7 @@ def read_png(data: bytes, nchannel: int) -> np.ndarray:
             else:
                 converted = image if image.mode == mode else image.convert(mode)
                 pixels = np.asarray(converted)[:, :, :nchannel]
-    except _UNREAD as error:
+    except _DECODE_ERRORS as error:
         raise AssetError(f"the PNG image cannot be decoded: {error}") from None
     return np.ascontiguousarray(pixels)
 

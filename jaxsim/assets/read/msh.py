@@ -12,7 +12,7 @@ from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
 _HEADER = 16
-_LARGEST = 2**31 // 12  # larger counts could not be addressed with 32 bits
+_MAX_COUNT = 2**31 // 12  # larger counts could not be addressed with 32 bits
 
 
 def read_msh(data: bytes) -> Surface:
@@ -34,7 +34,7 @@ def read_msh(data: bytes) -> Surface:
             f" coordinates and {nface} faces; it needs 4 vertices or more, and as many normals and"
             " texture coordinates, or none"
         )
-    if max(counts) > _LARGEST:
+    if max(counts) > _MAX_COUNT:
         raise AssetError(f"the MSH file claims {max(counts)} items; it is damaged")
     expected = _HEADER + 12 * (nvertex + nnormal + nface) + 8 * ntexcoord
     if len(data) != expected:

@@ -68,12 +68,12 @@ def _array(archive: Archive, member: zipfile.ZipInfo, path: str | os.PathLike[st
         raw = flat.view(np.uint8).data if flat.nbytes else memoryview(b"")
         for start in range(0, flat.nbytes, _BLOCK):
             size = min(_BLOCK, flat.nbytes - start)
-            raw[start : start + size] = _exactly(stream, size)
+            raw[start : start + size] = _read_exactly(stream, size)
         stream.read()  # reading to the end verifies the checksum
     return flat.reshape(header.shape, order="F" if header.columns_first else "C")
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytes:
+def _read_exactly(stream: BinaryIO, size: int) -> bytes:
     block = stream.read(size)
     if len(block) < size:
         raise EOFError("it ends early")
@@ -102,13 +102,13 @@ def _header(stream: BinaryIO) -> _Header:
         header = ast.literal_eval(text)
     except _NO_LITERAL:
         header = None
-    described = _described(header)
+    described = _parse_header(header)
     if described is None:
         raise AssetError(f"its header makes no sense: {text[:80]!r}")
     return described
 
 
-def _described(header: Any) -> _Header | None:
+def _parse_header(header: Any) -> _Header | None:
     """Return the header given by a literal; None if it is no valid header."""
     if not isinstance(header, dict) or set(header) != {"descr", "fortran_order", "shape"}:
         return None

@@ -106,7 +106,7 @@ class _Lines:
         if not np.all(chosen[span]):
             text = text[np.repeat(chosen[span], self.length[span])]
         length = self.length[chosen]
-        words = _count(_begins(text), np.cumsum(length) - length)
+        words = _count(_word_starts(text), np.cumsum(length) - length)
         return _Rest(text.tobytes(), words, numbers + 1)
 
     def numbers(self, keyword: str, width: int) -> np.ndarray:
@@ -167,11 +167,11 @@ def _numbers(text: bytes, dtype: type, count: int) -> np.ndarray:
 
 
 def _words(text: bytes) -> list[bytes]:
-    """Return the words of a text, separated by any control characters, as in `_begins`."""
+    """Return the words of a text, separated by any control characters, as in `_word_starts`."""
     return re.findall(rb"[^\x00- ]+", text)
 
 
-def _begins(text: np.ndarray) -> np.ndarray:
+def _word_starts(text: np.ndarray) -> np.ndarray:
     """Return whether a word begins at each byte of a text that begins with a blank."""
     blank = text <= _BLANK
     return np.concatenate([[False], blank[:-1] & ~blank[1:]])
@@ -247,7 +247,7 @@ def _corners(lines: _Lines, nvertex: int, ntexcoord: int, nnormal: int) -> _Corn
         values = _numbers(spelled.replace(b"/", b" "), np.int64, given.sum())
     except ValueError:
         raise _bad_corner(rest, _first_odd(rest.text)) from None
-    before = _seen(lines, rest) if values.min(initial=0) < 0 else {}
+    before = _count_before(lines, rest) if values.min(initial=0) < 0 else {}
     table = _table(values, given)
 
     def index(i: int, key: str, number: int) -> np.ndarray:
@@ -288,13 +288,13 @@ def _first_group(lines: _Lines) -> _Rest:
 def _slashes(spelled: bytes) -> np.ndarray:
     """Return the number of slashes in each word, (nword,)."""
     text = np.frombuffer(spelled, np.uint8)
-    begin = np.flatnonzero(_begins(text)) if len(text) else np.zeros(0, int)
+    begin = np.flatnonzero(_word_starts(text)) if len(text) else np.zeros(0, int)
     if b"/" not in spelled:
         return np.zeros(len(begin), int)
     return _count(text == ord("/"), begin)
 
 
-def _seen(lines: _Lines, rest: _Rest) -> dict[str, np.ndarray]:
+def _count_before(lines: _Lines, rest: _Rest) -> dict[str, np.ndarray]:
     """Return the number of elements of each kind before each corner; negative indices are relative
     to it."""
     return {

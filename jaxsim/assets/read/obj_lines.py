@@ -27,7 +27,7 @@ def read_obj_lines(data: bytes) -> tuple[np.ndarray, np.ndarray]:
             if words[0] == "v":
                 vertex.append([float(word) for word in words[1:4]])
             else:
-                points = [_place(word, len(vertex)) for word in words[1:]]
+                points = [_resolve_index(word, len(vertex)) for word in words[1:]]
                 pieces += pairwise(points)
         except (ValueError, IndexError):
             raise AssetError(f"line {number} of the OBJ file cannot be read: '{text}'") from None
@@ -38,7 +38,7 @@ def read_obj_lines(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     return point.astype(np.float64), line
 
 
-def _place(word: str, count: int) -> int:
+def _resolve_index(word: str, count: int) -> int:
     """Return the 0-based index of a point; negative ones count back from the last one so far."""
     index = int(word.split("/", 1)[0])
     return index - 1 if index > 0 else count + index

@@ -90,7 +90,9 @@ def check_png(data: bytes, nchannel: int = 1) -> Png:
     chunks = _chunks(data)
     kind, body = next(chunks)
     if kind != b"IHDR":
-        raise AssetError(f"the PNG image begins with {_shown(kind)}, not with IHDR; it is damaged")
+        raise AssetError(
+            f"the PNG image begins with {_format_kind(kind)}, not with IHDR; it is damaged"
+        )
     head = _head(body)
     check_limit("image_bytes", head.width * head.height * max(nchannel, head.bits // 8))
     kept, stream = [_chunk(kind, body)], []
@@ -103,7 +105,9 @@ def check_png(data: bytes, nchannel: int = 1) -> Png:
         elif kind in _CHECKS:
             _CHECKS[kind](head, body, palette)
         elif not kind[0] & _ANCILLARY and kind != b"IEND":
-            raise AssetError(f"the PNG image has a chunk {_shown(kind)}, which must not be ignored")
+            raise AssetError(
+                f"the PNG image has a chunk {_format_kind(kind)}, which must not be ignored"
+            )
         if kind in (b"PLTE", b"tRNS"):
             kept.append(_chunk(kind, body))
     if head.color == _PALETTE and not palette:
@@ -127,14 +131,20 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
             raise AssetError("the PNG image has no end; it is truncated")
         length, kind = struct.unpack_from(">I4s", data, start)
         if not kind.isalpha():
-            raise AssetError(f"a chunk of the PNG image has the kind {_shown(kind)}; it is damaged")
+            raise AssetError(
+                f"a chunk of the PNG image has the kind {_format_kind(kind)}; it is damaged"
+            )
         end = start + 12 + length
         if end > len(data):
-            raise AssetError(f"chunk {_shown(kind)} of the PNG image is truncated, or damaged")
+            raise AssetError(
+                f"chunk {_format_kind(kind)} of the PNG image is truncated, or damaged"
+            )
         # as in MuJoCo's reader, the checksum of an unknown kind is not verified
         known = kind in _CHECKS or kind in _CRITICAL or not kind[0] & _ANCILLARY
         if known and zlib.crc32(view[start + 4 : end - 4]) != int.from_bytes(data[end - 4 : end]):
-            raise AssetError(f"chunk {_shown(kind)} of the PNG image does not match its checksum")
+            raise AssetError(
+                f"chunk {_format_kind(kind)} of the PNG image does not match its checksum"
+            )
         yield kind, view[start + 8 : end - 4]
         start = end
 
@@ -240,12 +250,12 @@ def _text(head: Head, body: memoryview, palette: int) -> None:
 
 def _packed_text(head: Head, body: memoryview, palette: int) -> None:
     rest = _keyword("zTXt", body)
-    _unpacked("zTXt", rest[:1], rest[1:])
+    _decompress("zTXt", rest[:1], rest[1:])
 
 
 def _profile(head: Head, body: memoryview, palette: int) -> None:
     rest = _keyword("iCCP", body)
-    if not _unpacked("iCCP", rest[:1], rest[1:]):
+    if not _decompress("iCCP", rest[:1], rest[1:]):
         raise AssetError("chunk iCCP of the PNG image is empty")
 
 
@@ -258,10 +268,10 @@ def _unicode_text(head: Head, body: memoryview, palette: int) -> None:
     # language, translated keyword, text; the last ones may be missing
     fields = rest[2:].split(b"\0", 2)
     if rest[0]:
-        _unpacked("iTXt", rest[1:2], b"".join(fields[2:]))
+        _decompress("iTXt", rest[1:2], b"".join(fields[2:]))
 
 
-def _unpacked(kind: str, method: bytes, data: bytes) -> bytes:
+def _decompress(kind: str, method: bytes, data: bytes) -> bytes:
     inflate = zlib.decompressobj()
     try:
         text = inflate.decompress(data, _MAXTEXT)
@@ -301,5 +311,5 @@ _CHECKS: dict[bytes, Callable[[Head, memoryview, int], None]] = {
 }
 
 
-def _shown(kind: bytes) -> str:
+def _format_kind(kind: bytes) -> str:
     return repr(kind.decode("latin1"))

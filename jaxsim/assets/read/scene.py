@@ -18,9 +18,9 @@ from jaxsim.assets.read.claims import check_claims
 from jaxsim.assets.source.limits import check_limit
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
-from jaxsim.extra import MissingExtra, needed
+from jaxsim.optional import MissingExtra, require
 
-_NEEDS = {"dae": "collada"}  # packages that trimesh needs in addition
+_EXTRA_PACKAGES = {"dae": "collada"}  # packages that trimesh needs in addition
 _UNIT = re.compile(rb"""<unit\b[^>]*?\bmeter\s*=\s*["']([^"']*)["']""")
 
 
@@ -35,9 +35,9 @@ def read_scene(data: bytes, kind: str) -> Surface:
       AssetError: the extra is not installed, or the file has no mesh or cannot be read.
     """
     try:
-        trimesh = needed("trimesh", "meshes")
-        if kind in _NEEDS:
-            needed(_NEEDS[kind], "meshes")
+        trimesh = require("trimesh", "meshes")
+        if kind in _EXTRA_PACKAGES:
+            require(_EXTRA_PACKAGES[kind], "meshes")
     except MissingExtra as error:
         raise AssetError(f"{kind} files are read by an extra: {error}") from None
     check_claims(data, kind)

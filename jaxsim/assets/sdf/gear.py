@@ -18,7 +18,7 @@ import math
 from typing import NamedTuple
 
 from jaxsim.assets.sdf.operations import (
-    Array,
+    AnyArray,
     Number,
     azimuth,
     extrusion,
@@ -33,8 +33,8 @@ from jaxsim.assets.sdf.operations import (
 _DEPTH = 2.2  # depth of a tooth, in addenda
 _RIM = 0.14  # thickness of the ring under the teeth, in diameters
 _ROUNDING = 0.0035  # rounding of the tips, in diameters
-_FAR = 0.2  # distance beyond the tips [m] from which the distance is that of their circle
-_MOST_TEETH = 10_000  # a limit of our own, far beyond what a mesh can resolve
+_FAR_DISTANCE = 0.2  # distance beyond the tips [m] from which the distance is that of their circle
+_MAX_TEETH = 10_000  # a limit of our own, far beyond what a mesh can resolve
 _UNDER_BASE = -1e6  # an involute ends at the base circle; below, it is far away
 
 
@@ -61,13 +61,13 @@ class Gear(NamedTuple):
     rounding: Number
 
 
-def gear(x: Array, y: Array, z: Array, *constants: Number) -> Array:
-    """Return a bound of the signed distance [m] from the gear given by `constants`."""
+def gear(x: AnyArray, y: AnyArray, z: AnyArray, *constants: Number) -> AnyArray:
+    """Return a bound of the signed distance [m] from the gear given by `gear_constants`."""
     g = Gear(*constants)
     return extrusion(_profile(x, y, g), z, g.half)
 
 
-def constants(
+def gear_constants(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> Gear:
     """Return the gear with these settings.
@@ -97,7 +97,7 @@ def constants(
     )
 
 
-def half_box(
+def gear_half_box(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> tuple[float, float, float]:
     """Return the half sizes of a box around a gear, with some margin."""
@@ -105,14 +105,14 @@ def half_box(
     return side, side, thickness / 2 * 1.1
 
 
-def fault(
+def gear_fault(
     alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
 ) -> str:
     """Return a fault if the number of teeth is out of range, or ""."""
-    return "" if 0 < teeth <= _MOST_TEETH else f"teeth must be positive, at most {_MOST_TEETH}"
+    return "" if 0 < teeth <= _MAX_TEETH else f"teeth must be positive, at most {_MAX_TEETH}"
 
 
-def _profile(x: Array, y: Array, g: Gear) -> Array:
+def _profile(x: AnyArray, y: AnyArray, g: Gear) -> AnyArray:
     """Return the distance in the plane: flanks between root and tip circle, around a hole."""
     xp = library(x)
     rho, phi = length(x, y), azimuth(x, y) + g.alpha
@@ -121,21 +121,21 @@ def _profile(x: Array, y: Array, g: Gear) -> Array:
     filleted = smooth_union(rho - g.root, cog, fillet)
     cog = xp.where(g.base <= g.root, union(rho - g.root, cog), filleted)
     solid = intersection(cog, g.hole - rho)
-    beyond = xp.where(g.tip - rho < -_FAR, rho - g.tip, solid)
+    beyond = xp.where(g.tip - rho < -_FAR_DISTANCE, rho - g.tip, solid)
     return xp.where(rho < g.hole, g.hole - rho, beyond)
 
 
-def _tooth(rho: Array, phi: Array, g: Gear) -> Array:
+def _tooth(rho: AnyArray, phi: AnyArray, g: Gear) -> AnyArray:
     """Return the distance from the two flanks of the nearest tooth."""
-    left = _wrapped(phi + g.gap / 2, g.stride) - g.gap / 2
-    right = _wrapped(-phi - g.gap / 2, g.stride) - g.gap / 2
+    left = _wrap_angle(phi + g.gap / 2, g.stride) - g.gap / 2
+    right = _wrap_angle(-phi - g.gap / 2, g.stride) - g.gap / 2
     walls = intersection(left, right) - (g.stride - g.gap)
     return intersection(
         walls, intersection(_involute(rho, left, g.base), _involute(rho, right, g.base))
     )
 
 
-def _involute(rho: Array, phi: Array, base: Number) -> Array:
+def _involute(rho: AnyArray, phi: AnyArray, base: Number) -> AnyArray:
     xp = library(rho)
     above = rho > base
     safe = xp.where(above, rho, 2 * base)
@@ -143,7 +143,7 @@ def _involute(rho: Array, phi: Array, base: Number) -> Array:
     return xp.where(above, string - base * (phi + xp.acos(base / safe)), _UNDER_BASE)
 
 
-def _wrapped(angle: Array, stride: Number) -> Array:
+def _wrap_angle(angle: AnyArray, stride: Number) -> AnyArray:
     return angle - stride * library(angle).floor(angle / stride)
 
 

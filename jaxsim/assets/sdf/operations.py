@@ -12,16 +12,16 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-Array = Any  # of numpy or jax.numpy
+AnyArray = Any  # of numpy or jax.numpy
 Number = Any  # an Array, or a float
 
 
-def library(array: Array) -> ModuleType:
+def library(array: AnyArray) -> ModuleType:
     """Return the module of functions for an array: numpy or jax.numpy."""
     return array.__array_namespace__()
 
 
-def length(u: Array, v: Array) -> Array:
+def length(u: AnyArray, v: AnyArray) -> AnyArray:
     """Return the norm of (u, v), with gradient zero where both are zero."""
     xp = library(u)
     square = u * u + v * v
@@ -29,7 +29,7 @@ def length(u: Array, v: Array) -> Array:
     return xp.where(somewhere, xp.sqrt(xp.where(somewhere, square, 1)), 0)
 
 
-def azimuth(x: Array, y: Array) -> Array:
+def azimuth(x: AnyArray, y: AnyArray) -> AnyArray:
     """Return the angle of (x, y) from the x axis, from -pi to pi; zero, as is its gradient, at the
     origin."""
     xp = library(x)
@@ -41,22 +41,22 @@ def azimuth(x: Array, y: Array) -> Array:
 # operand with another rounding, so that neither is equal. `where` has one derivative.
 
 
-def union(a: Array, b: Array) -> Array:
+def union(a: AnyArray, b: AnyArray) -> AnyArray:
     """Return the distance from the union."""
     return library(a).where(a < b, a, b)
 
 
-def intersection(a: Array, b: Array) -> Array:
+def intersection(a: AnyArray, b: AnyArray) -> AnyArray:
     """Return the distance from the intersection."""
     return library(a).where(a > b, a, b)
 
 
-def slab(z: Array, half: Number) -> Array:
+def slab(z: AnyArray, half: Number) -> AnyArray:
     """Return the distance from the slab between two planes."""
     return library(z).abs(z) - half
 
 
-def smooth_union(a: Array, b: Array, width: Number) -> Array:
+def smooth_union(a: AnyArray, b: AnyArray, width: Number) -> AnyArray:
     """Return the distance from the union with fillets: a quadratic blend where distances differ by
     < `width`."""
     xp, share = library(a), 0.5 + 0.5 * (b - a) / width
@@ -64,13 +64,13 @@ def smooth_union(a: Array, b: Array, width: Number) -> Array:
     return b * (1 - share) + a * share - width * share * (1 - share)
 
 
-def smooth_intersection(a: Array, b: Array, width: Number) -> Array:
+def smooth_intersection(a: AnyArray, b: AnyArray, width: Number) -> AnyArray:
     """Return the distance from the intersection, with rounded edges where the surfaces meet."""
     both = intersection(a, b)
     return intersection(both, -smooth_union(intersection(a, -b), intersection(b, -a), width))
 
 
-def extrusion(profile: Array, z: Array, half: Number) -> Array:
+def extrusion(profile: AnyArray, z: AnyArray, half: Number) -> AnyArray:
     """Return the distance from a planar shape extruded along z, from its distance in the plane."""
     xp = library(z)
     over, outside = slab(z, half), intersection(profile, slab(z, half))

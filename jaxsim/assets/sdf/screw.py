@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from jaxsim.assets.sdf.operations import (
-    Array,
+    AnyArray,
     Number,
     azimuth,
     intersection,
@@ -19,13 +19,13 @@ from jaxsim.assets.sdf.operations import (
 )
 
 _PER_LENGTH = 12  # thread pitches per unit length
-_FLAT = 0.5  # distance from the axis to a side of the hexagon
-_BELOW = (-0.25, 0.25)  # center and half height of a head
+_FLAT_DISTANCE = 0.5  # distance from the axis to a side of the hexagon
+_HEAD_SPAN = (-0.25, 0.25)  # center and half height of a head
 _CHAMFER = 0.22  # chamfer of the corners of a head by a cone
 _SLOPE = math.sqrt(0.5)  # slope of the flanks of the thread, and of all cones
 
 
-def bolt(x: Array, y: Array, z: Array, radius: Number) -> Array:
+def bolt(x: AnyArray, y: AnyArray, z: AnyArray, radius: Number) -> AnyArray:
     """Return a bound of the signed distance from a bolt whose thread has this inner radius."""
     beyond = length(x, y) - radius
     shank = intersection(_thread(x, y, z, beyond), slab(z + 0.5, 0.5))
@@ -33,7 +33,7 @@ def bolt(x: Array, y: Array, z: Array, radius: Number) -> Array:
     return union(intersection(shank, tip), _head(x, y, z, beyond))
 
 
-def nut(x: Array, y: Array, z: Array, radius: Number) -> Array:
+def nut(x: AnyArray, y: AnyArray, z: AnyArray, radius: Number) -> AnyArray:
     """Return a bound of the signed distance from a nut whose hole has this inner radius."""
     beyond = length(x, y) - radius
     cone = (z - beyond) * _SLOPE
@@ -53,7 +53,7 @@ def nut_half_box(radius: float) -> tuple[float, float, float]:
     return 0.6, 0.6, 1.0
 
 
-def _thread(x: Array, y: Array, z: Array, beyond: Array) -> Array:
+def _thread(x: AnyArray, y: AnyArray, z: AnyArray, beyond: AnyArray) -> AnyArray:
     """Return a cylinder with a helical triangle wave around it, of pitch 1 / _PER_LENGTH."""
     xp = library(x)
     turn = z * _PER_LENGTH - azimuth(x, y) / (2 * math.pi)
@@ -61,12 +61,12 @@ def _thread(x: Array, y: Array, z: Array, beyond: Array) -> Array:
     return (beyond - wave / _PER_LENGTH) * _SLOPE
 
 
-def _head(x: Array, y: Array, z: Array, beyond: Array) -> Array:
+def _head(x: AnyArray, y: AnyArray, z: AnyArray, beyond: AnyArray) -> AnyArray:
     """Return a hexagonal prism whose upper corners are chamfered by a cone."""
     xp = library(x)
     sixth = math.pi / 3
     across = xp.floor(azimuth(x, y) / sixth + 0.5) * sixth  # direction of the nearest side
-    hexagon = xp.cos(across) * x + xp.sin(across) * y - _FLAT
-    middle, half = _BELOW
+    hexagon = xp.cos(across) * x + xp.sin(across) * y - _FLAT_DISTANCE
+    middle, half = _HEAD_SPAN
     prism = intersection(hexagon, slab(z - middle, half))
     return intersection(prism, (z + beyond - _CHAMFER) * _SLOPE)

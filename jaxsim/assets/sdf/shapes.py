@@ -21,7 +21,7 @@ from jaxsim.assets.sdf import bowl, gear, screw, torus
 from jaxsim.errors import AssetError
 
 
-class Shape(NamedTuple):
+class SdfShape(NamedTuple):
     """A shape of an `sdf` plugin.
 
     Attributes:
@@ -39,28 +39,30 @@ class Shape(NamedTuple):
     constants: Callable[..., tuple[float, ...]] = lambda *settings: settings
 
 
-SHAPES: dict[str, Shape] = {
-    "mujoco.sdf.bolt": Shape({"radius": 0.26}, screw.bolt, screw.bolt_half_box),
-    "mujoco.sdf.bowl": Shape(
+SDF_SHAPES: dict[str, SdfShape] = {
+    "mujoco.sdf.bolt": SdfShape({"radius": 0.26}, screw.bolt, screw.bolt_half_box),
+    "mujoco.sdf.bowl": SdfShape(
         {"height": 0.4, "radius": 1.0, "thickness": 0.02},
         bowl.bowl,
-        bowl.half_box,
-        bowl.fault,
-        bowl.constants,
+        bowl.bowl_half_box,
+        bowl.bowl_fault,
+        bowl.bowl_constants,
     ),
-    "mujoco.sdf.gear": Shape(
+    "mujoco.sdf.gear": SdfShape(
         {"alpha": 0.0, "diameter": 2.8, "teeth": 25.0, "thickness": 0.2, "innerdiameter": -1.0},
         gear.gear,
-        gear.half_box,
-        gear.fault,
-        gear.constants,
+        gear.gear_half_box,
+        gear.gear_fault,
+        gear.gear_constants,
     ),
-    "mujoco.sdf.nut": Shape({"radius": 0.26}, screw.nut, screw.nut_half_box),
-    "mujoco.sdf.torus": Shape({"radius1": 0.35, "radius2": 0.15}, torus.torus, torus.half_box),
+    "mujoco.sdf.nut": SdfShape({"radius": 0.26}, screw.nut, screw.nut_half_box),
+    "mujoco.sdf.torus": SdfShape(
+        {"radius1": 0.35, "radius2": 0.15}, torus.torus, torus.torus_half_box
+    ),
 }
 
 
-def settings(shape: Shape, config: Mapping[str, str]) -> tuple[float, ...]:
+def shape_settings(shape: SdfShape, config: Mapping[str, str]) -> tuple[float, ...]:
     """Return the settings of an instance, parsed from the texts of a model.
 
     Raises:

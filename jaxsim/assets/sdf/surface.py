@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.assets.sdf.marching_cubes import marching_cubes
-from jaxsim.assets.sdf.shapes import Shape
+from jaxsim.assets.sdf.shapes import SdfShape
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
 _POINTS = 300  # of the lattice, along all three axes together
 
 
-def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
+def sdf_surface(shape: SdfShape, values: tuple[float, ...]) -> Surface:
     """Return the zero level set of a shape, sampled in its box.
 
     Args:
@@ -24,10 +24,10 @@ def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
     """
     half = np.array(shape.half_box(*values))
     if not (np.isfinite(half).all() and (half > 0).all()):
-        raise AssetError(f"no solid has {_shown(shape, values)}; make its sizes positive")
+        raise AssetError(f"no solid has {_format_settings(shape, values)}; make its sizes positive")
     count = np.floor(_POINTS / half.sum() * half).astype(int) + 1
     if count.min() > 1:
-        field = _sampled(shape, values, half, count)
+        field = _sample_lattice(shape, values, half, count)
         vertex, face, normal = marching_cubes(field)
         if len(vertex):
             placed = 2 * half * vertex.astype(np.float64) / (count - 1) - half
@@ -37,13 +37,14 @@ def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
                 normal=normal.astype(np.float64),
             )
     raise AssetError(
-        f"with {_shown(shape, values)} it is too thin for a lattice of {_POINTS} points along"
+        f"with {_format_settings(shape, values)} it is too thin for a lattice of {_POINTS} points "
+        "along"
         " the sides of its box together; make it thicker"
     )
 
 
-def _sampled(
-    shape: Shape, values: tuple[float, ...], half: np.ndarray, count: np.ndarray
+def _sample_lattice(
+    shape: SdfShape, values: tuple[float, ...], half: np.ndarray, count: np.ndarray
 ) -> np.ndarray:
     """Return the signed distance on a lattice of `count` points that fills the box, (nz, ny,
     nx)."""
@@ -56,5 +57,5 @@ def _sampled(
         return np.asarray(distance).astype(np.float32)
 
 
-def _shown(shape: Shape, values: tuple[float, ...]) -> str:
+def _format_settings(shape: SdfShape, values: tuple[float, ...]) -> str:
     return ", ".join(f"{key}='{v:g}'" for key, v in zip(shape.settings, values, strict=True))

@@ -18,7 +18,7 @@ from jaxsim.errors import AssetError
 # Exceptions for archives that are damaged, encrypted, or compressed by an unknown method. bz2
 # raises OSError, as does a wrong offset; a missing password is a RuntimeError, as is
 # NotImplementedError; an undecodable name is a ValueError.
-DAMAGED = (
+_DAMAGED_ARCHIVE_ERRORS = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     zlib.error,
@@ -104,7 +104,7 @@ class Archive:
             yield
         except AssetError:
             raise
-        except DAMAGED as error:
+        except _DAMAGED_ARCHIVE_ERRORS as error:
             message = f"not a zip archive that can be read: {error or type(error).__name__}"
             raise AssetError(f"{self._shown}: {message}") from None
 

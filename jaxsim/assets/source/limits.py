@@ -35,9 +35,9 @@ LIMITS = {
     "mesh_vertices": Limit(5_000_000, "points of a built-in mesh or a scene"),
 }
 
-_COUNTABLE = 2.0**63
+_MAX_LIMIT = 2.0**63
 
-_raised: ContextVar[Mapping[str, int]] = ContextVar("_raised", default=MappingProxyType({}))
+_raised_limits: ContextVar[Mapping[str, int]] = ContextVar("_raised", default=MappingProxyType({}))
 
 
 @contextmanager
@@ -57,16 +57,16 @@ def limits(**most: int) -> Iterator[None]:
             raise ValueError(f"limits: there is no '{name}'; choose one of {', '.join(LIMITS)}")
         if not isinstance(bound, int) or bound < 0:
             raise ValueError(f"{name}: expected a count, got {bound!r}")
-    token = _raised.set({**_raised.get(), **most})
+    token = _raised_limits.set({**_raised_limits.get(), **most})
     try:
         yield
     finally:
-        _raised.reset(token)
+        _raised_limits.reset(token)
 
 
 def limit(name: str) -> int:
     """Return the present value of a limit."""
-    return _raised.get().get(name, LIMITS[name].most)
+    return _raised_limits.get().get(name, LIMITS[name].most)
 
 
 def check_limit(name: str, count: float) -> None:
@@ -76,7 +76,7 @@ def check_limit(name: str, count: float) -> None:
       AssetError: it does; the message explains how to raise the limit.
     """
     if count > limit(name):
-        count = int(count) if count < _COUNTABLE else math.inf
+        count = int(count) if count < _MAX_LIMIT else math.inf
         raise AssetError(
             f"{count} {LIMITS[name].counts}, the limit is {limit(name)}: use fewer, or raise the "
             f"limit by jaxsim.limits({name}={count}), on the command line --limit {name}={count}"

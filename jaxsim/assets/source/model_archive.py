@@ -17,10 +17,10 @@ from jaxsim.assets.source.archive import Archive
 from jaxsim.assets.source.provider import provider_of
 from jaxsim.errors import AssetError
 
-EXTENSIONS = (".mjz", ".zip")
-ROOT = "model.xml"  # the model in an archive written by us
+_ARCHIVE_EXTENSIONS = (".mjz", ".zip")
+ARCHIVE_MODEL = "model.xml"  # the model in an archive written by us
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # signatures of an archive, and of an empty one
-_SHOWN = 5  # number of files of an archive that a message lists
+_MAX_LISTED_FILES = 5  # number of files of an archive that a message lists
 
 
 class ArchiveFiles(Mapping[str, bytes]):
@@ -46,7 +46,7 @@ class ArchiveFiles(Mapping[str, bytes]):
         return sum(1 for _ in self)
 
 
-class Opened(NamedTuple):
+class OpenedArchive(NamedTuple):
     """The model of an archive: the path and contents of its file, and the files it may refer to."""
 
     path: str
@@ -56,10 +56,12 @@ class Opened(NamedTuple):
 
 def is_archive(path: str, data: bytes) -> bool:
     """Return whether a model file is an archive, by its signature or, if damaged, its extension."""
-    return data[:4] in _ZIP or (path.lower().endswith(EXTENSIONS) and data.lstrip()[:1] != b"<")
+    return data[:4] in _ZIP or (
+        path.lower().endswith(_ARCHIVE_EXTENSIONS) and data.lstrip()[:1] != b"<"
+    )
 
 
-def open_archive(path: str, data: bytes, given: Mapping[str, bytes] | None = None) -> Opened:
+def open_archive(path: str, data: bytes, given: Mapping[str, bytes] | None = None) -> OpenedArchive:
     """Return the model in an archive.
 
     As in MuJoCo, the model is `model.xml`, `<stem>.xml`, `<stem>/<stem>.xml` or `<stem>/model.xml`
@@ -76,15 +78,17 @@ def open_archive(path: str, data: bytes, given: Mapping[str, bytes] | None = Non
     with Archive(io.BytesIO(data), path) as archive:
         files = archive.unpack()
     root = _root(path, files)
-    members = {_below(path, name): contents for name, contents in files.items()}
-    return Opened(_below(path, root), files[root], ArchiveFiles(members, given or {}, path))
+    members = {_member_path(path, name): contents for name, contents in files.items()}
+    return OpenedArchive(
+        _member_path(path, root), files[root], ArchiveFiles(members, given or {}, path)
+    )
 
 
 def _root(path: str, files: Mapping[str, bytes]) -> str:
     """Return the name of the member that is the model."""
     base = posixpath.basename(path.replace("\\", "/").partition("::")[0])
     stem = base.rpartition(".")[0] or base
-    for name in (ROOT, f"{stem}.xml", f"{stem}/{stem}.xml", f"{stem}/{ROOT}"):
+    for name in (ARCHIVE_MODEL, f"{stem}.xml", f"{stem}/{stem}.xml", f"{stem}/{ARCHIVE_MODEL}"):
         if name in files:
             return name
     for extension in (".xml", ".urdf"):
@@ -93,20 +97,23 @@ def _root(path: str, files: Mapping[str, bytes]) -> str:
             return found[0]
         if found:
             raise AssetError(
-                f"the archive has several model files, {_list(found)}, and none is '{ROOT}'; name "
+                f"the archive has several model files, {_list(found)}, and none is "
+                f"'{ARCHIVE_MODEL}'; name "
                 "the model so, or load it by name: vfs = jaxsim.Vfs(); vfs.add_archive(path); "
                 f"load_model({found[0]!r}, vfs)"
             )
     has = _list(sorted(files)) if files else "no file"
-    raise AssetError(f"the archive has no model file, it has {has}; put the model in as '{ROOT}'")
+    raise AssetError(
+        f"the archive has no model file, it has {has}; put the model in as '{ARCHIVE_MODEL}'"
+    )
 
 
 def _list(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(repr, names[:_SHOWN])) + more
+    more = f" and {len(names) - _MAX_LISTED_FILES} more" if len(names) > _MAX_LISTED_FILES else ""
+    return ", ".join(map(repr, names[:_MAX_LISTED_FILES])) + more
 
 
-def _below(path: str, name: str) -> str:
+def _member_path(path: str, name: str) -> str:
     """Return the path of a member; for a nested archive it is inserted before the `::`."""
     inside, mark, outer = path.partition("::") if provider_of(path) else (path, "", "")
     if not provider_of(path):

@@ -56,7 +56,7 @@ class Provider:
         """
         handle = self._call("open", self.open, name, name)
         if handle is None or handle is False:
-            raise ResourceError(f"the provider of '{self.prefix}:' has no '{shown(name)}'")
+            raise ResourceError(f"the provider of '{self.prefix}:' has no '{display_name(name)}'")
         try:
             data = self._call("read", self.read, name, handle)
         except ResourceError:
@@ -66,7 +66,7 @@ class Provider:
         self._call("close", self.close, name, handle)
         if not isinstance(data, bytes | bytearray | memoryview):
             kind = type(data).__name__
-            message = f"the provider of '{self.prefix}:' gave {kind} for '{shown(name)}'"
+            message = f"the provider of '{self.prefix}:' gave {kind} for '{display_name(name)}'"
             raise ResourceError(f"{message}, expected bytes")
         return bytes(data)
 
@@ -91,7 +91,7 @@ class Provider:
             return function(*args)
         except Exception as error:
             reason = str(error) or type(error).__name__
-            raise ResourceError(f"cannot {what} '{shown(name)}': {reason}") from error
+            raise ResourceError(f"cannot {what} '{display_name(name)}': {reason}") from error
 
 
 _providers: dict[str, Provider] = {}
@@ -178,7 +178,7 @@ def _close_handle(handle: Any) -> None:
         close()
 
 
-def shown(name: str) -> str:
+def display_name(name: str) -> str:
     """Return a name for a message, shortened; that of a `data:` URI may be the whole file."""
     return name if len(name) <= 120 else f"{name[:100]}... ({len(name)} characters)"
 

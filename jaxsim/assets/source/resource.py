@@ -63,13 +63,13 @@ class Resources:
         Raises:
           ResourceError: there is one, but it cannot be read.
         """
-        paths = list(dict.fromkeys(join(folder, name) for folder in folders))
+        paths = list(dict.fromkeys(join_uri(folder, name) for folder in folders))
         archive = self.files if isinstance(self.files, ArchiveFiles) else None
         for files in (archive.given, archive.members) if archive is not None else (self.files,):
             for key in self._keys(paths, name):
                 data = files.get(key)
                 if data is not None:
-                    return key, _checked(key, data)
+                    return key, _check_contents(key, data)
         # an archive contains all files of its model
         for path in () if archive is not None else paths:
             provider = provider_of(path)
@@ -83,7 +83,7 @@ class Resources:
 
         Files in memory, and those of a provider without that function, have not.
         """
-        path = join(self.folder, name)
+        path = join_uri(self.folder, name)
         if any(key in self.files for key in self._keys([path], name)):
             return False
         provider = provider_of(path)
@@ -119,7 +119,7 @@ class Resources:
     def _missing(self, name: str) -> str:
         """Return a message with the locations searched for a file, and a hint."""
         scheme = _URI.match(name) or _URI.match(self.folder)
-        path = name if _URI.match(name) else join(self.folder, name)
+        path = name if _URI.match(name) else join_uri(self.folder, name)
         places = [f"the {len(self.files)} files in memory"] if len(self.files) else []
         places.append(f"'{path}'")
         message = f"cannot find '{name}'; looked in {' and '.join(places)}"
@@ -137,7 +137,7 @@ class Resources:
         return f"{message}, which is a folder" if os.path.isdir(path) else message
 
 
-def join(folder: str, name: str) -> str:
+def join_uri(folder: str, name: str) -> str:
     """Return a name relative to a folder, either of which may be a URI; `..` and `.` are resolved.
 
     A relative name cannot leave the host of a URI, or an archive: surplus `..` are dropped, as in a
@@ -167,7 +167,7 @@ def folder_name(path: str) -> str:
     return folder_of(path) if provider_of(path) else os.path.dirname(path)
 
 
-def _checked(key: str, data: object) -> bytes:
+def _check_contents(key: str, data: object) -> bytes:
     if isinstance(data, bytes):
         return data
     if isinstance(data, bytearray | memoryview):

@@ -91,7 +91,7 @@ class Vfs(MutableMapping[str, bytes]):
 
     def delete_file(self, name: str) -> None:
         """Remove a file."""
-        if name not in self._files and spell(name) not in self._files:
+        if name not in self._files and normalize_name(name) not in self._files:
             raise FileNotFoundError(errno.ENOENT, "there is no such file in memory", name)
         del self[name]
 
@@ -110,7 +110,7 @@ class Vfs(MutableMapping[str, bytes]):
           FileExistsError: the folder is mounted already.
           ValueError: the URI has no provider.
         """
-        spelled = spell(folder)
+        spelled = normalize_name(folder)
         if spelled in self._mounts:
             raise FileExistsError(errno.EEXIST, "the folder is mounted already", folder)
         if provider_of(uri) is None:
@@ -119,7 +119,7 @@ class Vfs(MutableMapping[str, bytes]):
 
     def unmount(self, folder: str) -> None:
         """Remove a mount; FileNotFoundError if there is none."""
-        if self._mounts.pop(spell(folder), None) is None:
+        if self._mounts.pop(normalize_name(folder), None) is None:
             raise FileNotFoundError(errno.ENOENT, "nothing is mounted there", folder)
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class Vfs(MutableMapping[str, bytes]):
         self.close()
 
     def __getitem__(self, name: str) -> bytes:
-        spelled = _spelled_or_none(name)
+        spelled = _normalized_or_none(name)
         if spelled in self._files:
             return self._files[spelled]
         folder = spelled
@@ -149,7 +149,7 @@ class Vfs(MutableMapping[str, bytes]):
         self.add_buffer(name, data)
 
     def __delitem__(self, name: str) -> None:
-        spelled = _spelled_or_none(name)
+        spelled = _normalized_or_none(name)
         if spelled not in self._files:
             raise KeyError(name)
         del self._files[spelled]
@@ -176,7 +176,7 @@ class Vfs(MutableMapping[str, bytes]):
 
     def _free(self, name: str | os.PathLike[str]) -> str:
         """Return the normalized name, if a file can be added under it."""
-        spelled = spell(name)
+        spelled = normalize_name(name)
         if spelled in self._files:
             remedy = "the name is there already; delete that file first"
             raise FileExistsError(errno.EEXIST, remedy, spelled)
@@ -188,7 +188,7 @@ class Vfs(MutableMapping[str, bytes]):
         return OSError(errno.ENOSPC, f"the file system is limited to {self.max_files} files")
 
 
-def spell(name: str | os.PathLike[str]) -> str:
+def normalize_name(name: str | os.PathLike[str]) -> str:
     """Return a normalized name; ValueError if it leads out of the file system, or is no file
     name."""
     given = os.fspath(name)
@@ -204,8 +204,8 @@ def spell(name: str | os.PathLike[str]) -> str:
     return spelled
 
 
-def _spelled_or_none(name: str) -> str | None:
+def _normalized_or_none(name: str) -> str | None:
     try:
-        return spell(name)
+        return normalize_name(name)
     except ValueError:
         return None

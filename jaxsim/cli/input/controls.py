@@ -12,7 +12,9 @@ from jaxsim.cli.input.room import check_controls_file
 from jaxsim.cli.problem import InputProblem
 from jaxsim.model.model import Model
 
-HOLD = 0.1  # seconds for which a random control is held; noise at every step hardly moves a robot
+_HOLD_SECONDS = (
+    0.1  # seconds for which a random control is held; noise at every step hardly moves a robot
+)
 
 
 @jax.tree_util.register_dataclass
@@ -64,7 +66,7 @@ def _random(m: Model, worlds: int, seed: int) -> RandomControl:
     limited = m.actuator_ctrllimited  # one flag per control, as the ranges
     low = jnp.where(limited, m.actuator_ctrlrange[:, 0], -1)
     high = jnp.where(limited, m.actuator_ctrlrange[:, 1], 1)
-    hold = max(1, round(HOLD / float(m.opt.timestep)))
+    hold = max(1, round(_HOLD_SECONDS / float(m.opt.timestep)))
     return RandomControl(jax.random.key(seed), low, high, hold, worlds)
 
 

@@ -23,7 +23,7 @@ def read_motion(path: str) -> Trajectory:
         raise InputProblem(f"{path}: {record}" if is_model else str(error)) from None
 
 
-def model_of(path: str, motion: Trajectory, given: str | None) -> str | None:
+def model_file_of(path: str, motion: Trajectory, given: str | None) -> str | None:
     """Return the model file of a motion: as given, next to it, in this folder, or its original
     path.
 

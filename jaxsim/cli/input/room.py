@@ -10,20 +10,20 @@ import jax
 
 from jaxsim.atomic_write import target_of
 from jaxsim.cli.problem import InputProblem
-from jaxsim.cli.progress import size
+from jaxsim.cli.progress import format_bytes
 from jaxsim.io.config.memory import memory
 from jaxsim.model.data import Data
 from jaxsim.model.describe import bytes_per_world
 from jaxsim.model.model import Model
 
 
-def check_states(args: argparse.Namespace, m: Model) -> None:
+def check_states_fit(args: argparse.Namespace, m: Model) -> None:
     """Check that the states of all worlds fit in memory."""
     need, have = args.worlds * bytes_per_world(m), memory()
     if need > have:
         raise InputProblem(
-            f"--worlds {args.worlds}: the states alone need {size(need)}, "
-            f"there are only {size(have)}; at most {int(have // bytes_per_world(m))} fit"
+            f"--worlds {args.worlds}: the states alone need {format_bytes(need)}, "
+            f"there are only {format_bytes(have)}; at most {int(have // bytes_per_world(m))} fit"
         )
 
 
@@ -31,21 +31,23 @@ def check_controls_file(path: str) -> None:
     """Check that a file of controls fits in memory; the decompressed size of a small file is
     limited."""
     if os.path.isfile(path) and os.path.getsize(path) > memory():
-        have = f"{size(os.path.getsize(path))}, there are only {size(memory())} of memory"
+        need = format_bytes(os.path.getsize(path))
+        have = f"{need}, there are only {format_bytes(memory())} of memory"
         raise InputProblem(f"{path}: it has {have}; give --ctrl fewer steps")
 
 
-def check_controls(args: argparse.Namespace, ctrl: Any) -> None:
+def check_controls_fit(args: argparse.Namespace, ctrl: Any) -> None:
     """Check that the controls fit in memory; each device holds all of them."""
     need = jax.device_count() * sum(x.nbytes for x in jax.tree.leaves(ctrl))
     if need > memory():
         raise InputProblem(
-            f"{args.ctrl}: the controls need {size(need)}, there are {size(memory())}; "
+            f"{args.ctrl}: the controls need {format_bytes(need)}, there are "
+            f"{format_bytes(memory())}; "
             "use fewer --steps, or the same controls in all worlds"
         )
 
 
-def check_disk(args: argparse.Namespace, one: Data, recorded: Sequence[str]) -> None:
+def check_disk_space(args: argparse.Namespace, one: Data, recorded: Sequence[str]) -> None:
     """Check that the records fit on the disk twice: the file is assembled from them at the end."""
     if args.out is None:
         return
@@ -54,12 +56,12 @@ def check_disk(args: argparse.Namespace, one: Data, recorded: Sequence[str]) -> 
     free = shutil.disk_usage(target_of(args.out).parent).free
     if need > free:
         raise InputProblem(
-            f"--out: writing it needs {size(need)} of disk, {size(free)} are free; "
+            f"--out: writing it needs {format_bytes(need)} of disk, {format_bytes(free)} are free; "
             "record less with --every N"
         )
 
 
-def check_out(args: argparse.Namespace) -> None:
+def check_out_writable(args: argparse.Namespace) -> None:
     """Check that the file of the motion can be written."""
     if args.out is None:
         return

@@ -3,21 +3,21 @@
 import argparse
 from pathlib import Path
 
-from jaxsim.cli.input.recorded import model_of, read_motion
+from jaxsim.cli.input.recorded import model_file_of, read_motion
 from jaxsim.cli.problem import InputProblem, drawing
-from jaxsim.extra import needed
 from jaxsim.io.load import load_model
+from jaxsim.optional import require
 from jaxsim.view.curves import draw_motion
 
 
 def plot(args: argparse.Namespace) -> int:
     """Plot fields of a motion."""
-    needed("matplotlib", "view")
+    require("matplotlib", "view")
     motion = read_motion(args.file)
     fields = [name.strip() for name in args.fields.split(",") if name.strip()]
     if not fields:
         raise InputProblem("--fields: name at least one, such as qpos,ctrl")
-    source = model_of(args.file, motion, args.model)
+    source = model_file_of(args.file, motion, args.model)
     m = None if source is None else load_model(source)
     out = args.out or str(Path(args.file).with_suffix(".png"))
     with drawing(out):

@@ -12,29 +12,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.atomic_write import target_of, whole_file
-from jaxsim.cli.input.recorded import model_of, read_motion
+from jaxsim.cli.input.recorded import model_file_of, read_motion
 from jaxsim.cli.problem import InputProblem, drawing
 from jaxsim.cli.progress import Progress
 from jaxsim.enums import IntegratorType, SolverType
 from jaxsim.errors import UnsupportedError
-from jaxsim.extra import needed
 from jaxsim.io.load import load_model
 from jaxsim.io.phase import phase
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
-from jaxsim.view.browser.draw.poses import STATE
-from jaxsim.view.browser.motion import Motion, motion_of
+from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS
+from jaxsim.view.browser.motion import RecordedMotion, motion_of
 from jaxsim.view.camera import Camera
 from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.output import resolution
 from jaxsim.view.picture.render import render
 
 STILLS, FILMS = (".png", ".jpg"), (".gif", ".mp4")
-SIZE = (320, 240)  # pixels of a world
-SECONDS = 4.0  # default length of a video of a model
+_DEFAULT_WORLD_SIZE = (320, 240)  # pixels of a world
+_DEFAULT_FILM_SECONDS = 4.0  # default length of a video of a model
 
 
 def render_file(args: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def render_file(args: argparse.Namespace) -> int:
     out = Path(args.out or Path(args.file).with_suffix(".png"))
     _check_out(out)
     source, motion = _source(args) if moving else (args.file, None)
-    m = _seen_at_least(load_model(source), moving or (out.suffix in STILLS and not args.seconds))
+    m = _load_drawable(load_model(source), moving or (out.suffix in STILLS and not args.seconds))
     try:
         recorded = None if motion is None else motion_of(m, motion)
         camera = None if args.camera is None else Camera.fixed(m, _id(args.camera))
@@ -56,15 +56,19 @@ def render_file(args: argparse.Namespace) -> int:
     args.size = args.size or _resolution(m, camera)
     draw = _drawing(m, camera, _look(m, source), args)
     film = out.suffix in FILMS
-    states = _simulated(m, args, film) if recorded is None else _played(m, recorded, args, film)
+    states = (
+        _simulate_worlds(m, args, film)
+        if recorded is None
+        else _replay_worlds(m, recorded, args, film)
+    )
     pictures, number = states
     _write(out, _progress((draw(d) for d in pictures), number, args.worlds), args.fps)
-    width, height = _whole(args)
+    width, height = _mosaic_size(args)
     print(f"{'wrote':11} {out}: {width} x {height}, {number} picture{'s' * (number > 1)}")
     return 0
 
 
-def _seen_at_least(m: Model, still: bool) -> Model:
+def _load_drawable(m: Model, still: bool) -> Model:
     """Return a model whose poses can be drawn, also if it cannot be simulated and need not be."""
     if not m.unsupported:
         return m
@@ -91,9 +95,9 @@ def _check_out(out: Path) -> None:
     """Check that the file type is known, its writer is installed, and the file can be written."""
     if out.suffix not in STILLS + FILMS:
         raise InputProblem(f"--out: '{out}' ends in none of {', '.join(STILLS + FILMS)}")
-    needed("PIL.Image", "render")
+    require("PIL.Image", "render")
     if out.suffix == ".mp4":
-        needed("imageio_ffmpeg", "render")
+        require("imageio_ffmpeg", "render")
     try:
         target_of(out)
     except OSError as error:
@@ -102,7 +106,7 @@ def _check_out(out: Path) -> None:
 
 def _source(args: argparse.Namespace) -> tuple[str, Any]:
     motion = read_motion(args.file)
-    found = model_of(args.file, motion, args.model)
+    found = model_file_of(args.file, motion, args.model)
     if found is None:
         raise InputProblem(
             f"{args.file}: its model '{motion.header.get('model')}' is neither beside it nor here; "
@@ -122,10 +126,10 @@ def _id(camera: str) -> int | str:
 def _resolution(m: Model, camera: Camera | None) -> tuple[int, int]:
     """Return the size of a camera's images: its resolution, if the model specifies one."""
     own = None if camera is None else resolution(m, camera.fixedcamid)
-    return own or SIZE
+    return own or _DEFAULT_WORLD_SIZE
 
 
-def _whole(args: argparse.Namespace) -> tuple[int, int]:
+def _mosaic_size(args: argparse.Namespace) -> tuple[int, int]:
     """Return the size of the mosaic of all worlds."""
     columns, rows = _grid(args.worlds)
     return columns * args.size[0], rows * args.size[1]
@@ -163,7 +167,7 @@ def _drawing(
     return mosaic
 
 
-def _simulated(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator[Data], int]:
+def _simulate_worlds(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator[Data], int]:
     """Return the states of a model: the initial ones, and for a video those of a rollout with
     random controls."""
     if args.key is None:
@@ -177,7 +181,7 @@ def _simulated(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator
     key = jax.random.key(args.seed)
     low = jnp.where(m.actuator_ctrllimited, m.actuator_ctrlrange[:, 0], -1)
     high = jnp.where(m.actuator_ctrllimited, m.actuator_ctrlrange[:, 1], 1)
-    number = max(1, round((args.seconds or SECONDS) * args.fps)) if film else 1
+    number = max(1, round((args.seconds or _DEFAULT_FILM_SECONDS) * args.fps)) if film else 1
     before = 0 if film else round((args.seconds or 0.0) / float(m.opt.timestep))
     every = before if not film else max(1, round(1 / (args.fps * float(m.opt.timestep))))
     if film or before:
@@ -197,8 +201,8 @@ def _simulated(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator
     return states(), number
 
 
-def _played(
-    m: Model, motion: Motion, args: argparse.Namespace, film: bool
+def _replay_worlds(
+    m: Model, motion: RecordedMotion, args: argparse.Namespace, film: bool
 ) -> tuple[Iterator[Data], int]:
     """Return the states of a motion: over time for a video; at `--seconds`, by default the end, for
     an image."""
@@ -217,7 +221,7 @@ def _played(
         for record in records:
             state = motion.at(int(record), slice(args.worlds))
             yield d.replace(
-                **{n: jnp.asarray(state[n], m.qpos0.dtype) for n in STATE if n in state}
+                **{n: jnp.asarray(state[n], m.qpos0.dtype) for n in POSE_STATE_FIELDS if n in state}
             )
 
     return states(), len(records)
@@ -250,7 +254,7 @@ def _write(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
 
 def _write_images(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
     """Write an image, or a video as GIF."""
-    images = [needed("PIL.Image", "render").fromarray(p) for p in pictures]
+    images = [require("PIL.Image", "render").fromarray(p) for p in pictures]
     if out.suffix != ".gif":
         images[0].save(out)
         return
@@ -259,20 +263,20 @@ def _write_images(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None
 
 
 def _write_mp4(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
-    first = _even(next(pictures))
+    first = _pad_to_even(next(pictures))
     size = first.shape[1], first.shape[0]
-    ffmpeg = needed("imageio_ffmpeg", "render")
+    ffmpeg = require("imageio_ffmpeg", "render")
     writer = ffmpeg.write_frames(str(out), size, fps=fps, macro_block_size=1)
     writer.send(None)
     try:
         writer.send(first)
         for picture in pictures:
-            writer.send(_even(picture))
+            writer.send(_pad_to_even(picture))
     finally:
         writer.close()
 
 
-def _even(picture: np.ndarray) -> np.ndarray:
+def _pad_to_even(picture: np.ndarray) -> np.ndarray:
     """Return an image padded to even width and height, as video codecs require."""
     height, width = picture.shape[:2]
     return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

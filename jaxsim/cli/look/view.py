@@ -10,26 +10,26 @@ import webbrowser
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from jaxsim.cli.input.recorded import model_of, read_motion
+from jaxsim.cli.input.recorded import model_file_of, read_motion
 from jaxsim.cli.problem import InputProblem
 from jaxsim.errors import UnsupportedError
-from jaxsim.extra import needed
 from jaxsim.io.load import load_model
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 from jaxsim.rollout.trajectory import Trajectory
 from jaxsim.view.browser.guard import is_loopback
 from jaxsim.view.browser.live import Live
 from jaxsim.view.browser.motion import motion_of
 from jaxsim.view.browser.page import record
 from jaxsim.view.browser.replay import Replay
-from jaxsim.view.browser.server import EXPOSED, ExposedWarning, HostUnknown, PortInUse
+from jaxsim.view.browser.server import EXPOSED_MESSAGE, ExposedWarning, HostUnknown, PortInUse
 from jaxsim.view.browser.viewer import Viewer
 
 
 def view(args: argparse.Namespace) -> int:
     """Show a model or a motion until interrupted, or write a standalone page."""
-    needed("viser", "view")  # fail before the work, not after it
+    require("viser", "view")  # fail before the work, not after it
     moving = Path(args.file).suffix == ".npz"
     if not moving:
         _check_model_only(args)
@@ -38,7 +38,7 @@ def view(args: argparse.Namespace) -> int:
     if args.out is not None and motion is not None:
         return _write(args, m, motion)
     if not is_loopback(args.host):
-        print(f"warning: {EXPOSED.format(host=args.host)}", file=sys.stderr, flush=True)
+        print(f"warning: {EXPOSED_MESSAGE.format(host=args.host)}", file=sys.stderr, flush=True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExposedWarning)  # already reported above
@@ -105,7 +105,7 @@ def _page(
 
 
 def _model_of(args: argparse.Namespace, motion: Trajectory) -> str:
-    found = model_of(args.file, motion, args.model)
+    found = model_file_of(args.file, motion, args.model)
     if found is None:
         raise InputProblem(
             f"{args.file}: its model '{motion.header.get('model')}' is neither beside it nor here; "

@@ -13,7 +13,7 @@ NPRM = 10  # length of each parameter vector
 GENERAL, PLUGIN = "general", "plugin"
 
 
-def parameters(*values: float) -> np.ndarray:
+def parameter_vector(*values: float) -> np.ndarray:
     """Return a parameter vector that begins with `values`, (10,)."""
     out = np.zeros(NPRM)
     out[: len(values)] = values
@@ -32,9 +32,9 @@ class ActuatorType:
     dyntype: int = DynType.NONE
     gaintype: int = GainType.FIXED
     biastype: int = BiasType.NONE
-    dynprm: np.ndarray = field(default_factory=lambda: parameters(1.0))
-    gainprm: np.ndarray = field(default_factory=lambda: parameters(1.0))
-    biasprm: np.ndarray = field(default_factory=parameters)
+    dynprm: np.ndarray = field(default_factory=lambda: parameter_vector(1.0))
+    gainprm: np.ndarray = field(default_factory=lambda: parameter_vector(1.0))
+    biasprm: np.ndarray = field(default_factory=parameter_vector)
     ctrlspec: int = 0
     actearly: bool = False
     inheritrange: float = 0.0

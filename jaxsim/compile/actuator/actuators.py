@@ -11,15 +11,15 @@ import numpy as np
 
 from jaxsim.compile.actuator.actuator_type import GENERAL, PLUGIN, ActuatorType
 from jaxsim.compile.actuator.inputs import controls_of, ctrlspec, needs_range
-from jaxsim.compile.actuator.targets import inherited_range, transmission
+from jaxsim.compile.actuator.targets import actuator_target, inherited_range
 from jaxsim.compile.actuator.types import actuator_types
-from jaxsim.compile.columns import Column, copy_columns, higher, user_data
+from jaxsim.compile.columns import Column, copy_columns, polynomial_coefficients, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.limited import is_limited
-from jaxsim.compile.step import step
-from jaxsim.compile.whole.bounds import fits
-from jaxsim.compile.whole.history import history
-from jaxsim.compile.whole.plugins import check_activations, plugin_ids
+from jaxsim.compile.options.bounds import fits_bounds
+from jaxsim.compile.options.history import history
+from jaxsim.compile.options.plugins import check_activations, plugin_ids
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import BiasType, DynType, GainType, TrnType
 from jaxsim.model.motor import STATES, states_of
 from jaxsim.spec import SpecElement
@@ -36,14 +36,14 @@ _COLUMNS = (
 _DEFAULT_GEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@step(needs="settings plugins bodies joints sites tendons", gives="actuator jnt tendon")
+@declare_pass(needs="settings plugins bodies joints sites tendons", gives="actuator jnt tendon")
 def actuators(c: Compilation) -> None:
     """Add all fields of actuators that do not need the reference pose."""
     elements = c.spec.section("actuator")
     c.register("actuator", elements, [actuator.name for actuator in elements])
     types = actuator_types(c, elements)
     c.problems.raise_if_any()  # the code below assumes valid types
-    transmissions = [transmission(c, e, t) for e, t in zip(elements, types, strict=True)]
+    transmissions = [actuator_target(c, e, t) for e, t in zip(elements, types, strict=True)]
     pairs = list(zip(elements, types, strict=True))
     for (e, t), trn in zip(pairs, transmissions, strict=True):
         _check(c, e, t)
@@ -76,7 +76,7 @@ def actuators(c: Compilation) -> None:
     _limits(c, pairs)
     _outputs(c, elements, outnum)
     c.fields["nhistory"] = history(c, "actuator", elements, ctrlnum, 0)
-    _reflected(c)
+    _reflecting_actuators(c)
     user_data(c, "actuator", elements)
 
 
@@ -134,7 +134,7 @@ def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
     states = 0 if t.dyntype == DynType.NONE else 1
     given = e.get("actdim") if e.tag in (GENERAL, PLUGIN) else None
     given = None if given is None or given < 0 else int(given)
-    if given is not None and not fits(c, e, "actdim", given):
+    if given is not None and not fits_bounds(c, e, "actdim", given):
         given = None
     if e.tag == PLUGIN:
         states = states if given is None else given
@@ -211,11 +211,11 @@ def _outputs(c: Compilation, elements: list[SpecElement], outnum: np.ndarray) ->
     c.fields.update(
         actuator_gear=np.repeat(gear, outnum, axis=0),
         actuator_lengthrange=np.repeat(lengthrange, outnum, axis=0),
-        actuator_dampingpoly=higher(elements, "damping"),
+        actuator_dampingpoly=polynomial_coefficients(elements, "damping"),
     )
 
 
-def _reflected(c: Compilation) -> None:
+def _reflecting_actuators(c: Compilation) -> None:
     """Add `jnt_actuatorid`, `tendon_actuatorid`: the actuator that adds damping or armature; -2 for
     several."""
     f = c.fields

@@ -14,15 +14,15 @@ from jaxsim.model import motor
 from jaxsim.spec import SpecElement
 
 
-def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+def read_dcmotor(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     """Read the motor's own attributes into the parameter vectors."""
     _electrical(c, e, t)
     _saturation(c, e, t)
     _thermal(c, e, t)
     cogging, lugre, controller = (
-        _given(e, "cogging", 3),
-        _given(e, "lugre", 5),
-        _given(e, "controller", 6),
+        _padded_attribute(e, "cogging", 3),
+        _padded_attribute(e, "lugre", 5),
+        _padded_attribute(e, "controller", 6),
     )
     if cogging is not None:
         t.biasprm[motor.AMPLITUDE : motor.PHASE + 1] = cogging
@@ -39,7 +39,7 @@ def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     """Set K and R from their attributes or the nominal point, and the electrical time constant."""
-    motorconst, nominal = _given(e, "motorconst", 2), _given(e, "nominal", 3)
+    motorconst, nominal = _padded_attribute(e, "motorconst", 2), _padded_attribute(e, "nominal", 3)
     torque, back = (t.gainprm[motor.K], 0.0) if motorconst is None else motorconst
     if min(torque, back) < 0:
         c.fault(e, f"motorconst='{torque:g} {back:g}' must not be negative")
@@ -47,7 +47,9 @@ def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     if e.own("resistance") is not None:
         t.gainprm[motor.R] = e.own("resistance")
     if voltage > 0 and speed > 0 and not back > 0:
-        back = _back_emf(t.gainprm[motor.R], voltage, stall, speed, _given(e, "damping", 3))
+        back = _back_emf(
+            t.gainprm[motor.R], voltage, stall, speed, _padded_attribute(e, "damping", 3)
+        )
     t.gainprm[motor.K] = np.sqrt(torque * back) if torque > 0 and back > 0 else max(torque, back)
     if not t.gainprm[motor.R] > 0 and stall > 0:
         t.gainprm[motor.R] = t.gainprm[motor.K] * voltage / stall
@@ -56,7 +58,7 @@ def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     if not t.gainprm[motor.R] > 0:
         c.fault(e, "the resistance R must be positive; give resistance or nominal")
 
-    inductance = _given(e, "inductance", 2)
+    inductance = _padded_attribute(e, "inductance", 2)
     if inductance is not None:
         henry, tau = inductance
         if min(henry, tau) < 0:
@@ -87,7 +89,7 @@ def _back_emf(
 
 def _saturation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     """Set the force range from `saturation`: the torque limit, or the current limit times K."""
-    saturation = _given(e, "saturation", 3)
+    saturation = _padded_attribute(e, "saturation", 3)
     if saturation is None:
         return
     torque, current, rate = saturation
@@ -101,7 +103,7 @@ def _saturation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     """Set thermal resistance and capacitance from two of resistance, capacitance, time constant."""
-    thermal = _given(e, "thermal", 6)
+    thermal = _padded_attribute(e, "thermal", 6)
     if thermal is None:
         return
     resistance, capacitance, timeconst, tempcoef, reftemp, ambient = thermal
@@ -122,7 +124,7 @@ def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     t.gainprm[motor.TEMPCOEF : motor.REFTEMP + 1] = tempcoef, reftemp
 
 
-def _given(e: SpecElement, attr: str, count: int) -> np.ndarray | None:
+def _padded_attribute(e: SpecElement, attr: str, count: int) -> np.ndarray | None:
     """Return the numbers of an attribute, padded with zeros; None if it was not written."""
     value = e.own(attr)
     if value is None:

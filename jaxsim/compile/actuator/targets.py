@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.compile.actuator.actuator_type import ActuatorType
+from jaxsim.compile.constraints.tendons import wraps_geom
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.tie.tendons import wraps_geom
 from jaxsim.enums import BiasType, GainType, JointType, TrnType
 from jaxsim.spec import SpecElement
 
@@ -21,7 +21,7 @@ class Transmission(NamedTuple):
     second: int = -1
 
 
-def transmission(c: Compilation, e: SpecElement, t: ActuatorType) -> Transmission:
+def actuator_target(c: Compilation, e: SpecElement, t: ActuatorType) -> Transmission:
     """Return the transmission of the actuator; exactly one attribute must name the target."""
     given = [attr for attr in _TARGETS if e.own(attr)]
     if len(given) != 1:

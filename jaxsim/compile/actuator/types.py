@@ -14,20 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.compile.actuator import dcmotor
-from jaxsim.compile.actuator.actuator_type import GENERAL, PLUGIN, ActuatorType, parameters
+from jaxsim.compile.actuator.actuator_type import GENERAL, PLUGIN, ActuatorType, parameter_vector
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import BiasType, CtrlChart, CtrlInput, DynType, GainType
 from jaxsim.spec import SpecElement
-from jaxsim.spec.defaults import ACTUATORS, MAIN, class_elements
+from jaxsim.spec.defaults import ACTUATOR_TAGS, MAIN_CLASS, class_elements
 
-INPUTS = {
+CONTROL_INPUTS = {
     "pos": CtrlInput.POS,
     "vel": CtrlInput.VEL,
     "ff": CtrlInput.FF,
     "voltage": CtrlInput.VOLTAGE,
     "pressure": CtrlInput.PRESSURE,
 }
-CHARTS = {"expmap": CtrlChart.EXPMAP, "quat": CtrlChart.QUAT}
+CHART_BY_NAME = {"expmap": CtrlChart.EXPMAP, "quat": CtrlChart.QUAT}
 
 
 # Actuators of each default class and its enclosing classes, outermost first.
@@ -42,11 +42,11 @@ def actuator_types(c: Compilation, elements: Sequence[SpecElement]) -> list[Actu
     known: Classes = {}
     for section in c.spec.sections("default"):
         for element in section.walk():
-            if element.tag == "default" and any(e.tag in ACTUATORS for e in element.children):
-                _class_types(c, element.own("class") or MAIN, known)
+            if element.tag == "default" and any(e.tag in ACTUATOR_TAGS for e in element.children):
+                _class_types(c, element.own("class") or MAIN_CLASS, known)
     types = []
     for element in elements:
-        around = _class_types(c, element.own("class") or MAIN, known)
+        around = _class_types(c, element.own("class") or MAIN_CLASS, known)
         types.append(_read(c, element, around[-1], around))
     return types
 
@@ -60,7 +60,7 @@ def _class_types(c: Compilation, name: str, known: Classes) -> list[ActuatorType
         if part.parent is not None and part.parent.tag == "default":
             types.append(types[-1].copy())
         for entry in part.children:
-            if entry.tag in ACTUATORS:
+            if entry.tag in ACTUATOR_TAGS:
                 types[-1] = _read(c, entry, types[-1], types)
     known[name] = types
     return types
@@ -70,7 +70,7 @@ def _read(
     c: Compilation, element: SpecElement, own: ActuatorType, around: list[ActuatorType]
 ) -> ActuatorType:
     """Return a copy of an actuator, edited as one element specifies."""
-    shortcut = SHORTCUTS[element.tag]
+    shortcut = _ACTUATOR_SHORTCUTS[element.tag]
     if element.tag in (GENERAL, PLUGIN):
         result = own.copy()
     else:
@@ -106,9 +106,9 @@ class Shortcut:
     def fresh(self) -> ActuatorType:
         """Return the actuator that the shortcut starts from if there is none to inherit from."""
         return ActuatorType(
-            dynprm=parameters(*self.dynprm),
-            gainprm=parameters(*self.gainprm),
-            biasprm=parameters(*self.biasprm),
+            dynprm=parameter_vector(*self.dynprm),
+            gainprm=parameter_vector(*self.gainprm),
+            biasprm=parameter_vector(*self.biasprm),
         )
 
 
@@ -142,21 +142,25 @@ def _servo(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     timeconst = e.own("timeconst")
     if timeconst is None and t.dyntype == DynType.FILTEREXACT:
         timeconst = t.dynprm[0]
-    t.dynprm = parameters(1.0 if timeconst is None else timeconst)
+    t.dynprm = parameter_vector(1.0 if timeconst is None else timeconst)
     t.dyntype = DynType.FILTEREXACT if timeconst else DynType.NONE
     t.ctrlspec, limit = CtrlInput.POS, "ctrlrange"
     if e.tag == "intvelocity":
         t.dyntype, t.ctrlspec, limit = DynType.INTEGRATOR, CtrlInput.VEL, "actrange"
     _not_negative(c, e, "timeconst")
     kp = _value(e, "kp", t.gainprm[0])
-    t.gainprm, t.biasprm = parameters(kp), parameters(0.0, -kp, _damping(c, e, t))
+    t.gainprm, t.biasprm = parameter_vector(kp), parameter_vector(0.0, -kp, _damping(c, e, t))
     _inherit(c, e, t, limit)
 
 
 def _velocity(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     kv = _value(e, "kv", t.gainprm[0])
-    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameters(1.0), CtrlInput.VEL
-    t.gainprm, t.biasprm, t.inheritrange = parameters(kv), parameters(0.0, 0.0, -kv), 0.0
+    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameter_vector(1.0), CtrlInput.VEL
+    t.gainprm, t.biasprm, t.inheritrange = (
+        parameter_vector(kv),
+        parameter_vector(0.0, 0.0, -kv),
+        0.0,
+    )
 
 
 def _pid(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
@@ -165,8 +169,8 @@ def _pid(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     imax, slewmax = _value(e, "imax", t.dynprm[0]), _value(e, "slewmax", t.dynprm[1])
     stateful = ki != 0 or slewmax > 0
     t.dyntype = DynType.PID if stateful else DynType.NONE
-    t.dynprm = parameters(imax, slewmax) if stateful else parameters()
-    t.gainprm, t.biasprm = parameters(ki), parameters(0.0, -kp, _damping(c, e, t))
+    t.dynprm = parameter_vector(imax, slewmax) if stateful else parameter_vector()
+    t.gainprm, t.biasprm = parameter_vector(ki), parameter_vector(0.0, -kp, _damping(c, e, t))
     for name in ("velrange", "ffrange"):
         if e.own(name) is not None:
             setattr(t, name, np.array(e.own(name), np.float64))
@@ -176,8 +180,8 @@ def _pid(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 def _orientation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     kp = _value(e, "kp", t.gainprm[0])
-    t.dyntype, t.dynprm = DynType.NONE, parameters(1.0)
-    t.gainprm, t.biasprm = parameters(kp), parameters(0.0, -kp, _damping(c, e, t))
+    t.dyntype, t.dynprm = DynType.NONE, parameter_vector(1.0)
+    t.gainprm, t.biasprm = parameter_vector(kp), parameter_vector(0.0, -kp, _damping(c, e, t))
     _input(c, e, t)
 
 
@@ -185,8 +189,8 @@ def _damper(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     kv = _value(e, "kv", -t.gainprm[2])
     if kv < 0:
         c.fault(e, f"kv='{kv:g}' must not be negative")
-    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameters(1.0), 0
-    t.gainprm, t.biasprm = parameters(0.0, 0.0, -kv), parameters()
+    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameter_vector(1.0), 0
+    t.gainprm, t.biasprm = parameter_vector(0.0, 0.0, -kv), parameter_vector()
 
 
 def _cylinder(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
@@ -194,8 +198,12 @@ def _cylinder(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     if e.own("diameter") is not None:
         area = np.pi / 4.0 * np.square(e.own("diameter"))
     bias = t.biasprm[:3] if e.own("bias") is None else e.own("bias")
-    t.dyntype, t.dynprm = DynType.FILTER, parameters(_value(e, "timeconst", t.dynprm[0]))
-    t.gainprm, t.biasprm, t.ctrlspec = parameters(area), parameters(*bias), CtrlInput.PRESSURE
+    t.dyntype, t.dynprm = DynType.FILTER, parameter_vector(_value(e, "timeconst", t.dynprm[0]))
+    t.gainprm, t.biasprm, t.ctrlspec = (
+        parameter_vector(area),
+        parameter_vector(*bias),
+        CtrlInput.PRESSURE,
+    )
 
 
 def _muscle(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
@@ -204,7 +212,7 @@ def _muscle(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     t.dynprm[2] = _value(e, "tausmooth", t.dynprm[2])
     gains = "force scale lmin lmax vmax fpmax fvmax".split()
     places = [(t.dynprm, 0, "timeconst"), (t.gainprm, 0, "range")]
-    fresh = SHORTCUTS["muscle"].fresh()
+    fresh = _ACTUATOR_SHORTCUTS["muscle"].fresh()
     for prm, start, attr in places + [(t.gainprm, k, name) for k, name in enumerate(gains, 2)]:
         given, initial = e.own(attr), fresh.dynprm if prm is t.dynprm else fresh.gainprm
         for k, value in enumerate(np.atleast_1d([] if given is None else given), start):
@@ -217,14 +225,14 @@ def _adhesion(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     gain = _value(e, "gain", t.gainprm[0])
     if gain < 0:
         c.fault(e, f"gain='{gain:g}' must not be negative")
-    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameters(1.0), 0
-    t.gainprm, t.biasprm = parameters(gain), parameters()
+    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameter_vector(1.0), 0
+    t.gainprm, t.biasprm = parameter_vector(gain), parameter_vector()
 
 
 def _dcmotor(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     t.dyntype, t.actearly = DynType.DCMOTOR, True
     _input(c, e, t)
-    dcmotor.read(c, e, t)
+    dcmotor.read_dcmotor(c, e, t)
 
 
 def _value(e: SpecElement, attr: str, otherwise: float) -> float:
@@ -265,23 +273,25 @@ def _input(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     if text is None:
         return
     words = text.split()
-    if len(words) == 1 and words[0] in CHARTS:
-        t.ctrlspec = CHARTS[words[0]]
+    if len(words) == 1 and words[0] in CHART_BY_NAME:
+        t.ctrlspec = CHART_BY_NAME[words[0]]
     elif words == ["none"]:
         t.ctrlspec = CtrlInput.NONE
-    elif all(word in INPUTS for word in words):
-        spec = [INPUTS[word] for word in words]
+    elif all(word in CONTROL_INPUTS for word in words):
+        spec = [CONTROL_INPUTS[word] for word in words]
         if spec != sorted(set(spec)):
-            c.fault(e, f"input='{text}': give each input once, in the order {' '.join(INPUTS)}")
+            c.fault(
+                e, f"input='{text}': give each input once, in the order {' '.join(CONTROL_INPUTS)}"
+            )
         t.ctrlspec = sum(set(spec))
     else:
-        known = ", ".join([*INPUTS, "none", *CHARTS])
+        known = ", ".join([*CONTROL_INPUTS, "none", *CHART_BY_NAME])
         c.fault(e, f"input='{text}' must be made of the words {known}")
 
 
 _MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)
 
-SHORTCUTS: dict[str, Shortcut] = {
+_ACTUATOR_SHORTCUTS: dict[str, Shortcut] = {
     "general": Shortcut(_general),
     "plugin": Shortcut(_general),
     "motor": Shortcut(_motor),

@@ -7,10 +7,10 @@ The contents of assets are read by the passes `meshes`, `hfields`, `textures`, `
 from __future__ import annotations
 
 from jaxsim.compile.asset.hfields import hfield_geometry
-from jaxsim.compile.asset.mesh.mesh_geometry import fitted, mesh_geometry
+from jaxsim.compile.asset.mesh.mesh_geometry import fit_primitive, mesh_geometry
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.shape import Geometry
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
@@ -26,7 +26,7 @@ _COUNTS = {
 }
 
 
-@step(gives="hfield material mesh skin texture")
+@declare_pass(gives="hfield material mesh skin texture")
 def assets(c: Compilation) -> None:
     """Add the ids and names of the assets, and their counts."""
     section = c.spec.section("asset")
@@ -51,7 +51,7 @@ def material(c: Compilation, element: SpecElement) -> int:
 
 def geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
     """Return the geometry of a geom or site that is defined by an asset or fitted to one."""
-    return _SHAPES.get(kind, fitted)(c, element, kind)
+    return _SHAPES.get(kind, fit_primitive)(c, element, kind)
 
 
 _SHAPES = {

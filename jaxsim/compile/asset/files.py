@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, join
+from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, join_uri
 from jaxsim.compile.context import Compilation
 from jaxsim.spec import SpecElement
 
 # Compiler setting that names the folder for each kind of asset.
-FOLDERS = {
+ASSET_FOLDERS = {
     "mesh": "meshdir",
     "hfield": "meshdir",
     "skin": "meshdir",
@@ -52,7 +52,7 @@ def is_in_memory(c: Compilation, element: SpecElement, file: str, kind: str) -> 
 
 def asset_path(c: Compilation, element: SpecElement, file: str, kind: str) -> str:
     """Return the path where a file of an element is searched first, with forward slashes."""
-    path = join(_resources(c, element).folder, _name(c, element, file, kind))
+    path = join_uri(_resources(c, element).folder, _name(c, element, file, kind))
     return path.replace("\\", "/")
 
 
@@ -60,7 +60,7 @@ def _name(c: Compilation, element: SpecElement, file: str, kind: str) -> str:
     """Return a file name relative to the folder of the model."""
     settings = c.settings_of(element)
     name = file.replace("\\", "/").rsplit("/", 1)[-1] if settings.strippath else file
-    return join(getattr(settings, FOLDERS[kind]), name)
+    return join_uri(getattr(settings, ASSET_FOLDERS[kind]), name)
 
 
 def _resources(c: Compilation, element: SpecElement) -> Resources:

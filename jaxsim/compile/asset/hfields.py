@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.read.heightfield import normalized, read_heightfield
+from jaxsim.assets.read.heightfield import normalize_heights, read_heightfield
 from jaxsim.assets.source.limits import check_limit
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.geometry.orientation import mjcf_numbers
 from jaxsim.compile.geometry.placed import pose_of
 from jaxsim.compile.geometry.primitive import Solid, primitive
-from jaxsim.compile.geometry.shape import Geometry, unknown
-from jaxsim.compile.step import step
+from jaxsim.compile.geometry.shape import Geometry, unknown_geometry
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import GeomType
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
 
-@step(needs="settings assets", gives="hfield")
+@declare_pass(needs="settings assets", gives="hfield")
 def hfields(c: Compilation) -> None:
     """Add all fields of height fields; their heights are concatenated, row by row."""
     elements = c.elements["hfield"]
@@ -40,27 +40,27 @@ def _check(c: Compilation, element: SpecElement) -> None:
     if not element.asset_name:
         c.fault(element, "it needs a name, so that geoms can refer to it")
     if not np.all(element.get("size") > 0):
-        given = numbers(element.get("size"))
+        given = mjcf_numbers(element.get("size"))
         c.fault(element, f"size needs four positive numbers, got '{given}'")
 
 
 def _heights(c: Compilation, element: SpecElement) -> np.ndarray:
     """Return the heights between 0 and 1, (nrow, ncol): from a file, from the model, or all 0."""
     file = element.get("file")
-    return _written(c, element) if not file else _from_file(c, element, file)
+    return _inline_heights(c, element) if not file else _from_file(c, element, file)
 
 
 def _from_file(c: Compilation, element: SpecElement, file: str) -> np.ndarray:
     data = read_asset(c, element, file, "hfield")
     if data is not None:
         try:
-            return normalized(read_heightfield(file, data, element.get("content_type")))
+            return normalize_heights(read_heightfield(file, data, element.get("content_type")))
         except AssetError as error:
             c.fault(element, f"file='{file}': {error}")
     return np.zeros((2, 2), np.float32)
 
 
-def _written(c: Compilation, element: SpecElement) -> np.ndarray:
+def _inline_heights(c: Compilation, element: SpecElement) -> np.ndarray:
     nrow, ncol = int(element.get("nrow")), int(element.get("ncol"))
     if nrow < 2 or ncol < 2:
         c.fault(element, f"nrow='{nrow}' and ncol='{ncol}' must be 2 or more, or file be given")
@@ -79,7 +79,7 @@ def _written(c: Compilation, element: SpecElement) -> np.ndarray:
         )
         return np.zeros((nrow, ncol), np.float32)
     # Written from the top, as seen from above; the first row of the data is the last.
-    return normalized(np.asarray(given).reshape(nrow, ncol)[::-1])
+    return normalize_heights(np.asarray(given).reshape(nrow, ncol)[::-1])
 
 
 def write_heights(element: SpecElement, heights: np.ndarray) -> None:
@@ -97,17 +97,17 @@ def hfield_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geo
     height."""
     if element.tag == "site":
         c.fault(element, "a site cannot be a height field; give it a primitive shape")
-        return unknown(kind)
+        return unknown_geometry(kind)
     if element.get("hfield") is None:
         c.fault(element, "type='hfield' needs hfield, the name of a height field")
-        return unknown(kind)
+        return unknown_geometry(kind)
     if element.get("mesh") is not None:
         c.fault(element, "both hfield and mesh give its shape; remove one of them")
     if element.get("fromto") is not None:
         c.fault(element, "fromto is for capsules, cylinders, boxes and ellipsoids; use pos")
     dataid = c.find_own("hfield", element, "hfield")
     if dataid < 0:
-        return unknown(kind)
+        return unknown_geometry(kind)
     x, y, top, base = c.fields["hfield_size"][dataid]
     size = np.array([x, y, top / 4 + base / 2])
     box = primitive(GeomType.BOX, size, element.get("shellinertia") == "true")

@@ -6,13 +6,13 @@ import numpy as np
 
 from jaxsim.compile.asset.files import asset_path
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.spec import SpecElement
 
 _PREFIX = {"hfield": "hfield", "mesh": "mesh", "skin": "skin", "texture": "tex"}
 
 
-@step(needs="settings assets", gives="hfield mesh paths skin tex")
+@declare_pass(needs="settings assets", gives="hfield mesh paths skin tex")
 def paths(c: Compilation) -> None:
     """Add the zero-terminated paths of all files; an asset without one has the address -1.
 

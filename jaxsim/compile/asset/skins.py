@@ -10,17 +10,17 @@ from jaxsim.assets.read.skin import Bone, Skin
 from jaxsim.compile.asset import assets
 from jaxsim.compile.asset.skin_file import skin_file
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
 MAXGROUP = 5
 
 _DATA = ("vertex", "texcoord", "face")
-_NOTHING = Skin(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 3), np.int32), ())
+_EMPTY_SKIN = Skin(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 3), np.int32), ())
 
 
-@step(needs="settings assets bodies", gives="skin")
+@declare_pass(needs="settings assets bodies", gives="skin")
 def skins(c: Compilation) -> None:
     """Add all fields of skins; the numbers have single precision, as in MuJoCo."""
     elements = c.elements["skin"]
@@ -41,16 +41,16 @@ def skins(c: Compilation) -> None:
         skin_facenum=np.array([len(s.face) for s in made], np.int32),
         skin_boneadr=_addresses(len(s.bones) for s in made),
         skin_bonenum=np.array([len(s.bones) for s in made], np.int32),
-        skin_vert=_joined((s.vertex for s in made), np.float32, 3),
-        skin_texcoord=_joined((s.texcoord for s in made), np.float32, 2),
-        skin_face=_joined((s.face for s in made), np.int32, 3),
+        skin_vert=_concatenate((s.vertex for s in made), np.float32, 3),
+        skin_texcoord=_concatenate((s.texcoord for s in made), np.float32, 2),
+        skin_face=_concatenate((s.face for s in made), np.int32, 3),
         skin_bonevertadr=_addresses(len(b.vertid) for b in bones),
         skin_bonevertnum=np.array([len(b.vertid) for b in bones], np.int32),
-        skin_bonebindpos=_joined((b.pos for b in bones), np.float32, 3),
-        skin_bonebindquat=_joined((_unit(b.quat) for b in bones), np.float32, 4),
+        skin_bonebindpos=_concatenate((b.pos for b in bones), np.float32, 3),
+        skin_bonebindquat=_concatenate((_unit(b.quat) for b in bones), np.float32, 4),
         skin_bonebodyid=np.array([c.ids["body"].get(b.body, -1) for b in bones], np.int32),
-        skin_bonevertid=_joined((b.vertid for b in bones), np.int32),
-        skin_bonevertweight=_joined((_weights(s) for s in made), np.float32),
+        skin_bonevertid=_concatenate((b.vertid for b in bones), np.int32),
+        skin_bonevertweight=_concatenate((_weights(s) for s in made), np.float32),
     )
     c.fields.update(
         nskinvert=len(c.fields["skin_vert"]),
@@ -67,7 +67,7 @@ def _addresses(counts: Iterable[int]) -> np.ndarray:
     return (np.cumsum(counts) - counts).astype(np.int32)
 
 
-def _joined(parts: Iterable[np.ndarray], dtype: type, width: int | None = None) -> np.ndarray:
+def _concatenate(parts: Iterable[np.ndarray], dtype: type, width: int | None = None) -> np.ndarray:
     """Return concatenated tables, row-wise, or concatenated lists."""
     flat = [np.zeros(0), *(np.ravel(part) for part in parts)]
     joined: np.ndarray = np.concatenate(flat).astype(dtype)
@@ -101,18 +101,18 @@ def _skin(c: Compilation, element: SpecElement) -> Skin:
     file, bones = element.get("file"), [e for e in element.children if e.tag == "bone"]
     if file and (bones or any(element.get(attr) is not None for attr in _DATA)):
         c.fault(element, f"both file='{file}' and data are given; remove one of them")
-        return _NOTHING
+        return _EMPTY_SKIN
     try:
-        skin = skin_file(c, element) if file else _written(element, bones)
+        skin = skin_file(c, element) if file else _inline_skin(element, bones)
         if skin is not None:
             _check(c, element, skin)
             return skin
     except AssetError as error:
         c.fault(element, str(error))
-    return _NOTHING
+    return _EMPTY_SKIN
 
 
-def _written(element: SpecElement, bones: list[SpecElement]) -> Skin:
+def _inline_skin(element: SpecElement, bones: list[SpecElement]) -> Skin:
     return Skin(
         vertex=_table(element, "vertex", 3),
         texcoord=_table(element, "texcoord", 2),

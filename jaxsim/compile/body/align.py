@@ -10,13 +10,13 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import IDENTITY
-from jaxsim.compile.geometry.pose import Pose
-from jaxsim.compile.geometry.quaternion import rotate
-from jaxsim.compile.step import step
+from jaxsim.compile.geometry.pose import FramePose
+from jaxsim.compile.geometry.quaternion import quat_rotate
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import JointType
 
 
-@step(
+@declare_pass(
     needs="settings bodies geoms joints sites cameras lights masses",
     gives="body cam geom light qpos qpos0 site",
 )
@@ -38,8 +38,8 @@ def align_free(c: Compilation) -> None:
 
 def _align(c: Compilation, body: int, qposadr: int) -> None:
     f = c.fields
-    inertial = Pose(f["body_ipos"][body].copy(), f["body_iquat"][body].copy())
-    placed = Pose(f["body_pos"][body], f["body_quat"][body]).apply(inertial)
+    inertial = FramePose(f["body_ipos"][body].copy(), f["body_iquat"][body].copy())
+    placed = FramePose(f["body_pos"][body], f["body_quat"][body]).apply(inertial)
     f["body_pos"][body], f["body_quat"][body] = placed
     f["body_ipos"][body], f["body_iquat"][body] = np.zeros(3), IDENTITY
     for name in ("qpos0", "qpos_spring"):
@@ -47,8 +47,8 @@ def _align(c: Compilation, body: int, qposadr: int) -> None:
     back = inertial.inverse()
     for kind in ("geom", "site", "cam"):
         for i in np.flatnonzero(f[f"{kind}_bodyid"] == body):
-            moved = back.apply(Pose(f[f"{kind}_pos"][i], f[f"{kind}_quat"][i]))
+            moved = back.apply(FramePose(f[f"{kind}_pos"][i], f[f"{kind}_quat"][i]))
             f[f"{kind}_pos"][i], f[f"{kind}_quat"][i] = moved
     for i in np.flatnonzero(f["light_bodyid"] == body):
         f["light_pos"][i] = back.point(f["light_pos"][i])
-        f["light_dir"][i] = rotate(back.quat, f["light_dir"][i])
+        f["light_dir"][i] = quat_rotate(back.quat, f["light_dir"][i])

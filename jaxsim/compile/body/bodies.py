@@ -9,12 +9,12 @@ import numpy as np
 from jaxsim.compile.columns import user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.placed import pose_of, written_pose
-from jaxsim.compile.step import step
-from jaxsim.compile.whole.plugins import plugin_id
+from jaxsim.compile.options.plugins import plugin_id
+from jaxsim.compile.step import declare_pass
 from jaxsim.spec import Body
 
 
-@step(needs="settings plugins", gives="bodies body")
+@declare_pass(needs="settings plugins", gives="bodies body")
 def bodies(c: Compilation) -> None:
     """Add ids and names of bodies, their parents, poses, gravity compensation and mocap ids."""
     c.bodies = c.spec.bodies

@@ -7,13 +7,13 @@ import numpy as np
 from jaxsim.compile.body.bodies import owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.geometry.orientation import mjcf_numbers
 from jaxsim.compile.geometry.placed import pose_of
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import CamLight, Projection
 from jaxsim.spec import SpecElement
 
-MODES = {
+TRACKING_MODES = {
     "fixed": CamLight.FIXED,
     "track": CamLight.TRACK,
     "trackcom": CamLight.TRACKCOM,
@@ -22,17 +22,17 @@ MODES = {
 }
 _PROJECTIONS = {p.name.lower(): p for p in Projection}
 _OUTPUTS = {"rgb": 1, "depth": 2, "distance": 4, "normal": 8, "segmentation": 16}
-_WIDEST = 180.0  # limit of the field of view of a perspective camera [degrees]
+_MAX_FOVY = 180.0  # limit of the field of view of a perspective camera [degrees]
 
 _COLUMNS = (
-    Column("cam_mode", "mode", dtype=np.int32, keywords=MODES),
+    Column("cam_mode", "mode", dtype=np.int32, keywords=TRACKING_MODES),
     Column("cam_projection", "projection", dtype=np.int32, keywords=_PROJECTIONS),
     Column("cam_ipd", "ipd"),
     Column("cam_resolution", "resolution", 2, dtype=np.int32),
 )
 
 
-@step(needs="bodies", gives="cam camera")
+@declare_pass(needs="bodies", gives="cam camera")
 def cameras(c: Compilation) -> None:
     """Add all fields of cameras that do not need the reference pose."""
     elements = [camera for body in c.bodies for camera in body.cameras]
@@ -69,7 +69,9 @@ def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
     sensor = np.array(element.get("sensorsize"), float)
     resolution = np.array(element.get("resolution"), float)
     if np.all(sensor > 0) and not np.all(resolution > 0):
-        c.fault(element, f"resolution='{numbers(resolution)}' must be positive for its sensorsize")
+        c.fault(
+            element, f"resolution='{mjcf_numbers(resolution)}' must be positive for its sensorsize"
+        )
         resolution = np.ones(2)
     lengths = {}
     for attr in ("focal", "principal"):
@@ -94,5 +96,5 @@ def _fields_of_view(c: Compilation, elements: list[SpecElement]) -> None:
     half = np.arctan2(height, 2 * focal).astype(np.float64)  # in float32, as both arguments
     f["cam_fovy"] = np.where(sensor, np.rad2deg(2 * half), f["cam_fovy"])
     perspective = f["cam_projection"] == Projection.PERSPECTIVE
-    for i in np.flatnonzero((f["cam_fovy"] >= _WIDEST) & perspective & ~sensor):
-        c.fault(elements[i], f"fovy='{f['cam_fovy'][i]:g}' must be below {_WIDEST:g} degrees")
+    for i in np.flatnonzero((f["cam_fovy"] >= _MAX_FOVY) & perspective & ~sensor):
+        c.fault(elements[i], f"fovy='{f['cam_fovy'][i]:g}' must be below {_MAX_FOVY:g} degrees")

@@ -10,10 +10,10 @@ from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.fluid import geom_fluid
 from jaxsim.compile.geometry.primitive import semiaxes
-from jaxsim.compile.geometry.quaternion import conjugate, rotate
-from jaxsim.compile.geometry.shape import TYPES, Geometry, drawn
-from jaxsim.compile.step import step
-from jaxsim.compile.whole.plugins import plugin_id
+from jaxsim.compile.geometry.quaternion import quat_conjugate, quat_rotate
+from jaxsim.compile.geometry.shape import GEOM_TYPE_BY_NAME, Geometry, primitive_geometry
+from jaxsim.compile.options.plugins import plugin_id
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
@@ -37,7 +37,7 @@ _COLUMNS = (
 )
 
 
-@step(
+@declare_pass(
     needs="settings plugins assets bodies hfields meshes",
     gives="body geom geom_inertia geom_mass",
 )
@@ -81,12 +81,12 @@ def geoms(c: Compilation) -> None:
 
 def _geometry(c: Compilation, element: SpecElement) -> Geometry:
     """Return the geometry of a geom, from its size or from an asset."""
-    kind = TYPES[element.get("type")]
+    kind = GEOM_TYPE_BY_NAME[element.get("type")]
     if element.get("hfield") is not None and kind != GeomType.HFIELD:
         c.fault(element, "hfield is for geoms of type='hfield'; remove it, or change the type")
     if kind in assets.ASSET_TYPES or element.get("mesh") is not None:
         return assets.geometry(c, element, kind)
-    return drawn(c, element, kind, shell=element.get("shellinertia") == "true")
+    return primitive_geometry(c, element, kind, shell=element.get("shellinertia") == "true")
 
 
 def _mass(element: SpecElement, geometry: Geometry) -> float:
@@ -114,7 +114,7 @@ def _move_surface_velocity(c: Compilation, geometries: list[Geometry]) -> None:
             pos, quat = geometry.moved
             linear, angular = velocity[i, :3], velocity[i, 3:]
             shifted = np.stack([linear + np.cross(angular, pos), angular])
-            velocity[i] = rotate(conjugate(quat), shifted).ravel()
+            velocity[i] = quat_rotate(quat_conjugate(quat), shifted).ravel()
 
 
 def _colors(elements: list[SpecElement]) -> np.ndarray:

@@ -7,26 +7,26 @@ from typing import Any
 import numpy as np
 
 from jaxsim.compile.body.bodies import address_table, owners
-from jaxsim.compile.columns import Column, copy_columns, higher, user_data
+from jaxsim.compile.columns import Column, copy_columns, polynomial_coefficients, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import IDENTITY, numbers, unit
+from jaxsim.compile.geometry.orientation import IDENTITY, mjcf_numbers, unit
 from jaxsim.compile.geometry.placed import frame_pose
-from jaxsim.compile.geometry.pose import Pose
-from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.geometry.pose import FramePose
+from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.limited import is_limited
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import JointType
 from jaxsim.spec import Body, SpecElement
 
-TYPES = {
+JOINT_TYPE_BY_NAME = {
     "free": JointType.FREE,
     "ball": JointType.BALL,
     "slide": JointType.SLIDE,
     "hinge": JointType.HINGE,
 }
-ANGULAR = (JointType.HINGE, JointType.BALL)
-SCALAR = (JointType.HINGE, JointType.SLIDE)
-MAX_DOFS = 6  # largest number of dofs of one body
+ANGULAR_JOINTS = (JointType.HINGE, JointType.BALL)
+_SCALAR_JOINTS = (JointType.HINGE, JointType.SLIDE)
+_MAX_BODY_DOFS = 6  # largest number of dofs of one body
 
 _JOINT_COLUMNS = (
     Column("jnt_group", "group", dtype=np.int32),
@@ -47,13 +47,13 @@ _DOF_COLUMNS = (
 )
 
 
-@step(needs="settings bodies", gives="body dof jnt joint qpos qpos0")
+@declare_pass(needs="settings bodies", gives="body dof jnt joint qpos qpos0")
 def joints(c: Compilation) -> None:
     """Add all fields of joints and dofs that do not need the inertia."""
     elements = [joint for body in c.bodies for joint in body.joints]
     c.register("joint", elements, [joint.name for joint in elements])
     plain = [_as_joint(c, joint) for joint in elements]
-    kinds = [TYPES[joint.get("type")] for joint in plain]
+    kinds = [JOINT_TYPE_BY_NAME[joint.get("type")] for joint in plain]
     body = owners(c.bodies, "joints")
     _check_bodies(c, kinds)
 
@@ -81,8 +81,8 @@ def joints(c: Compilation) -> None:
     copy_columns(
         c, [joint for joint, n in zip(plain, nv, strict=True) for _ in range(n)], _DOF_COLUMNS
     )
-    c.fields["jnt_stiffnesspoly"] = higher(plain, "stiffness")
-    c.fields["dof_dampingpoly"] = np.repeat(higher(plain, "damping"), nv, axis=0)
+    c.fields["jnt_stiffnesspoly"] = polynomial_coefficients(plain, "stiffness")
+    c.fields["dof_dampingpoly"] = np.repeat(polynomial_coefficients(plain, "damping"), nv, axis=0)
     _axes(c, plain, kinds)
     _limits(c, plain, kinds)
     _yield(c, plain, kinds)
@@ -115,10 +115,11 @@ def _check_bodies(c: Compilation, kinds: list[JointType]) -> None:
                 "a free joint is for children of the world only; "
                 "move the body to the top, or use slide and ball joints",
             )
-        if sum(kind.nv for kind in own) > MAX_DOFS:
+        if sum(kind.nv for kind in own) > _MAX_BODY_DOFS:
             total = sum(kind.nv for kind in own)
             c.fault(
-                body.element, f"its joints have {total} dofs, more than {MAX_DOFS}; remove some"
+                body.element,
+                f"its joints have {total} dofs, more than {_MAX_BODY_DOFS}; remove some",
             )
         _check_ball(c, body, own)
 
@@ -128,7 +129,7 @@ def _check_ball(c: Compilation, body: Body, own: list[JointType]) -> None:
     if JointType.BALL not in own:
         return
     for kind, joint in list(zip(own, body.joints, strict=True))[own.index(JointType.BALL) + 1 :]:
-        if kind in ANGULAR:
+        if kind in ANGULAR_JOINTS:
             c.fault(joint, "a rotation after a ball joint of the same body is redundant; remove it")
 
 
@@ -138,13 +139,13 @@ def _axes(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> 
     for i, (joint, kind) in enumerate(zip(joints, kinds, strict=True)):
         if kind == JointType.FREE:
             continue
-        frame: Pose = frame_pose(c, joint)
+        frame: FramePose = frame_pose(c, joint)
         pos[i] = frame.point(np.array(joint.get("pos"), float))
-        if kind in SCALAR:
+        if kind in _SCALAR_JOINTS:
             value = np.array(joint.get("axis"), float)
             direction = unit(c, joint, "axis", value)
             if direction is not None:
-                axis[i] = rotate(frame.quat, direction)
+                axis[i] = quat_rotate(frame.quat, direction)
     c.fields.update(jnt_pos=pos, jnt_axis=axis)
 
 
@@ -160,12 +161,16 @@ def _limits(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -
             limited[i] = is_limited(c, joint, "limited", "range", rising=rising)
         # The range of a joint without limits keeps its unit, degrees or not.
         ranges[i] = (
-            c.settings_of(joint).radians(written) if limited[i] and kind in ANGULAR else written
+            c.settings_of(joint).radians(written)
+            if limited[i] and kind in ANGULAR_JOINTS
+            else written
         )
-        if kind in SCALAR:
+        if kind in _SCALAR_JOINTS:
             actfrclimited[i] = is_limited(c, joint, "actuatorfrclimited", "actuatorfrcrange")
         if kind == JointType.BALL and limited[i] and ranges[i, 0] != 0:
-            c.fault(joint, f"range of a ball joint must begin with 0, got '{numbers(written)}'")
+            c.fault(
+                joint, f"range of a ball joint must begin with 0, got '{mjcf_numbers(written)}'"
+            )
     c.fields.update(jnt_range=ranges, jnt_limited=limited, jnt_actfrclimited=actfrclimited)
 
 
@@ -179,7 +184,7 @@ def _yield(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) ->
         if value > 0 and kind == JointType.FREE:
             c.fault(joint, "a free joint has no springyield; remove it")
         if value > 0 and kind != JointType.FREE:
-            threshold[i] = c.settings_of(joint).radians(value) if kind in ANGULAR else value
+            threshold[i] = c.settings_of(joint).radians(value) if kind in ANGULAR_JOINTS else value
             sizes[i] = kind.nq
     adr = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
     c.fields.update(
@@ -193,7 +198,7 @@ def _positions(c: Compilation, joints: list[SpecElement], kinds: list[JointType]
     qpos0: list[np.ndarray] = []
     spring: list[np.ndarray] = []
     for joint, kind, body in zip(joints, kinds, c.fields["jnt_bodyid"], strict=True):
-        if kind in SCALAR:
+        if kind in _SCALAR_JOINTS:
             values = np.array([joint.get("ref"), joint.get("springref")], float)
             if kind == JointType.HINGE:
                 values = c.settings_of(joint).radians(values)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.body.bodies import owners
-from jaxsim.compile.body.cameras import MODES
+from jaxsim.compile.body.cameras import TRACKING_MODES
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import unit
 from jaxsim.compile.geometry.placed import frame_pose
-from jaxsim.compile.geometry.quaternion import rotate
-from jaxsim.compile.step import step
+from jaxsim.compile.geometry.quaternion import quat_rotate
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import LightType
 from jaxsim.spec import SpecElement
 
 _TYPES = {kind.name.lower(): kind for kind in LightType}
 
 _COLUMNS = (
-    Column("light_mode", "mode", dtype=np.int32, keywords=MODES),
+    Column("light_mode", "mode", dtype=np.int32, keywords=TRACKING_MODES),
     Column("light_castshadow", "castshadow", dtype=bool),
     Column("light_active", "active", dtype=bool),
     Column("light_bulbradius", "bulbradius", dtype=np.float32),
@@ -34,14 +34,14 @@ _COLUMNS = (
 )
 
 
-@step(needs="bodies", gives="light")
+@declare_pass(needs="bodies", gives="light")
 def lights(c: Compilation) -> None:
     """Add all fields of lights that do not need the reference pose."""
     elements = [light for body in c.bodies for light in body.lights]
     c.register("light", elements, [light.name for light in elements])
     frames = [frame_pose(c, element) for element in elements]
     pos = [frame.point(e.get("pos")) for frame, e in zip(frames, elements, strict=True)]
-    aim = [rotate(frame.quat, _aim(c, e)) for frame, e in zip(frames, elements, strict=True)]
+    aim = [quat_rotate(frame.quat, _aim(c, e)) for frame, e in zip(frames, elements, strict=True)]
     copy_columns(c, elements, _COLUMNS)
     for e, softness in zip(elements, c.fields["light_softness"], strict=True):
         if not 0 <= softness <= 1:

@@ -8,26 +8,26 @@ from jaxsim.compile.asset import assets
 from jaxsim.compile.body.bodies import owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.shape import TYPES, Geometry, drawn
-from jaxsim.compile.step import step
+from jaxsim.compile.geometry.shape import GEOM_TYPE_BY_NAME, Geometry, primitive_geometry
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import GeomType
 
 _COLUMNS = (Column("site_group", "group", dtype=np.int32),)
 
 
-@step(needs="settings assets bodies meshes", gives="site")
+@declare_pass(needs="settings assets bodies meshes", gives="site")
 def sites(c: Compilation) -> None:
     """Add all fields of sites."""
     elements = [site for body in c.bodies for site in body.sites]
     c.register("site", elements, [site.name for site in elements])
     geometries: list[Geometry] = []
     for element in elements:
-        kind = TYPES[element.get("type")]
+        kind = GEOM_TYPE_BY_NAME[element.get("type")]
         if element.get("mesh") is not None and kind != GeomType.MESH:
             c.fault(element, "mesh is for sites of type='mesh'; remove it, or change the type")
         if kind == GeomType.PLANE:
             c.fault(element, "a site cannot be a plane; make it a flat box")
-        draw = assets.geometry if kind in assets.ASSET_TYPES else drawn
+        draw = assets.geometry if kind in assets.ASSET_TYPES else primitive_geometry
         geometries.append(draw(c, element, kind))
     c.fields.update(
         nsite=len(elements),

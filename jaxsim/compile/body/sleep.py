@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import EqType, SleepPolicy, TrnType, WrapType
 from jaxsim.model.soft import asks_passive
 
@@ -19,12 +19,19 @@ _POLICIES = {
     "allowed": SleepPolicy.ALLOWED,
     "init": SleepPolicy.INIT,
 }
-_PULLS = ("tendon_stiffness", "tendon_stiffnesspoly", "tendon_damping", "tendon_dampingpoly")
+_TENDON_FORCE_FIELDS = (
+    "tendon_stiffness",
+    "tendon_stiffnesspoly",
+    "tendon_damping",
+    "tendon_dampingpoly",
+)
 _JOINTS = (TrnType.JOINT, TrnType.JOINTINPARENT)
 _SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
 
 
-@step(needs="bodies geoms joints sites tree tendons actuators flexes equalities", gives="tree")
+@declare_pass(
+    needs="bodies geoms joints sites tree tendons actuators flexes equalities", gives="tree"
+)
 def sleep(c: Compilation) -> None:
     """Set the policy of each tree."""
     f = c.fields
@@ -32,7 +39,7 @@ def sleep(c: Compilation) -> None:
     tied = np.full(f["ntree"], -1)  # the tendon that prevents each tree from sleeping
     tendons = [_tendon_trees(f, tendon) for tendon in range(f["ntendon"])]
     for tendon, trees in enumerate(tendons):
-        pulls = any(np.any(f[name][tendon]) for name in _PULLS)
+        pulls = any(np.any(f[name][tendon]) for name in _TENDON_FORCE_FIELDS)
         if len(trees) > 2 or (len(trees) == 2 and pulls):
             awake[trees], tied[trees] = True, tendon
     for actuator in range(f["nactuator"]):
@@ -40,8 +47,8 @@ def sleep(c: Compilation) -> None:
     for flex in c.flexes:
         # MuJoCo checks the stiffness of a rod, which an interpolated rod does not have.
         resists = flex.elastic and (flex.dim > 1 or flex.is_rod)
-        if not (resists or _held(f, flex.id) or _pushes(f, flex.id)):
-            awake[_moving(f, flex.bodies)] = True
+        if not (resists or _keeps_shape(f, flex.id) or _pushes(f, flex.id)):
+            awake[_moving_trees(f, flex.bodies)] = True
     policy = np.where(awake, SleepPolicy.AUTO_NEVER, SleepPolicy.AUTO_ALLOWED).astype(np.int32)
     for body in c.bodies[1:]:
         keyword = body.element.get("sleep")
@@ -61,7 +68,7 @@ def sleep(c: Compilation) -> None:
     f["tree_sleep_policy"] = policy
 
 
-def _held(f: dict, flex: int) -> bool:
+def _keeps_shape(f: dict, flex: int) -> bool:
     """Return whether a constraint maintains the shape of a flex."""
     kinds = np.isin(f["eq_type"], (EqType.FLEX, EqType.FLEXSTRAIN))
     return bool(np.any(kinds & (f["eq_obj1id"] == flex)))
@@ -84,7 +91,7 @@ def _tendon_trees(f: dict, tendon: int) -> np.ndarray:
         ("geom_bodyid", (WrapType.SPHERE, WrapType.CYLINDER)),
     ):
         bodies.append(f[owner][f["wrap_objid"][path[np.isin(f["wrap_type"][path], kinds)]]])
-    return _moving(f, np.concatenate(bodies))
+    return _moving_trees(f, np.concatenate(bodies))
 
 
 def _actuator_trees(f: dict, actuator: int, tendons: list[np.ndarray]) -> np.ndarray:
@@ -96,12 +103,12 @@ def _actuator_trees(f: dict, actuator: int, tendons: list[np.ndarray]) -> np.nda
         kind = TrnType.SITE if ids[1] >= 0 else TrnType.JOINT
     ids = ids[ids >= 0]
     if kind in _JOINTS:
-        return _moving(f, f["jnt_bodyid"][ids[:1]])
+        return _moving_trees(f, f["jnt_bodyid"][ids[:1]])
     if kind in _SITES:
-        return _moving(f, f["site_bodyid"][ids])
-    return _moving(f, ids[:1])
+        return _moving_trees(f, f["site_bodyid"][ids])
+    return _moving_trees(f, ids[:1])
 
 
-def _moving(f: dict, bodies: np.ndarray) -> np.ndarray:
+def _moving_trees(f: dict, bodies: np.ndarray) -> np.ndarray:
     trees = np.unique(f["body_treeid"][bodies])
     return trees[trees >= 0]

@@ -11,14 +11,14 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.quaternion import IDENTITY
 from jaxsim.compile.reference.pose import subtree_sum
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL, JointType, SameFrame, TrnType, WrapType
 
-_ZERO = 1e-14  # smaller components of an axis count as zero
-_SAME = 1e-6  # tolerance of equal frames and points
+_ZERO_TOLERANCE = 1e-14  # smaller components of an axis count as zero
+_FRAME_TOLERANCE = 1e-6  # tolerance of equal frames and points
 
 
-@step(needs="bodies geoms joints masses", gives="body dof tree")
+@declare_pass(needs="bodies geoms joints masses", gives="body dof tree")
 def tree(c: Compilation) -> None:
     """Add roots, weld and tree ids, subtree masses, and the parents of dofs."""
     f = c.fields
@@ -55,7 +55,7 @@ def tree(c: Compilation) -> None:
     _check_masses(c)
 
 
-@step(
+@declare_pass(
     needs="bodies geoms joints sites masses align_free tree tendons actuators scale_actuators",
     gives="body geom site",
 )
@@ -73,8 +73,8 @@ def frames(c: Compilation) -> None:
     f["body_sameframe"][0] = SameFrame.BODY  # also if a URDF model gave the world an inertia
 
 
-@step(needs="bodies joints tree frames", gives="M dof")
-def pattern(c: Compilation) -> None:
+@declare_pass(needs="bodies joints tree frames", gives="M dof")
+def inertia_pattern(c: Compilation) -> None:
     """Add the sparsity pattern of the inertia matrix M, and the counts of related patterns.
 
     `nM`: pairs (dof, ancestor or itself), stored from `dof_Madr`. `nC`: those of M in rows, where a
@@ -171,8 +171,8 @@ def _simple(c: Compilation) -> np.ndarray:
     kinds, owner = f["jnt_type"], f["jnt_bodyid"]
     turning = np.isin(kinds, (JointType.HINGE, JointType.BALL, JointType.FREE))
     axial = np.isin(kinds, (JointType.HINGE, JointType.SLIDE))
-    skew = axial & (np.count_nonzero(np.abs(f["jnt_axis"]) > _ZERO, axis=1) > 1)
-    away = np.any(np.abs(f["jnt_pos"]) >= _SAME, axis=1) & (kinds != JointType.FREE)
+    skew = axial & (np.count_nonzero(np.abs(f["jnt_axis"]) > _ZERO_TOLERANCE, axis=1) > 1)
+    away = np.any(np.abs(f["jnt_pos"]) >= _FRAME_TOLERANCE, axis=1) & (kinds != JointType.FREE)
     simple[owner[skew | away]] = False
     turns = np.bincount(owner[turning], minlength=f["nbody"])
     simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a rotation
@@ -202,7 +202,7 @@ def _under_heavy_tendons(f: dict) -> np.ndarray:
 
 
 def _body_sameframe(ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
-    upright = _upright(iquat)
+    upright = _is_identity_rotation(iquat)
     centered = _identical(ipos, np.zeros(3))
     same = np.where(centered, SameFrame.BODY, SameFrame.BODYROT)
     return np.where(upright, same, SameFrame.NONE).astype(np.uint8)
@@ -213,7 +213,7 @@ def _sameframe(
 ) -> np.ndarray:
     """Return the frame of the body that a geom or site shares; the body frame precedes the inertial
     one."""
-    upright = _upright(quat)
+    upright = _is_identity_rotation(quat)
     sign = np.where(np.sum(quat * iquat, axis=1, keepdims=True) < 0, -1, 1)
     principal = _identical(quat * sign, iquat)
     conditions = [
@@ -227,9 +227,9 @@ def _sameframe(
 
 
 def _identical(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.all(np.abs(a - b) < _SAME, axis=1)
+    return np.all(np.abs(a - b) < _FRAME_TOLERANCE, axis=1)
 
 
-def _upright(quat: np.ndarray) -> np.ndarray:
+def _is_identity_rotation(quat: np.ndarray) -> np.ndarray:
     """Return whether a rotation is the identity, for either sign of the quaternion."""
     return _identical(quat * np.where(quat[:, :1] < 0, -1, 1), IDENTITY)

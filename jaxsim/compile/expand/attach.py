@@ -1,7 +1,7 @@
 """Expand `<attach>`: read the attached models, and replace the elements by the attached parts.
 
 Attached keyframes hold numbers for the model in which they were written; once the addresses of
-joints are known, `attached_keys` scatters them over the whole model.
+joints are known, `attach_keys` scatters them over the whole model.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.expand.classes import classes
 from jaxsim.compile.expand.conflict import resolve_conflicts
-from jaxsim.compile.expand.replicate import replicate
+from jaxsim.compile.expand.replicate import replicate_elements
 from jaxsim.compile.flex.flexcomp import expand_flexcomp
-from jaxsim.compile.step import step
-from jaxsim.compile.whole.bounds import MAX_ELEMENTS, grows
-from jaxsim.compile.whole.settings import settings
+from jaxsim.compile.options.bounds import MAX_ELEMENTS, count_elements
+from jaxsim.compile.options.settings import read_settings
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import JointType
 from jaxsim.errors import ModelError
 from jaxsim.mjcf import find_model
-from jaxsim.mjcf.element import Value
+from jaxsim.mjcf.element import AttrValue
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.attach import attach_copy, attach_model
 from jaxsim.spec.element import Layout
 from jaxsim.spec.references import definition
-from jaxsim.spec.users import known_before
+from jaxsim.spec.users import names_defined_before
 
-MAX_DEPTH = 32  # nesting limit of attached models
+_MAX_ATTACH_DEPTH = 32  # nesting limit of attached models
 
 
-@step(needs="settings", gives="spec")
+@declare_pass(needs="settings", gives="spec")
 def attach(c: Compilation) -> None:
     """Replace every `<attach>` by the part of a model that it names, and expand every `<flexcomp>`.
 
@@ -57,10 +57,10 @@ def _attach_own(c: Compilation, place: SpecElement) -> None:
     if part in place.ancestors():
         c.fault(place, "it would attach its own parent; attach a body or frame that is elsewhere")
         return
-    if definition(part) not in known_before(c.spec, place):
+    if definition(part) not in names_defined_before(c.spec, place):
         c.fault(place, f"{part.label} stands after it; move it before the <attach>")
         return
-    if grows(c, place, sum(1 for _ in part.walk())):
+    if count_elements(c, place, sum(1 for _ in part.walk())):
         attach_copy(c.spec, place, part, place.get("prefix"))
 
 
@@ -71,7 +71,7 @@ def _attach_other(c: Compilation, place: SpecElement) -> None:
         return
     named = place.own("body") or place.own("frame")
     part = _part(c, child, place) if named else None
-    if not grows(c, place, sum(1 for _ in (part or child).walk())):
+    if not count_elements(c, place, sum(1 for _ in (part or child).walk())):
         return
     if part is not None or not named:
         resolve_conflicts(c, place, child)
@@ -103,12 +103,12 @@ def _model(c: Compilation, place: SpecElement) -> SpecElement | None:
     return None
 
 
-def _read_name(c: Compilation, model: SpecElement) -> Value | None:
-    child = _written(c, model)
+def _read_name(c: Compilation, model: SpecElement) -> AttrValue | None:
+    child = _read_spec_once(c, model)
     return None if child is None else child.root.attrs.get("model")
 
 
-def _written(c: Compilation, model: SpecElement) -> Spec | None:
+def _read_spec_once(c: Compilation, model: SpecElement) -> Spec | None:
     """Return the model in a file as it is written; read once."""
     known = c.growth.models
     path = c.spec.path_of(model.get("file"))
@@ -125,15 +125,17 @@ def _written(c: Compilation, model: SpecElement) -> Spec | None:
 def _read(c: Compilation, model: SpecElement) -> Spec | None:
     """Return a fresh Spec of an attached model, with its own `<attach>` and `<replicate>`
     expanded."""
-    written = _written(c, model)
+    written = _read_spec_once(c, model)
     if written is None:
         return None
-    if c.depth >= MAX_DEPTH:
-        c.fault(model, f"models attach each other more than {MAX_DEPTH} deep; check for a cycle")
+    if c.depth >= _MAX_ATTACH_DEPTH:
+        c.fault(
+            model, f"models attach each other more than {_MAX_ATTACH_DEPTH} deep; check for a cycle"
+        )
         return None
     spec = written.copy()
     inner = Compilation(spec=spec, problems=c.problems, growth=c.growth, depth=c.depth + 1)
-    for expand in (settings, classes, attach, replicate):
+    for expand in (read_settings, classes, attach, replicate_elements):
         expand(inner)
     return spec
 
@@ -149,8 +151,8 @@ class _Vector:
     rest: np.ndarray
 
 
-@step(needs="bodies joints align_free actuators", gives="spec")
-def attached_keys(c: Compilation) -> None:
+@declare_pass(needs="bodies joints align_free actuators", gives="spec")
+def attach_keys(c: Compilation) -> None:
     """Rewrite the vectors of attached keyframes for the whole model; other values are those at
     rest."""
     for key in c.spec.section("keyframe"):

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.spec import SpecElement
-from jaxsim.spec.defaults import MAIN
+from jaxsim.spec.defaults import MAIN_CLASS
 from jaxsim.spec.references import references
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 
-@step()
+@declare_pass()
 def classes(c: Compilation) -> None:
     """Check the declarations of classes and the uses of their names."""
     declared: dict[str, SpecElement] = {}
     for section in c.spec.sections("default"):
         for element in section.walk():
-            attached = element.own("class") not in (None, MAIN)  # the main class of another model
+            attached = element.own("class") not in (
+                None,
+                MAIN_CLASS,
+            )  # the main class of another model
             if element.tag == "default" and (element is not section or attached):
                 _declare(c, element, declared)
-    known = [MAIN, *declared]
+    known = [MAIN_CLASS, *declared]
     for element in c.spec.walk():
         if element.tag == "default":
             continue
@@ -31,7 +34,7 @@ def classes(c: Compilation) -> None:
 
 def _declare(c: Compilation, element: SpecElement, declared: dict[str, SpecElement]) -> None:
     name = element.own("class")
-    if name == MAIN or not _continues(c, element, declared.get(name)):
+    if name == MAIN_CLASS or not _continues(c, element, declared.get(name)):
         c.fault(element, f"class '{name}' is declared already; rename one, or merge them")
     declared.setdefault(name, element)
 

@@ -51,7 +51,7 @@ def resolve_conflicts(c: Compilation, place: SpecElement, child: Spec) -> None:
     for path, rules in _SECTIONS.items():
         merges = {attr: merge for merge, attrs in rules.items() for attr in attrs.split()}
         _settle(c, place, child, path, merges, policy)
-    flags: dict[str, Merge] = {name: partial(_either, word) for name, word in _FLAGS.items()}
+    flags: dict[str, Merge] = {name: partial(_merge_flag, word) for name, word in _FLAGS.items()}
     _settle(c, place, child, "option/flag", flags, policy)
     if policy == "merge":
         _join_groups(c, child)
@@ -76,21 +76,24 @@ def _settle(
             continue
         if np.array_equal(own[attr], value):
             continue
-        both = f"{attr} is {_shown(own[attr])} here and {_shown(value)} in the attached model"
+        both = (
+            f"{attr} is {_format_value(own[attr])} here "
+            f"and {_format_value(value)} in the attached model"
+        )
         merged = merges[attr](own[attr], value) if policy == "merge" else None
         if merged is not None:
             c.spec.at(path).attrs[attr] = merged
         elif policy == "warning":
             _log.warning("%s: %s: %s; the value here counts", place.place, place.label, both)
         else:
-            remedy = f"make them equal, or set <compiler conflict='{_OTHER[policy]}'/>"
+            remedy = f"make them equal, or set <compiler conflict='{_CONFLICT_FALLBACK[policy]}'/>"
             c.fault(place, f"{both}; {remedy}")
 
 
-_OTHER = {"merge": "warning", "error": "merge"}
+_CONFLICT_FALLBACK = {"merge": "warning", "error": "merge"}
 
 
-def _either(word: str, own: str, other: str) -> str:
+def _merge_flag(word: str, own: str, other: str) -> str:
     """Return the merged flag of two models: the word that differs from the default, if either has
     it."""
     return word if word in (own, other) else own
@@ -105,7 +108,7 @@ def _join_groups(c: Compilation, child: Spec) -> None:
         c.spec.at("option").attrs[attr] = joined
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return (
         "'" + " ".join(f"{x:g}" if isinstance(x, float) else str(x) for x in np.ravel(value)) + "'"
     )

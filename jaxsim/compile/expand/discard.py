@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.expand.weigh import known_inertia, weighing_geoms
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import Name, references
 
-_LOOKS = ("material", "texture")
+_APPEARANCE_TAGS = ("material", "texture")
 _SHAPES = ("geom", "site")
 
 
-@step(needs="settings option scale_frames", gives="spec")
+@declare_pass(needs="settings option scale_frames", gives="spec")
 def discard_visual(c: Compilation) -> None:
     """Remove the visual elements from the tree, if the model requests it."""
     if not c.settings.discardvisual:
         return
-    named = _named(c)
+    named = _referenced_names(c)
     for body in c.spec.bodies:
         visual = [geom for geom in body.geoms if _is_visual(geom, named)]
         if set(visual) & set(weighing_geoms(c, body)) and not _keep_inertia(c, body):
@@ -33,7 +33,7 @@ def discard_visual(c: Compilation) -> None:
     _discard_meshes(c, named)
 
 
-def _named(c: Compilation) -> set[Name]:
+def _referenced_names(c: Compilation) -> set[Name]:
     """Return the names that sensors, tuples, tendons and other elements refer to, except for shapes
     and appearance."""
     found = set()
@@ -43,7 +43,9 @@ def _named(c: Compilation) -> set[Name]:
         if any(above.tag == "default" for above in element.ancestors()):
             continue
         found |= {
-            name for attr, name in references(element) if attr not in _LOOKS or name[0] != attr
+            name
+            for attr, name in references(element)
+            if attr not in _APPEARANCE_TAGS or name[0] != attr
         }
     return found
 
@@ -75,14 +77,14 @@ def _keep_inertia(c: Compilation, body: Body) -> bool:
 def _discard_looks(c: Compilation, named: set[Name]) -> None:
     """Remove materials, textures, and the attributes and layers that refer to them."""
     for section in c.spec.sections("asset"):
-        for asset in [e for e in section.children if e.tag in _LOOKS]:
+        for asset in [e for e in section.children if e.tag in _APPEARANCE_TAGS]:
             if (asset.tag, asset.asset_name) not in named:
                 asset.remove()
     for element in list(c.spec.walk()):
         if element.tag == "layer":
             element.remove()
         for attr, (kind, _) in list(references(element)):
-            if attr == kind and attr in _LOOKS:
+            if attr == kind and attr in _APPEARANCE_TAGS:
                 del element.attrs[attr]
 
 

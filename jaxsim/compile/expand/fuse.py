@@ -13,11 +13,11 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.expand.known_inertia import KnownInertia
 from jaxsim.compile.expand.weigh import known_inertia, weighing_geoms
-from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.geometry.pose import Pose
+from jaxsim.compile.geometry.orientation import mjcf_numbers
+from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.geometry.principal import principal_axes
-from jaxsim.compile.geometry.quaternion import to_matrix
-from jaxsim.compile.step import step
+from jaxsim.compile.geometry.quaternion import quat_to_matrix
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import references
@@ -26,7 +26,7 @@ from jaxsim.spec.references import references
 _FORCE_SENSORS = ("force", "torque")
 
 
-@step(needs="settings option scale_frames", gives="spec")
+@declare_pass(needs="settings option scale_frames", gives="spec")
 def fuse_static(c: Compilation) -> None:
     """Fuse the static bodies of the tree with their parents, if the model requests it."""
     if not c.settings.fusestatic:
@@ -116,15 +116,15 @@ def _add_inertia(c: Compilation, known: list[KnownInertia], above: Body, body: B
     if child.mass > 0:
         total = parent.mass + child.mass
         com = (parent.mass * parent.frame.pos + child.mass * moved.pos) / total
-        tensor = _about(parent.mass, parent.moments, parent.frame, com)
-        tensor = tensor + _about(child.mass, child.moments, moved, com)
+        tensor = _inertia_about(parent.mass, parent.moments, parent.frame, com)
+        tensor = tensor + _inertia_about(child.mass, child.moments, moved, com)
         parent.moments, quat = principal_axes(tensor)
-        parent.mass, parent.frame = total, Pose(com, quat)
+        parent.mass, parent.frame = total, FramePose(com, quat)
     hidden = child.explicit and not parent.explicit and _shapes(c, body)
     if not ((child.mass > 0 and not _inferable(c, above, inferred)) or hidden):
         return
     if child.mass > 0 and parent.moments[2] < MINVAL:
-        given = numbers(parent.moments)
+        given = mjcf_numbers(parent.moments)
         c.fault(
             body.element,
             f"fused with {above.element.label} it would have the principal moments '{given}', "
@@ -145,14 +145,16 @@ def _shapes(c: Compilation, body: Body) -> bool:
     return bool(counted)
 
 
-def _about(mass: float, moments: np.ndarray, frame: Pose, point: np.ndarray) -> np.ndarray:
+def _inertia_about(
+    mass: float, moments: np.ndarray, frame: FramePose, point: np.ndarray
+) -> np.ndarray:
     """Return the inertia tensor about a point (parallel-axis theorem), (3, 3)."""
-    R = to_matrix(frame.quat)
+    R = quat_to_matrix(frame.quat)
     arm = frame.pos - point
     return R @ np.diag(moments) @ R.T + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
 
 
-def _dissolve(c: Compilation, body: Body, above: Body, placed: Pose) -> None:
+def _dissolve(c: Compilation, body: Body, above: Body, placed: FramePose) -> None:
     """Replace a body by frames."""
     element = body.element
     if body.inertial is not None:

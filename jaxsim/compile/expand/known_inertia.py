@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.compile.geometry.pose import Pose
+from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.spec import Body, SpecElement
 
 
@@ -25,8 +25,8 @@ class KnownInertia:
 
     mass: float
     moments: np.ndarray
-    frame: Pose
-    placed: Pose
+    frame: FramePose
+    placed: FramePose
     explicit: bool
     adjusted: bool
 

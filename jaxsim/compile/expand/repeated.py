@@ -6,13 +6,13 @@ Frames get no ids; discarded and fused elements are gone by then.
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.spec import SpecElement
 from jaxsim.spec.references import Name
 
 
-@step(needs="settings")
-def repeated_names(c: Compilation) -> None:
+@declare_pass(needs="settings")
+def refuse_repeated_names(c: Compilation) -> None:
     """Report duplicate names, as MuJoCo does."""
     everything = c.settings.discardvisual or c.settings.fusestatic
     first: dict[Name, SpecElement] = {}

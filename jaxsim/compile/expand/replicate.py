@@ -6,16 +6,16 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import from_euler
-from jaxsim.compile.geometry.pose import Pose
-from jaxsim.compile.geometry.quaternion import rotate
-from jaxsim.compile.step import step
-from jaxsim.compile.whole.bounds import MAX_ELEMENTS
+from jaxsim.compile.geometry.pose import FramePose
+from jaxsim.compile.geometry.quaternion import quat_rotate
+from jaxsim.compile.options.bounds import MAX_ELEMENTS
+from jaxsim.compile.step import declare_pass
 from jaxsim.spec import SpecElement
 from jaxsim.spec.replicate import expand_replicates
 
 
-@step(needs="settings", gives="spec")
-def replicate(c: Compilation) -> None:
+@declare_pass(needs="settings", gives="spec")
+def replicate_elements(c: Compilation) -> None:
     """Expand the replicates of the model."""
     if _copies(c) > MAX_ELEMENTS:
         place = next(e for e in c.spec.walk() if e.tag == "replicate")
@@ -24,7 +24,7 @@ def replicate(c: Compilation) -> None:
     expand_replicates(c.spec, lambda element: _placement(c, element))
 
 
-def _placement(c: Compilation, element: SpecElement) -> list[Pose]:
+def _placement(c: Compilation, element: SpecElement) -> list[FramePose]:
     """Return the poses of the copies; the first one is unchanged.
 
     Copy i is rotated by i times the angles, and offset from copy i - 1 in its frame.
@@ -34,8 +34,8 @@ def _placement(c: Compilation, element: SpecElement) -> list[Pose]:
     pos, poses = np.zeros(3), []
     for i in range(int(element.get("count"))):
         quat = from_euler(i * settings.radians(angles), settings.eulerseq)
-        poses.append(Pose(pos, quat))
-        pos = pos + rotate(quat, offset)
+        poses.append(FramePose(pos, quat))
+        pos = pos + quat_rotate(quat, offset)
     return poses
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.compile.body.masses import bounded, inertia_of
+from jaxsim.compile.body.masses import apply_inertia_bounds, inertia_of
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.expand.known_inertia import KnownInertia
-from jaxsim.compile.geometry.pose import Pose
-from jaxsim.compile.weighing import WEIGHING
+from jaxsim.compile.geometry.pose import FramePose
+from jaxsim.compile.inertia_passes import INERTIA_PASSES
 from jaxsim.spec import Body, Spec, SpecElement
 
 # Sections that determine the inertia of bodies.
-_KEPT = ("compiler", "option", "size", "default", "asset", "worldbody", "extension")
+_KEPT_SECTIONS = ("compiler", "option", "size", "default", "asset", "worldbody", "extension")
 _SHAPELESS = ("plane", "hfield")
 
 
@@ -52,20 +52,20 @@ def _measure(c: Compilation) -> list[KnownInertia]:
     inner.settings = c.settings
     inner.stretched = {twin[element]: linear for element, linear in c.stretched.items()}
     inner.opt.update(c.opt)
-    for step in WEIGHING:
+    for step in INERTIA_PASSES:
         step(inner)
         if len(c.problems):
             return []
-    found = [_known(inner, body) for body in inner.bodies]
+    found = [_inertia_of_body(inner, body) for body in inner.bodies]
     return [] if len(c.problems) else found
 
 
-def _known(inner: Compilation, body: Body) -> KnownInertia:
-    placed = Pose(inner.fields["body_pos"][body.id], inner.fields["body_quat"][body.id])
+def _inertia_of_body(inner: Compilation, body: Body) -> KnownInertia:
+    placed = FramePose(inner.fields["body_pos"][body.id], inner.fields["body_quat"][body.id])
     if body.id == 0:
         return KnownInertia(0.0, np.zeros(3), placed, placed, False, False)
     own = inertia_of(inner, body)
-    mass, moments, frame = bounded(inner, body, own)
+    mass, moments, frame = apply_inertia_bounds(inner, body, own)
     adjusted = mass != own[0] or not np.array_equal(moments, own[1])
     return KnownInertia(mass, moments, frame, placed, body.inertial is not None, adjusted)
 
@@ -73,7 +73,7 @@ def _known(inner: Compilation, body: Body) -> KnownInertia:
 def _reduce(c: Compilation, spec: Spec) -> None:
     """Remove everything except bodies, joints, inertials, and the geoms that contribute to
     inertia."""
-    spec.root.children = [e for e in spec.root.children if e.tag in _KEPT]
+    spec.root.children = [e for e in spec.root.children if e.tag in _KEPT_SECTIONS]
     for body in spec.bodies:
         weighing = set(weighing_geoms(c, body))
         for group in (body.geoms, body.sites, body.cameras, body.lights, body.others):

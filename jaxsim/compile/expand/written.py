@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.mjcf.rules import broken_rules
 
 
-@step()
-def written(c: Compilation) -> None:
+@declare_pass()
+def check_written(c: Compilation) -> None:
     """Check every element of the model against its row of the schema."""
     for element in c.spec.walk():
         for name in element.row.required:

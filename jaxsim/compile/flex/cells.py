@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.make.lattice import Points
+from jaxsim.assets.builtin.lattice import LatticePoints
 from jaxsim.compile.flex.filling import filling, with_void
 
 ORDERS = {"trilinear": 1, "quadratic": 2}
@@ -24,7 +24,7 @@ _SHORTEST, _SKEW = 1e-10, 1e-6  # of the axes of a lattice
 
 
 def node_masses(
-    points: Points,
+    points: LatticePoints,
     box: tuple[np.ndarray, np.ndarray],
     cellcount: np.ndarray,
     order: int,
@@ -47,15 +47,17 @@ def node_masses(
     even = _gather(full, np.ones(len(full), bool), cellcount, order)
     if shell:
         even = np.ones_like(even) if order == 1 else even
-        return np.where(_inside(order * cellcount + 1), 0.0, even)
+        return np.where(_interior_nodes(order * cellcount + 1), 0.0, even)
     if points.dim == 1 or np.any(high <= low):
         return even
-    content, filled = filling(points, box, cellcount, order, lambda t: shares(t, order), order)
+    content, filled = filling(points, box, cellcount, order, lambda t: mass_shares(t, order), order)
     mixed = np.maximum(with_void(content, full), _LEAST_SHARE * full)
     return _gather(mixed, filled, cellcount, order)
 
 
-def active_nodes(points: Points, node: np.ndarray, cellcount: np.ndarray, order: int) -> np.ndarray:
+def active_nodes(
+    points: LatticePoints, node: np.ndarray, cellcount: np.ndarray, order: int
+) -> np.ndarray:
     """Numbers of the nodes of cells that are not empty.
 
     Args:
@@ -67,11 +69,11 @@ def active_nodes(points: Points, node: np.ndarray, cellcount: np.ndarray, order:
     box = node.min(axis=0), node.max(axis=0)
     if points.dim == 1 or np.prod(cellcount) == 1 or np.any(box[1] <= box[0]):
         return np.arange(len(node))
-    _, filled = filling(points, box, cellcount, order, lambda t: shares(t, order), order)
+    _, filled = filling(points, box, cellcount, order, lambda t: mass_shares(t, order), order)
     return np.unique(cell_nodes(cellcount, order)[filled])
 
 
-def shares(t: np.ndarray, order: int) -> np.ndarray:
+def mass_shares(t: np.ndarray, order: int) -> np.ndarray:
     """What of a mass at t in [0, 1] each node along one axis of a cell carries, (..., order + 1).
 
     Linear interpolation, or the uniform quadratic B-spline: Lagrange polynomials of order 2 would
@@ -109,7 +111,7 @@ def _full_cells(order: int, cellcount: np.ndarray) -> np.ndarray:
     return np.tile(cell, (int(np.prod(cellcount)), 1))
 
 
-def _inside(lattice: np.ndarray) -> np.ndarray:
+def _interior_nodes(lattice: np.ndarray) -> np.ndarray:
     """Which nodes of a lattice are on none of its walls, (nnode,)."""
     place = np.indices(tuple(lattice)).reshape(3, -1).T
     return np.all((place > 0) & (place < lattice - 1), axis=1)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.make.lattice import Points
+from jaxsim.assets.builtin.lattice import LatticePoints
 from jaxsim.assets.read.decode import extension, read_surface
-from jaxsim.assets.read.gmsh import MAGIC, read_gmsh
+from jaxsim.assets.read.gmsh import GMSH_MAGIC, read_gmsh
 from jaxsim.assets.read.obj_lines import read_obj_lines
 from jaxsim.assets.surface import Surface
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.asset.mesh.meshes import mesh_of
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import IDENTITY
-from jaxsim.compile.geometry.quaternion import conjugate, normalize, rotate
+from jaxsim.compile.geometry.quaternion import quat_conjugate, quat_normalize, quat_rotate
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
@@ -25,7 +25,7 @@ from jaxsim.spec import SpecElement
 _LEAST_VOLUME = MINVAL  # of a tetrahedron that joins a triangle to the origin
 
 
-def file_points(c: Compilation, e: SpecElement) -> Points | None:
+def file_points(c: Compilation, e: SpecElement) -> LatticePoints | None:
     """The points and elements of a flexcomp of type mesh or gmsh, scaled."""
     if e.own("file") is not None and e.own("mesh") is not None:
         c.fault(e, "both file and mesh are given; remove one of them")
@@ -53,28 +53,28 @@ def _asset(c: Compilation, e: SpecElement) -> SpecElement | None:
     return None
 
 
-def _read(c: Compilation, source: SpecElement, e: SpecElement) -> Points | None:
+def _read(c: Compilation, source: SpecElement, e: SpecElement) -> LatticePoints | None:
     """The points before they are scaled by the flexcomp."""
     file, dim = source.own("file"), e.get("dim")
     data = None if file is None else read_asset(c, source, file, "mesh")
     if file is not None and data is None:
         return None
-    if data is not None and data.startswith(MAGIC):
+    if data is not None and data.startswith(GMSH_MAGIC):
         simplices = read_gmsh(data)
-        return Points(simplices.dim, _in_asset(source, simplices.point), simplices.element)
+        return LatticePoints(simplices.dim, _in_asset(source, simplices.point), simplices.element)
     if data is not None and dim == 1 and extension(file) == ".obj":
         vertex, line = read_obj_lines(data)
         if len(line):
-            vertex, place = _welded(vertex)
-            return Points(1, _in_asset(source, vertex), place[line])
+            vertex, place = _weld_points(vertex)
+            return LatticePoints(1, _in_asset(source, vertex), place[line])
     if source.tag == "mesh":
         return _of_asset(c, e, source)
     surface = read_surface(file, data or b"", source.own("content_type"))
-    vertex, place = _welded(surface.vertex)
+    vertex, place = _weld_points(surface.vertex)
     return _of_surface(c, e, vertex, place[surface.face], surface)
 
 
-def _of_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> Points | None:
+def _of_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> LatticePoints | None:
     """The triangles of a mesh asset, whose vertices have the single precision of a mesh."""
     mesh = mesh_of(c, asset)
     if mesh is None:
@@ -86,7 +86,7 @@ def _of_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> Points | No
 
 def _of_surface(
     c: Compilation, e: SpecElement, vertex: np.ndarray, face: np.ndarray, surface: Surface
-) -> Points | None:
+) -> LatticePoints | None:
     """A shell of the triangles, a rod of their first edges, or a solid behind them."""
     dim = e.get("dim")
     if not len(face):
@@ -97,19 +97,19 @@ def _of_surface(
         texcoord, corner = surface.texcoord, surface.face_texcoord
     if dim < 3:
         corner = None if corner is None else corner[:, : dim + 1]
-        return Points(dim, vertex, face[:, : dim + 1], texcoord, corner)
+        return LatticePoints(dim, vertex, face[:, : dim + 1], texcoord, corner)
     if e.own("origin") is None:
         c.fault(e, "a solid from a surface needs origin, the point its triangles are joined to")
         return None
-    return _joined(vertex, face, np.array(e.get("origin"), float))
+    return _cone_tetrahedra(vertex, face, np.array(e.get("origin"), float))
 
 
-def _joined(vertex: np.ndarray, face: np.ndarray, origin: np.ndarray) -> Points:
+def _cone_tetrahedra(vertex: np.ndarray, face: np.ndarray, origin: np.ndarray) -> LatticePoints:
     """Tetrahedra of the origin, as point 0, with each triangle that it lies behind."""
     a, b, c = (vertex[face[:, i]] - origin for i in range(3))
     behind = np.einsum("ij,ij->i", np.cross(a, b), c) > _LEAST_VOLUME
     element = np.concatenate([np.zeros((len(face), 1), int), face + 1], axis=1)
-    return Points(3, np.concatenate([origin[None], vertex]), element[behind])
+    return LatticePoints(3, np.concatenate([origin[None], vertex]), element[behind])
 
 
 def _in_asset(source: SpecElement, vertex: np.ndarray) -> np.ndarray:
@@ -118,11 +118,11 @@ def _in_asset(source: SpecElement, vertex: np.ndarray) -> np.ndarray:
         return vertex
     pos, quat, scale = (source.get(attr) for attr in ("refpos", "refquat", "scale"))
     moved = vertex if pos is None else vertex - pos
-    back = conjugate(normalize(np.array(IDENTITY if quat is None else quat, float)))
-    return rotate(back, moved) * (1.0 if scale is None else scale)
+    back = quat_conjugate(quat_normalize(np.array(IDENTITY if quat is None else quat, float)))
+    return quat_rotate(back, moved) * (1.0 if scale is None else scale)
 
 
-def _welded(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _weld_points(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Vertices without repeats, in order of their first use, and the place of each among them."""
     _, first, inverse = np.unique(vertex, axis=0, return_index=True, return_inverse=True)
     rank = np.empty(len(first), int)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jaxsim.assets.make.lattice import Points
-from jaxsim.compile.flex.inside import cells_cut, is_closed, is_inside, samples
+from jaxsim.assets.builtin.lattice import LatticePoints
+from jaxsim.compile.flex.inside import cube_samples, cut_cells, is_closed, is_inside
 
-VOID = 1e-6  # density of the empty part of a cell that is not empty
+_VOID_DENSITY = 1e-6  # density of the empty part of a cell that is not empty
 _CHUNK = 4096  # tetrahedra that are integrated at once
 
 # Polynomials on [0, 1]: (...) -> (..., k).
@@ -22,7 +22,7 @@ Basis = Callable[[np.ndarray], np.ndarray]
 
 
 def filling(
-    points: Points,
+    points: LatticePoints,
     box: tuple[np.ndarray, np.ndarray],
     cellcount: np.ndarray,
     order: int,
@@ -46,19 +46,19 @@ def filling(
     low, high = box
     unit = (points.point - low) / (high - low) * cellcount
     if points.dim == 2 and not is_closed(points.element):
-        return _sampled(unit[points.element], cellcount, order, basis)
+        return _sample_enclosed(unit[points.element], cellcount, order, basis)
     tetra, sign = _tetrahedra(unit, points)
     content = _integrals(*_cut(tetra, sign, cellcount), cellcount, basis, degree)
     # The basis sums to 1, and its products to the volume.
-    return content, np.abs(content.sum(axis=1)) > VOID
+    return content, np.abs(content.sum(axis=1)) > _VOID_DENSITY
 
 
 def with_void(content: np.ndarray, full: np.ndarray) -> np.ndarray:
     """Integrals over cells that are filled thinly where they are not filled."""
-    return (1 - VOID) * content + VOID * full
+    return (1 - _VOID_DENSITY) * content + _VOID_DENSITY * full
 
 
-def _sampled(
+def _sample_enclosed(
     triangle: np.ndarray, cellcount: np.ndarray, order: int, basis: Basis
 ) -> tuple[np.ndarray, np.ndarray]:
     """Integrals over what an open surface encloses, by sampling.
@@ -66,8 +66,8 @@ def _sampled(
     A cell that it does not cut is empty if its center is outside.
     """
     cell = np.indices(tuple(cellcount)).reshape(3, -1).T
-    kept = cells_cut(triangle, cell, cellcount) | is_inside(cell + 0.5, triangle)
-    place, weight = samples(order + 1)
+    kept = cut_cells(triangle, cell, cellcount) | is_inside(cell + 0.5, triangle)
+    place, weight = cube_samples(order + 1)
     N = basis(place)
     value = np.einsum("q,qi,qj,qk->qijk", weight, N[:, 0], N[:, 1], N[:, 2])
     hit = np.zeros((len(cell), len(place)))
@@ -76,7 +76,7 @@ def _sampled(
     return hit @ value.reshape(len(place), -1), kept
 
 
-def _tetrahedra(unit: np.ndarray, points: Points) -> tuple[np.ndarray, np.ndarray]:
+def _tetrahedra(unit: np.ndarray, points: LatticePoints) -> tuple[np.ndarray, np.ndarray]:
     """Tetrahedra that make up the inside, (n, 4, 3), and the sign with which each counts, (n,).
 
     A surface is joined to the center of its box; behind its back the tetrahedra cancel.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.compile.flex.topology import Topology
+from jaxsim.compile.flex.topology import FlexTopology
 from jaxsim.spec import SpecElement
 
 
@@ -40,7 +40,7 @@ class Flex:
     nodebody: np.ndarray
     node: np.ndarray
     elem: np.ndarray
-    topology: Topology
+    topology: FlexTopology
     place: np.ndarray
     node_place: np.ndarray
 

@@ -15,27 +15,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxsim.assets.make.lattice import SHAPES, Points
+from jaxsim.assets.builtin.lattice import LATTICE_SHAPES, LatticePoints
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, node_masses
 from jaxsim.compile.flex.files import file_points
-from jaxsim.compile.flex.pins import pinned
+from jaxsim.compile.flex.pins import pinned_points
 from jaxsim.compile.flex.rod_twist import add_twist_bodies
 from jaxsim.compile.geometry.placed import frame_pose, pose_of
-from jaxsim.compile.geometry.pose import Pose, here
-from jaxsim.compile.whole.bounds import grows
+from jaxsim.compile.geometry.pose import FramePose, identity_pose
+from jaxsim.compile.options.bounds import count_elements
 from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
 
 # Attributes and children that the flex takes over as they are.
-_PASSED = ("group", "radius", "material", "rgba")
+_PASSED_ATTRS = ("group", "radius", "material", "rgba")
 _PASSED_CHILDREN = ("contact", "edge", "elasticity")
 
 # Directions of the slide joints of a point; a radial one slides along its own ray.
 _AXES = {"2d": np.eye(3)[:2], "radial": None}
 
 # Types whose points are the corners of flat faces, which are drawn flat unless asked otherwise.
-_FLAT = ("box", "cylinder")
+_FLAT_SHAPES = ("box", "cylinder")
 
 _PER_POINT = 5  # elements that a point becomes: a body, its inertia and three joints
 _MAX_LATTICE = 4_000_000  # places of a grid or box, before any is made
@@ -49,7 +49,7 @@ def expand_flexcomp(c: Compilation, element: SpecElement) -> None:
     before = len(c.problems)
     points = _points(c, element)
     if points is not None:
-        grows(c, element, _PER_POINT * len(points.point))
+        count_elements(c, element, _PER_POINT * len(points.point))
     if len(c.problems) == before and points is not None:
         _expand(c, element, points)
     else:
@@ -58,7 +58,7 @@ def expand_flexcomp(c: Compilation, element: SpecElement) -> None:
     c.frames.clear()
 
 
-def _points(c: Compilation, e: SpecElement) -> Points | None:
+def _points(c: Compilation, e: SpecElement) -> LatticePoints | None:
     """The points and elements in the frame of the flexcomp."""
     if e.get("dim") not in (1, 2, 3):
         c.fault(e, f"dim='{e.get('dim')}' must be 1 (rod), 2 (shell) or 3 (solid)")
@@ -86,7 +86,9 @@ def _points(c: Compilation, e: SpecElement) -> Points | None:
     if np.any(e.get("spacing") < 2 * e.get("radius")):
         c.fault(e, "spacing must be at least twice the radius, along all three axes")
         return None
-    points = SHAPES[kind](e.get("dim"), np.array(e.get("count"), int), np.array(e.get("spacing")))
+    points = LATTICE_SHAPES[kind](
+        e.get("dim"), np.array(e.get("count"), int), np.array(e.get("spacing"))
+    )
     if not len(points.element):
         c.fault(e, f"count gives no elements of a {kind}; give more points along its axes")
         return None
@@ -105,19 +107,19 @@ def _whole_rows(c: Compilation, e: SpecElement) -> bool:
     return not (ragged or broken)
 
 
-def _direct(c: Compilation, e: SpecElement) -> Points | None:
+def _direct(c: Compilation, e: SpecElement) -> LatticePoints | None:
     """Points and elements that are written out."""
     point, element, dim = e.own("point"), e.own("element"), e.get("dim")
     if point is None or element is None:
         c.fault(e, "type='direct' needs point and element")
         return None
     scaled = np.array(point, float).reshape(-1, 3) * e.get("scale")
-    return Points(dim, scaled, np.array(element, int).reshape(-1, dim + 1))
+    return LatticePoints(dim, scaled, np.array(element, int).reshape(-1, dim + 1))
 
 
-def _expand(c: Compilation, e: SpecElement, points: Points) -> None:
+def _expand(c: Compilation, e: SpecElement, points: LatticePoints) -> None:
     """Replaces the element by the bodies it stands for, and adds the flex and its constraint."""
-    parent, checked = _parent_name(c, e), _checked(c, e, points)
+    parent, checked = _parent_name(c, e), _check_points(c, e, points)
     if parent is None or checked is None:
         e.remove()
         return
@@ -127,11 +129,11 @@ def _expand(c: Compilation, e: SpecElement, points: Points) -> None:
         e.remove()
         return
     points = checked
-    held = pinned(c, e, points.dim, len(points.point), lattice)
+    held = pinned_points(c, e, points.dim, len(points.point), lattice)
     used = np.zeros(len(points.point), bool)
     used[points.element] = True
     placed = _pose(c, e).point(points.point)
-    points = _only(points._replace(point=placed), used)
+    points = _drop_unused_points(points._replace(point=placed), used)
     if not order:
         held = held[used]
         held[0] |= e.get("dof") == "radial"
@@ -142,12 +144,12 @@ def _expand(c: Compilation, e: SpecElement, points: Points) -> None:
         flex.attrs.update(body=parent, vertex=points.point.ravel())
         bodies = []
     elif order:
-        bodies = _interpolated(
+        bodies = _lattice_bodies(
             c, e, flex, parent, held, points, (placed.min(axis=0), placed.max(axis=0))
         )
     else:
         bodies = _full(c, e, flex, vertices, held)
-    _put(c, e, bodies)
+    _insert_bodies(c, e, bodies)
     add_twist_bodies(c, e, flex, points, held)
     e.remove()
     _own_section(c, "deformable").adopt(flex)
@@ -161,7 +163,7 @@ def _lattice(c: Compilation, e: SpecElement, order: int) -> np.ndarray | None:
         c.fault(e, "cellcount must be at least 1 along each axis")
     elif np.prod(nodes.astype(float)) > _MAX_NODES:
         c.fault(e, f"cellcount asks for more than {_MAX_NODES} nodes; lower it")
-    elif grows(c, e, _PER_POINT * int(np.prod(nodes))):
+    elif count_elements(c, e, _PER_POINT * int(np.prod(nodes))):
         return nodes
     return None
 
@@ -177,7 +179,7 @@ def _parent_name(c: Compilation, e: SpecElement) -> str | None:
     return None
 
 
-def _checked(c: Compilation, e: SpecElement, points: Points) -> Points | None:
+def _check_points(c: Compilation, e: SpecElement, points: LatticePoints) -> LatticePoints | None:
     """The points with the texture coordinates of the element, if all numbers are in range."""
     n = len(points.point)
     outside = np.argwhere((points.element < 0) | (points.element >= n))
@@ -196,7 +198,7 @@ def _checked(c: Compilation, e: SpecElement, points: Points) -> Points | None:
     return points._replace(texcoord=np.array(given, float).reshape(-1, 2))
 
 
-def _only(points: Points, used: np.ndarray) -> Points:
+def _drop_unused_points(points: LatticePoints, used: np.ndarray) -> LatticePoints:
     """Without the points that no element has."""
     if used.all():
         return points
@@ -209,7 +211,7 @@ def _only(points: Points, used: np.ndarray) -> Points:
     )
 
 
-def _pose(c: Compilation, e: SpecElement) -> Pose:
+def _pose(c: Compilation, e: SpecElement) -> FramePose:
     """Where the points are turned and moved to: without a frame by `quat` as it is written.
 
     MuJoCo does not normalize it there, so that another length than 1 bends the grid.
@@ -217,16 +219,16 @@ def _pose(c: Compilation, e: SpecElement) -> Pose:
     pose, quat = pose_of(c, e), e.attrs.get("quat")
     if quat is None or e.holder.tag == "frame":
         return pose
-    return Pose(pose.pos, np.array(quat, float))
+    return FramePose(pose.pos, np.array(quat, float))
 
 
-def _flex(c: Compilation, e: SpecElement, points: Points) -> SpecElement:
+def _flex(c: Compilation, e: SpecElement, points: LatticePoints) -> SpecElement:
     """The flex with what it takes over from the flexcomp, still without its bodies."""
     row = c.spec.root.row.children["deformable"].children["flex"]
-    attrs = {attr: e.attrs[attr] for attr in _PASSED if attr in e.attrs}
+    attrs = {attr: e.attrs[attr] for attr in _PASSED_ATTRS if attr in e.attrs}
     attrs |= {"name": e.attrs.get("name", ""), "dim": points.dim}
     attrs["element"] = points.element.ravel()
-    flat = e.get("type") in _FLAT or (e.get("type") == "grid" and points.dim == 3)
+    flat = e.get("type") in _FLAT_SHAPES or (e.get("type") == "grid" and points.dim == 3)
     attrs["flatskin"] = e.own("flatskin") or ("true" if flat else "false")
     if points.texcoord is not None:
         attrs["texcoord"] = points.texcoord.ravel()
@@ -263,13 +265,13 @@ def _full(
     ]
 
 
-def _interpolated(
+def _lattice_bodies(
     c: Compilation,
     e: SpecElement,
     flex: SpecElement,
     parent: str,
     held: np.ndarray,
-    points: Points,
+    points: LatticePoints,
     box: tuple[np.ndarray, np.ndarray],
 ) -> list[SpecElement]:
     """A body at each node of the lattice in a box that has mass and is not pinned."""
@@ -325,14 +327,14 @@ def _body(
     return body
 
 
-def _put(c: Compilation, e: SpecElement, bodies: Sequence[SpecElement]) -> None:
+def _insert_bodies(c: Compilation, e: SpecElement, bodies: Sequence[SpecElement]) -> None:
     """Puts bodies that are posed in the body around before the element, seen through frames."""
     parent = e.holder
     undo = frame_pose(c, e).inverse() if parent.tag == "frame" else None
     place = parent.children.index(e)
     for i, body in enumerate(bodies):
         if undo is not None:
-            inner = undo.apply(Pose(body.attrs["pos"], here().quat))
+            inner = undo.apply(FramePose(body.attrs["pos"], identity_pose().quat))
             body.attrs.update(pos=inner.pos, quat=inner.quat)
             body.unframed = True
         parent.adopt(body, place + i)
@@ -348,14 +350,14 @@ def _constrain(c: Compilation, e: SpecElement, order: int) -> None:
     # Defaults of equalities do not reach it, so everything is written out.
     attrs = {"flex": e.attrs.get("name", ""), "active": "true"}
     attrs |= {attr: np.array(edge.get(attr)) for attr in ("solref", "solimp")}
-    cells = _strained(e) if kind == "strain" and order else [None]
+    cells = _strained_cells(e) if kind == "strain" and order else [None]
     for cell in cells:
         own = attrs if cell is None else attrs | {"cell": np.array(cell, float)}
         row = section.row.children[_CONSTRAINTS[kind]]
         section.adopt(SpecElement(_CONSTRAINTS[kind], dict(own), place=e.place, row=row))
 
 
-def _strained(e: SpecElement) -> list[tuple[int, ...]]:
+def _strained_cells(e: SpecElement) -> list[tuple[int, ...]]:
     """The cells whose strain is kept; of a shell the outer faces, as (face, -1, -1)."""
     nx, ny, nz = (int(n) for n in e.get("cellcount"))
     if _is_shell(e):

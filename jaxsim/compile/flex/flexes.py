@@ -16,10 +16,10 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, lattice_axes
 from jaxsim.compile.flex.elastic.elastic import elastic_fields
 from jaxsim.compile.flex.flex import Flex
-from jaxsim.compile.flex.rules import check_elements, check_numbers, check_options
-from jaxsim.compile.flex.topology import topology
+from jaxsim.compile.flex.rules import check_elements, check_flex_options, check_numbers
+from jaxsim.compile.flex.topology import flex_topology
 from jaxsim.compile.reference.pose import Reference, reference_pose
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
 
@@ -52,10 +52,12 @@ _EDGE_COLUMNS = (
 )
 _ELASTICITY_COLUMNS = (Column("flex_damping", "damping"),)
 
-_ZERO = MINVAL  # coordinates below this are at the center of a body [m]
+_CENTER_TOLERANCE = MINVAL  # coordinates below this are at the center of a body [m]
 
 
-@step(needs="option assets bodies geoms joints masses tendons", gives="flex flexedge flexes")
+@declare_pass(
+    needs="option assets bodies geoms joints masses tendons", gives="flex flexedge flexes"
+)
 def flexes(c: Compilation) -> None:
     """All fields of flexes that the reference pose and the elements give."""
     elements = [e for e in c.spec.section("deformable") if e.tag == "flex"]
@@ -72,7 +74,7 @@ def flexes(c: Compilation) -> None:
     flexes = [flex for flex in found if flex is not None]
     c.flexes = flexes
     for flex in flexes:
-        check_options(c, flex)
+        check_flex_options(c, flex)
     if len(c.problems):
         return
     _columns(c, flexes)
@@ -109,7 +111,7 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
     if not check_elements(c, e, elem, len(vert)):
         return None
     if elem.shape[1] == 4:
-        elem = _turned(elem, place)
+        elem = _orient_tetrahedra(elem, place)
     order = ORDERS.get(e.get("dof"), 0) if len(nodebody) else 0
     cellcount = np.ones(3, int)
     if e.get("cellcount") is not None:
@@ -134,7 +136,7 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
         nodebody=nodebody if order else nodebody[:0],
         node=node if order else node[:0],
         elem=elem,
-        topology=topology(elem.shape[1] - 1, elem),
+        topology=flex_topology(elem.shape[1] - 1, elem),
         place=place,
         node_place=node_place,
     )
@@ -146,7 +148,7 @@ def _coordinates(e: SpecElement, attr: str, count: int) -> np.ndarray:
     return np.zeros((count, 3)) if given is None else np.array(given, float).reshape(-1, 3)
 
 
-def _turned(elem: np.ndarray, place: np.ndarray) -> np.ndarray:
+def _orient_tetrahedra(elem: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Tetrahedra with the vertices in the order that MuJoCo's sides ask for."""
     corner = place[elem]
     wrong = np.linalg.det(corner[:, 1:] - corner[:, :1]) > 0
@@ -161,12 +163,12 @@ def _columns(c: Compilation, flexes: Sequence[Flex]) -> None:
     rgba = np.array([f.element.get("rgba") for f in flexes], np.float32).reshape(-1, 4)
     c.fields.update(
         flex_rgba=rgba,
-        flex_matid=_joined([_materials(c, f) for f in flexes]),
+        flex_matid=_concatenate([_materials(c, f) for f in flexes]),
         flex_radius=np.array([_radius(f) for f in flexes], float),
         flex_interp=_ints([-f.order if _is_shell(f) else f.order for f in flexes]),
         flex_cellnum=_ints([f.cellcount for f in flexes]).reshape(-1, 3),
         flex_rigid=np.array([f.rigid for f in flexes], bool),
-        flex_centered=np.array([_centered(f) for f in flexes], bool),
+        flex_centered=np.array([_is_centered(f) for f in flexes], bool),
     )
 
 
@@ -195,8 +197,8 @@ def _is_shell(f: Flex) -> bool:
     return f.elasticity.get("elastic2d") != "none"
 
 
-def _centered(f: Flex) -> bool:
-    return not np.any(np.abs(f.node if f.order else f.vert) > _ZERO)
+def _is_centered(f: Flex) -> bool:
+    return not np.any(np.abs(f.node if f.order else f.vert) > _CENTER_TOLERANCE)
 
 
 # Addresses that are -1 where there is nothing.
@@ -243,14 +245,16 @@ def _points(c: Compilation, flexes: Sequence[Flex]) -> None:
     """Vertices, nodes and their bodies."""
     boxes = [_box(f) for f in flexes]
     c.fields.update(
-        flex_vertbodyid=_joined([f.vertbody for f in flexes]),
+        flex_vertbodyid=_concatenate([f.vertbody for f in flexes]),
         flex_vert=_rows([f.vert for f in flexes], 3),
-        flex_nodebodyid=_joined([f.nodebody for f in flexes]),
+        flex_nodebodyid=_concatenate([f.nodebody for f in flexes]),
         flex_node=_rows([f.node for f in flexes], 3),
         flex_node0=_rows([f.node_place for f in flexes], 3),
         flex_size=_rows([0.5 * (high - low)[None] for low, high in boxes], 3),
-        flex_vert0=_rows([_scaled(f, *box) for f, box in zip(flexes, boxes, strict=True)], 3),
-        flex_vertcell=_joined([_cells(f, *box) for f, box in zip(flexes, boxes, strict=True)]),
+        flex_vert0=_rows(
+            [_normalize_to_box(f, *box) for f, box in zip(flexes, boxes, strict=True)], 3
+        ),
+        flex_vertcell=_concatenate([_cells(f, *box) for f, box in zip(flexes, boxes, strict=True)]),
     )
 
 
@@ -260,10 +264,10 @@ def _box(f: Flex) -> tuple[np.ndarray, np.ndarray]:
     return points.min(axis=0), points.max(axis=0)
 
 
-def _scaled(f: Flex, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _normalize_to_box(f: Flex, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Vertices in the box around them, in [0, 1]; in its middle along an axis without extent."""
     size = high - low
-    flat = size < _ZERO
+    flat = size < _CENTER_TOLERANCE
     return np.where(flat, 0.5, (f.place - low) / np.where(flat, 1.0, size))
 
 
@@ -271,7 +275,7 @@ def _cells(f: Flex, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The cell that each vertex of an interpolated flex is in; -1 without interpolation."""
     if not f.order:
         return np.full(len(f.vert), -1)
-    cell = np.floor(_scaled(f, low, high) * f.cellcount).astype(int)
+    cell = np.floor(_normalize_to_box(f, low, high) * f.cellcount).astype(int)
     return np.ravel_multi_index(tuple(np.clip(cell, 0, f.cellcount - 1).T), tuple(f.cellcount))
 
 
@@ -299,13 +303,13 @@ def _shapes(c: Compilation, flexes: Sequence[Flex]) -> None:
     ]
     rigid = [(f.order == 0) & (f.vertbody[e[:, 0]] == f.vertbody[e[:, 1]]) for f, e in edges]
     c.fields.update(
-        flex_elem=_joined([f.elem for f in flexes]),
-        flex_elemtexcoord=_joined(corner),
-        flex_elemedge=_joined([f.topology.elemedge for f in flexes]),
-        flex_elemlayer=_joined([f.topology.layer for f in flexes]),
-        flex_shell=_joined([f.topology.shell for f in flexes]),
-        flex_edge=_joined([e for _, e in edges]).reshape(-1, 2),
-        flex_edgeflap=_joined(flaps).reshape(-1, 2),
+        flex_elem=_concatenate([f.elem for f in flexes]),
+        flex_elemtexcoord=_concatenate(corner),
+        flex_elemedge=_concatenate([f.topology.elemedge for f in flexes]),
+        flex_elemlayer=_concatenate([f.topology.layer for f in flexes]),
+        flex_shell=_concatenate([f.topology.shell for f in flexes]),
+        flex_edge=_concatenate([e for _, e in edges]).reshape(-1, 2),
+        flex_edgeflap=_concatenate(flaps).reshape(-1, 2),
         flex_texcoord=_rows([_texcoord(f) for f in flexes], 2).astype(np.float32),
         flexedge_length0=np.concatenate([*lengths, np.zeros(0)]),
         flexedge_rigid=np.concatenate([*rigid, np.zeros(0, bool)]),
@@ -316,7 +320,7 @@ def _ints(values) -> np.ndarray:
     return np.array(values, np.int32)
 
 
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+def _concatenate(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The numbers of all flexes in a row, int32."""
     return np.concatenate([*(np.ravel(part) for part in parts), np.zeros(0)]).astype(np.int32)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-_BORDER = 0.5 - 1e-9  # a point on the surface itself is inside
-_TOUCH = 1e-9  # depth to which bodies may overlap and only touch
+_INSIDE_THRESHOLD = 0.5 - 1e-9  # a point on the surface itself is inside
+_TOUCH_DEPTH = 1e-9  # depth to which bodies may overlap and only touch
 _CHUNK = 1 << 17  # pairs of a point and a triangle at once
 
 
@@ -22,7 +22,7 @@ def is_closed(triangle: np.ndarray) -> bool:
     return bool(np.array_equal(forward, backward) and np.all(np.diff(forward) > 0))
 
 
-def samples(n: int) -> tuple[np.ndarray, np.ndarray]:
+def cube_samples(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Gauss points of the eighths of a unit cube, n along each axis of an eighth.
 
     Returns:
@@ -35,7 +35,7 @@ def samples(n: int) -> tuple[np.ndarray, np.ndarray]:
     return place, np.einsum("i,j,k->ijk", weight, weight, weight).ravel()
 
 
-def cells_cut(triangle: np.ndarray, cell: np.ndarray, cellcount: np.ndarray) -> np.ndarray:
+def cut_cells(triangle: np.ndarray, cell: np.ndarray, cellcount: np.ndarray) -> np.ndarray:
     """Which unit cubes, by their lower corners (m, 3), triangles (n, 3, 3) reach into; (m,).
 
     Two convex bodies are apart if their shadows on a face normal or on a product of edges are
@@ -53,10 +53,10 @@ def cells_cut(triangle: np.ndarray, cell: np.ndarray, cellcount: np.ndarray) -> 
     reach = 0.5 * np.abs(axis).sum(axis=2)
     size = np.linalg.norm(axis, axis=2)
     along_single = np.any(
-        (np.abs(axis) > (1 - _TOUCH) * size[:, :, None]) & (cellcount == 1), axis=2
+        (np.abs(axis) > (1 - _TOUCH_DEPTH) * size[:, :, None]) & (cellcount == 1), axis=2
     )
-    tells = (size > _TOUCH) & ~along_single  # a product of parallel edges is zero
-    slack = _TOUCH * size
+    tells = (size > _TOUCH_DEPTH) & ~along_single  # a product of parallel edges is zero
+    slack = _TOUCH_DEPTH * size
     for i, corner in enumerate(cell):
         middle = axis @ (corner + 0.5)
         apart = (low - middle >= reach - slack) | (middle - high >= reach - slack)
@@ -66,7 +66,7 @@ def cells_cut(triangle: np.ndarray, cell: np.ndarray, cellcount: np.ndarray) -> 
 
 def is_inside(point: np.ndarray, triangle: np.ndarray) -> np.ndarray:
     """Whether triangles (n, 3, 3) enclose points (m, 3), (m,)."""
-    return np.abs(winding_number(point, triangle)) >= _BORDER
+    return np.abs(winding_number(point, triangle)) >= _INSIDE_THRESHOLD
 
 
 def winding_number(point: np.ndarray, triangle: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.spec import SpecElement
 
 
-def pinned(
+def pinned_points(
     c: Compilation, e: SpecElement, dim: int, npoint: int, lattice: np.ndarray | None
 ) -> np.ndarray:
     """Which points are pinned.

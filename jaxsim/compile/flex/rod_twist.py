@@ -11,17 +11,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from jaxsim.assets.make.lattice import Points
+from jaxsim.assets.builtin.lattice import LatticePoints
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.placed import frame_pose
 from jaxsim.spec import SpecElement
-from jaxsim.spec.defaults import MAIN
+from jaxsim.spec.defaults import MAIN_CLASS
 
 _MASS = 1e-9  # of a twist body [kg]: it only turns
 
 
 def add_twist_bodies(
-    c: Compilation, e: SpecElement, flex: SpecElement, points: Points, held: np.ndarray
+    c: Compilation, e: SpecElement, flex: SpecElement, points: LatticePoints, held: np.ndarray
 ) -> None:
     """Adds the twist bodies of a flexcomp that is an elastic rod with an open end."""
     elasticity = flex.find("elasticity")
@@ -86,7 +86,7 @@ def _twist_body(c: Compilation, e: SpecElement, name: str, inertia: float) -> Sp
     body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.children["inertial"]))
     axis = np.array([1.0, 0.0, 0.0])
     # It is a child of the world, where no childclass of the bodies around the rod reaches.
-    hinge = {"name": name, "type": "hinge", "pos": np.zeros(3), "axis": axis, "class": MAIN}
+    hinge = {"name": name, "type": "hinge", "pos": np.zeros(3), "axis": axis, "class": MAIN_CLASS}
     body.adopt(SpecElement("joint", hinge, place=e.place, row=row.children["joint"]))
     return body
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.make.lattice import Points
+from jaxsim.assets.builtin.lattice import LatticePoints
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, active_nodes
 from jaxsim.compile.flex.flex import Flex
@@ -85,7 +85,7 @@ def check_elements(c: Compilation, e: SpecElement, elem: np.ndarray, nvert: int)
     return True
 
 
-def check_options(c: Compilation, flex: Flex) -> None:
+def check_flex_options(c: Compilation, flex: Flex) -> None:
     """Whether the material and the contacts make sense, for this flex and this model."""
     e = flex.element
     _check_material(c, flex)
@@ -155,7 +155,7 @@ def _check_hold(c: Compilation, flex: Flex, three: np.ndarray) -> None:
     """
     bodies = flex.bodies
     if flex.order and flex.elasticity.get("elastic2d") == "none" and not three[bodies].all():
-        points = Points(flex.dim, flex.place, flex.elem)
+        points = LatticePoints(flex.dim, flex.place, flex.elem)
         nodes = active_nodes(points, flex.node_place, flex.cellcount, flex.order)
         bodies = np.unique(flex.nodebody[nodes])
     parent = c.fields["body_parentid"]

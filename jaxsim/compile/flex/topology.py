@@ -21,7 +21,7 @@ _SIDES = {
 }
 
 
-class Topology(NamedTuple):
+class FlexTopology(NamedTuple):
     """Edges and surface of a flex; ids are within the flex.
 
     Attributes:
@@ -39,7 +39,7 @@ class Topology(NamedTuple):
     layer: np.ndarray
 
 
-def topology(dim: int, element: np.ndarray) -> Topology:
+def flex_topology(dim: int, element: np.ndarray) -> FlexTopology:
     """The topology of elements (nelem, dim + 1)."""
     local = np.array(_EDGES[dim])
     pairs = np.sort(element[:, local], axis=2).reshape(-1, 2)
@@ -49,7 +49,7 @@ def topology(dim: int, element: np.ndarray) -> Topology:
     if dim == 2:
         _fill_flaps(flap, elemedge, element)
     shell, layer = _surface(dim, element)
-    return Topology(edge, elemedge, flap, shell, layer)
+    return FlexTopology(edge, elemedge, flap, shell, layer)
 
 
 def _in_order(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

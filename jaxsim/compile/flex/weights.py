@@ -12,14 +12,14 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.reference.constants import Constants
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL, EqType
 from jaxsim.model.derived import SLIDERS_ONLY
 
 _EDGES, _STRAIN = 1, 3  # flex_edgeequality
 
 
-@step(needs="joints tree frames flexes equalities derive", gives="flex flexedge")
+@declare_pass(needs="joints tree frames flexes equalities derive", gives="flex flexedge")
 def flex_weights(c: Compilation) -> None:
     """`flex_edgeequality`, `flexedge_invweight0` and `flexedge_J_*`."""
     f = c.fields
@@ -30,7 +30,7 @@ def flex_weights(c: Compilation) -> None:
     weights, count = [np.zeros(0)], [np.zeros(0, int)]
     filled, room = [np.zeros(0, int)], 0
     for flex in c.flexes:
-        measured = held[flex.id] == _EDGES or _damped(flex)
+        measured = held[flex.id] == _EDGES or _has_edge_forces(flex)
         weights.append(_weights(constants, flex, measured))
         rows = _dofs(constants, flex)
         size = np.array([len(row) for row in rows], int)
@@ -51,7 +51,7 @@ def flex_weights(c: Compilation) -> None:
     )
 
 
-def _damped(flex: Flex) -> bool:
+def _has_edge_forces(flex: Flex) -> bool:
     """Whether it has springs or dampers that follow the edges."""
     edge = flex.edge
     follow = edge.get("stiffness") > 0 or edge.get("damping") > 0

@@ -11,11 +11,16 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.quaternion import IDENTITY, NEARLY, multiply, normalize
+from jaxsim.compile.geometry.quaternion import (
+    IDENTITY,
+    MIN_QUAT_NORM,
+    quat_multiply,
+    quat_normalize,
+)
 from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
 
-SHORT = 1e-14  # vectors with a smaller squared norm have no direction (MuJoCo's mjEPS)
+MIN_SQUARED_LENGTH = 1e-14  # vectors with a smaller squared norm have no direction (MuJoCo's mjEPS)
 _AXES = dict(zip("xyz", np.eye(3), strict=True))
 _PARALLEL = 1e-10  # smaller sines of a z axis count as vertical, as in MuJoCo's compiler
 
@@ -53,8 +58,8 @@ def from_euler(angles: np.ndarray, sequence: str) -> np.ndarray:
     quat = IDENTITY
     for angle, letter in zip(angles, sequence, strict=True):
         turn = from_axis_angle(_AXES[letter.lower()], angle)
-        quat = multiply(quat, turn) if letter.islower() else multiply(turn, quat)
-    return normalize(quat)
+        quat = quat_multiply(quat, turn) if letter.islower() else quat_multiply(turn, quat)
+    return quat_normalize(quat)
 
 
 def from_matrix(R: np.ndarray) -> np.ndarray:
@@ -73,7 +78,7 @@ def from_matrix(R: np.ndarray) -> np.ndarray:
     leading = 0 if xx + yy + zz > 0 else 3 - int(np.argmax((zz, yy, xx)))
     quat = np.array(rows[leading], float)
     quat[leading] = squares[leading]
-    return normalize(quat)
+    return quat_normalize(quat)
 
 
 Spelling = Callable[[Compilation, SpecElement, np.ndarray], np.ndarray | None]
@@ -81,7 +86,7 @@ Spelling = Callable[[Compilation, SpecElement, np.ndarray], np.ndarray | None]
 
 def _quat(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
     if np.any(value):
-        return value.copy() if np.linalg.norm(value) < MINVAL else normalize(value)
+        return value.copy() if np.linalg.norm(value) < MINVAL else quat_normalize(value)
     c.fault(element, "quat must not be zero; '1 0 0 0' is no rotation")
     return None
 
@@ -122,12 +127,12 @@ SPELLINGS: dict[str, Spelling] = {
 def unit(c: Compilation, element: SpecElement, what: str, v: np.ndarray) -> np.ndarray | None:
     """Return v normalized to length 1; None, and a fault of the element, if v has no direction."""
     length = float(np.linalg.norm(v))
-    if not v @ v >= SHORT:
-        c.fault(element, f"{what} has no direction ('{numbers(v)}'); give a longer vector")
+    if not v @ v >= MIN_SQUARED_LENGTH:
+        c.fault(element, f"{what} has no direction ('{mjcf_numbers(v)}'); give a longer vector")
         return None
-    return v if abs(length - 1.0) <= NEARLY else v / length
+    return v if abs(length - 1.0) <= MIN_QUAT_NORM else v / length
 
 
-def numbers(v: np.ndarray) -> str:
+def mjcf_numbers(v: np.ndarray) -> str:
     """Return an array in MJCF notation, for messages."""
     return " ".join(f"{x:g}" for x in np.atleast_1d(v))

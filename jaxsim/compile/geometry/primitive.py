@@ -55,7 +55,7 @@ def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
 Moments = tuple[float, tuple[float, ...]]
 
 
-def _nothing(*_: float) -> Moments:
+def _no_moments(*_: float) -> Moments:
     return 0.0, (0.0, 0.0, 0.0)
 
 
@@ -135,7 +135,7 @@ def _per_mass(content: float, *moments: float) -> tuple[float, ...]:
 
 
 _SOLIDS: dict[GeomType, Callable[..., Moments]] = {
-    GeomType.PLANE: _nothing,
+    GeomType.PLANE: _no_moments,
     GeomType.SPHERE: _ball,
     GeomType.CAPSULE: _capsule,
     GeomType.ELLIPSOID: _ellipsoid,
@@ -144,7 +144,7 @@ _SOLIDS: dict[GeomType, Callable[..., Moments]] = {
 }
 
 _SHELLS: dict[GeomType, Callable[..., Moments]] = {
-    GeomType.PLANE: _nothing,
+    GeomType.PLANE: _no_moments,
     GeomType.SPHERE: _sphere_shell,
     GeomType.CAPSULE: _capsule_shell,
     GeomType.ELLIPSOID: _ellipsoid_shell,

@@ -10,7 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.compile.geometry.quaternion import IDENTITY, multiply, normalize, to_matrix
+from jaxsim.compile.geometry.quaternion import (
+    IDENTITY,
+    quat_multiply,
+    quat_normalize,
+    quat_to_matrix,
+)
 from jaxsim.enums import MINVAL
 
 _CONVERGED = MINVAL  # convergence tolerance of off-diagonal entries, relative to the largest entry
@@ -42,13 +47,13 @@ def principal_axes(
         angle = np.arctan(tangent if axis == 1 else -tangent)
         turn = np.zeros(4)
         turn[0], turn[1 + axis] = np.cos(angle / 2), np.sin(angle / 2)
-        quat = normalize(multiply(quat, turn))
-        R = to_matrix(quat)
+        quat = quat_normalize(quat_multiply(quat, turn))
+        R = quat_to_matrix(quat)
         D = R.T @ tensor @ R
-    return _sorted(np.diag(D).copy(), quat, tolerance)
+    return _sort_descending(np.diag(D).copy(), quat, tolerance)
 
 
-def _sorted(
+def _sort_descending(
     moments: np.ndarray, quat: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Exchange neighboring moments that ascend, each by a quarter rotation about the third axis."""
@@ -58,5 +63,5 @@ def _sorted(
             moments[[first, second]] = moments[[second, first]]
             turn = np.array([np.sqrt(0.5), 0.0, 0.0, 0.0])
             turn[1 + (first + 2) % 3] = np.sqrt(0.5)
-            quat = normalize(multiply(quat, turn))
+            quat = quat_normalize(quat_multiply(quat, turn))
     return moments, quat

@@ -15,10 +15,10 @@ from jaxsim.enums import MINVAL
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
 # Lengths this close to 1 count as 1, as in MuJoCo: unit vectors are preserved bit for bit.
-NEARLY = 1e-14
+MIN_QUAT_NORM = 1e-14
 
 
-def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+def quat_multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the product p q: first the rotation q, then p; (..., 4)."""
     pw, px, py, pz = _parts(p)
     qw, qx, qy, qz = _parts(q)
@@ -31,12 +31,12 @@ def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     )
 
 
-def conjugate(q: np.ndarray) -> np.ndarray:
+def quat_conjugate(q: np.ndarray) -> np.ndarray:
     """Return the inverse of a unit quaternion."""
     return q * np.array([1.0, -1.0, -1.0, -1.0])
 
 
-def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def quat_rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Rotate vectors (..., 3) by unit quaternions (..., 4)."""
     w, qx, qy, qz = _parts(q)
     vx, vy, vz = _parts(v)
@@ -46,7 +46,7 @@ def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return _whole(vx + w * tx + x, vy + w * ty + y, vz + w * tz + z)
 
 
-def to_matrix(q: np.ndarray) -> np.ndarray:
+def quat_to_matrix(q: np.ndarray) -> np.ndarray:
     """Return the rotation matrices (..., 3, 3) of unit quaternions; columns are the rotated
     axes."""
     w, x, y, z = _parts(np.asarray(q, dtype=np.float64))
@@ -58,20 +58,20 @@ def to_matrix(q: np.ndarray) -> np.ndarray:
     return _whole(*entries).reshape(*np.shape(q)[:-1], 3, 3)
 
 
-def normalize(q: np.ndarray) -> np.ndarray:
+def quat_normalize(q: np.ndarray) -> np.ndarray:
     """Return q normalized to length 1; a quaternion near zero becomes the identity, as in
     MuJoCo."""
     norm = np.sqrt(np.sum(q * q, axis=-1, keepdims=True))
-    scale = np.where((norm < MINVAL) | (np.abs(norm - 1.0) <= NEARLY), 1.0, norm)
+    scale = np.where((norm < MINVAL) | (np.abs(norm - 1.0) <= MIN_QUAT_NORM), 1.0, norm)
     return np.where(norm < MINVAL, IDENTITY, q / scale)
 
 
-def about(axis: np.ndarray, angle: float) -> np.ndarray:
+def quat_about_axis(axis: np.ndarray, angle: float) -> np.ndarray:
     """Return the rotation by `angle` [rad] about a unit axis (3,)."""
     return np.concatenate([[np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis])
 
 
-def to_velocity(q: np.ndarray) -> np.ndarray:
+def quat_to_rotation_vector(q: np.ndarray) -> np.ndarray:
     """Return the rotation vectors (..., 3), axis times angle in (-pi, pi], of unit quaternions."""
     norm = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(norm, q[..., :1])

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.geometry.orientation import mjcf_numbers
 from jaxsim.compile.geometry.placed import fromto, pose_of
-from jaxsim.compile.geometry.pose import Pose, here
+from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
-TYPES = {
+GEOM_TYPE_BY_NAME = {
     "plane": GeomType.PLANE,
     "hfield": GeomType.HFIELD,
     "sphere": GeomType.SPHERE,
@@ -59,19 +59,21 @@ class Geometry:
 
     kind: GeomType
     size: np.ndarray
-    pose: Pose
+    pose: FramePose
     solid: Solid
     dataid: int = -1
-    moved: Pose | None = None
+    moved: FramePose | None = None
 
 
-def unknown(kind: GeomType) -> Geometry:
+def unknown_geometry(kind: GeomType) -> Geometry:
     """Return a placeholder for an invalid element, so that faults of others can still be
     reported."""
-    return Geometry(kind, np.zeros(3), here(), Solid(0.0, np.zeros(3), np.zeros(6), 0.0))
+    return Geometry(kind, np.zeros(3), identity_pose(), Solid(0.0, np.zeros(3), np.zeros(6), 0.0))
 
 
-def drawn(c: Compilation, element: SpecElement, kind: GeomType, shell: bool = False) -> Geometry:
+def primitive_geometry(
+    c: Compilation, element: SpecElement, kind: GeomType, shell: bool = False
+) -> Geometry:
     """Return the geometry of a primitive with the size and pose of its element."""
     size, pose = size_and_pose(c, element, kind)
     check_size(c, element, kind, size)
@@ -83,7 +85,7 @@ def check_size(c: Compilation, element: SpecElement, kind: GeomType, size: np.nd
     if kind in _SIZES:
         count, meaning = _SIZES[kind]
         if not np.all(size[:count] > 0):
-            given = numbers(size[:count])
+            given = mjcf_numbers(size[:count])
             c.fault(element, f"size needs {meaning}, all positive; got '{given}'")
     elif not size[2] > 0:
         c.fault(
@@ -91,7 +93,9 @@ def check_size(c: Compilation, element: SpecElement, kind: GeomType, size: np.nd
         )
 
 
-def size_and_pose(c: Compilation, element: SpecElement, kind: GeomType) -> tuple[np.ndarray, Pose]:
+def size_and_pose(
+    c: Compilation, element: SpecElement, kind: GeomType
+) -> tuple[np.ndarray, FramePose]:
     """Return the three sizes and the pose, from `fromto` if it is given."""
     size = np.zeros(3)
     given = np.atleast_1d(element.get("size"))

@@ -18,12 +18,12 @@ from jaxsim.compile.reference.length_range import length_ranges
 from jaxsim.compile.reference.pose import reference_pose
 from jaxsim.compile.reference.statistics import statistics
 from jaxsim.compile.reference.tendon_path import tendon_stretches
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import GainType
-from jaxsim.model.derived import AUTOMATIC
+from jaxsim.model.derived import AUTOMATIC_LENGTH
 
 
-@step(
+@declare_pass(
     needs="bodies geoms joints sites cameras lights masses align_free tree tendons actuators "
     "scale_actuators frames contacts flexes equalities",
     gives="actuator body cam constants dof eq flg length_ranges light stat tendon",
@@ -46,7 +46,7 @@ def derive(c: Compilation) -> None:
 def spring_lengths(c: Compilation) -> None:
     """Replace spring lengths (-1, -1) by the tendons' lengths where their joints' springs rest."""
     spring = c.fields["tendon_lengthspring"]
-    automatic = (spring == AUTOMATIC).all(axis=1)
+    automatic = (spring == AUTOMATIC_LENGTH).all(axis=1)
     if automatic.any():
         at_rest = reference_pose(c.fields, c.fields["qpos_spring"])
         lengths = np.array([tendon.length for tendon in tendon_stretches(at_rest)])

@@ -25,7 +25,7 @@ from jaxsim.compile.reference.tendon_path import Stretch, tendon_stretches
 from jaxsim.compile.reference.transmission import actuator_stretches
 from jaxsim.compile.reference.views import views
 from jaxsim.enums import MINVAL, EqType, JointType, ObjType, TrnType
-from jaxsim.model.derived import SHORTEST, SLIDERS_ONLY
+from jaxsim.model.derived import MIN_BODY_SIZE, SLIDERS_ONLY
 
 _ON_JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)
 
@@ -153,10 +153,12 @@ class Constants:
             ends = [f["eq_obj1id"][k], f["eq_obj2id"][k]]
             known, other = ends if connect[k] else ends[::-1]
             point = pose.place(known, data[k, :3]) - pose.xpos[other]
-            data[k, 3:6] = quaternion.rotate(quaternion.conjugate(pose.xquat[other]), point)
+            data[k, 3:6] = quaternion.quat_rotate(
+                quaternion.quat_conjugate(pose.xquat[other]), point
+            )
             if weld[k]:
                 first, second = pose.xquat[ends]
-                data[k, 6:10] = quaternion.multiply(quaternion.conjugate(first), second)
+                data[k, 6:10] = quaternion.quat_multiply(quaternion.quat_conjugate(first), second)
         return data
 
     @cached_property
@@ -167,7 +169,7 @@ class Constants:
         Joints are its own and those of its children. Edges of flexes count with their length.
         """
         f, xipos = self.fields, self.reference.xipos
-        length = np.full(f["nbody"], SHORTEST)
+        length = np.full(f["nbody"], MIN_BODY_SIZE)
         geom_body, joint_body = f["geom_bodyid"], f["jnt_bodyid"]
         far = np.linalg.norm(self.reference.geom_xpos - xipos[geom_body], axis=1)
         np.maximum.at(length, geom_body, far + f["geom_rbound"])

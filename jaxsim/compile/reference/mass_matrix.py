@@ -23,7 +23,7 @@ from jaxsim.enums import MINVAL
 
 # A dof depends on others up to rounding if eliminating those leaves less than this fraction (of
 # square roots) of its inertia.
-_DEPENDENT = 1e-7
+_DEPENDENT_TOLERANCE = 1e-7
 
 
 class MassMatrix:
@@ -92,7 +92,7 @@ class MassMatrix:
         """Return the blocks of the inverse of M."""
         inverse: list[np.ndarray] = [np.zeros((0, 0))] * len(self.M)
         self.roots.clear()
-        for alike in _by_size(self.M):
+        for alike in _group_by_size(self.M):
             blocks, singular = _invert(np.stack([self.M[k] for k in alike]))
             for number, block in zip(alike, blocks, strict=True):
                 inverse[number] = block
@@ -158,7 +158,7 @@ def _tree_dofs(reference: Reference) -> list[np.ndarray]:
     return np.split(order, cuts) if len(order) else []
 
 
-def _by_size(blocks: list[np.ndarray]) -> list[list[int]]:
+def _group_by_size(blocks: list[np.ndarray]) -> list[list[int]]:
     """Return the indices of the blocks, grouped by size."""
     groups: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
@@ -176,7 +176,9 @@ def _invert(blocks: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     unit = 1.0 / np.sqrt(floor)
     try:
         factor = np.linalg.cholesky(blocks * unit[:, :, None] * unit[:, None, :])
-        independent = np.diagonal(factor, axis1=1, axis2=2).min(axis=1, initial=1.0) > _DEPENDENT
+        independent = (
+            np.diagonal(factor, axis1=1, axis2=2).min(axis=1, initial=1.0) > _DEPENDENT_TOLERANCE
+        )
         factor = np.linalg.inv(factor) * unit[:, None, :]
         inverse = np.swapaxes(factor, 1, 2) @ factor
     except np.linalg.LinAlgError:
@@ -208,7 +210,7 @@ def _spatial_inertia(reference: Reference) -> np.ndarray:
     """Return the spatial inertia of each body about the center of mass of its tree, (nbody, 6,
     6)."""
     f = reference.fields
-    R = quaternion.to_matrix(reference.turn(np.arange(f["nbody"]), f["body_iquat"]))
+    R = quaternion.quat_to_matrix(reference.turn(np.arange(f["nbody"]), f["body_iquat"]))
     mass = f["body_mass"]
     arm = reference.xipos - reference.subtree_com[f["body_rootid"]]
     cross = _skew(arm)

@@ -42,7 +42,7 @@ class Reference:
     @cached_property
     def xmat(self) -> np.ndarray:
         """Return the orientation of the bodies, (nbody, 3, 3)."""
-        return quaternion.to_matrix(self.xquat)
+        return quaternion.quat_to_matrix(self.xquat)
 
     @cached_property
     def geom_xpos(self) -> np.ndarray:
@@ -66,11 +66,11 @@ class Reference:
 
     def place(self, body: np.ndarray, pos: np.ndarray) -> np.ndarray:
         """Return world positions of points given in body frames."""
-        return self.xpos[body] + quaternion.rotate(self.xquat[body], pos)
+        return self.xpos[body] + quaternion.quat_rotate(self.xquat[body], pos)
 
     def turn(self, body: np.ndarray, quat: np.ndarray) -> np.ndarray:
         """Return world orientations of frames given in body frames."""
-        return quaternion.multiply(self.xquat[body], quat)
+        return quaternion.quat_multiply(self.xquat[body], quat)
 
     @cached_property
     def cdof(self) -> np.ndarray:
@@ -123,10 +123,12 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
     displaced = _displacements(f, qpos)
     anchor, axis = f["jnt_pos"].copy(), f["jnt_axis"].copy()
     done = np.zeros(len(anchor), dtype=bool)
-    for level in levels(f["body_parentid"])[1:]:
+    for level in depth_levels(f["body_parentid"])[1:]:
         above = f["body_parentid"][level]
-        xpos[level] = xpos[above] + quaternion.rotate(xquat[above], pos[level])
-        xquat[level] = quaternion.normalize(quaternion.multiply(xquat[above], quat[level]))
+        xpos[level] = xpos[above] + quaternion.quat_rotate(xquat[above], pos[level])
+        xquat[level] = quaternion.quat_normalize(
+            quaternion.quat_multiply(xquat[above], quat[level])
+        )
         for body in level:
             if body in displaced:
                 joints = np.arange(f["body_jntnum"][body]) + f["body_jntadr"][body]
@@ -136,10 +138,10 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
     # joints without displacement, all at once
     body = f["jnt_bodyid"]
     still = ~done
-    anchor[still] = (xpos[body] + quaternion.rotate(xquat[body], f["jnt_pos"]))[still]
-    axis[still] = quaternion.rotate(xquat[body], f["jnt_axis"])[still]
+    anchor[still] = (xpos[body] + quaternion.quat_rotate(xquat[body], f["jnt_pos"]))[still]
+    axis[still] = quaternion.quat_rotate(xquat[body], f["jnt_axis"])[still]
 
-    xipos = xpos + quaternion.rotate(xquat, f["body_ipos"])
+    xipos = xpos + quaternion.quat_rotate(xquat, f["body_ipos"])
     mass = subtree_sum(f["body_parentid"], f["body_mass"])
     moment = subtree_sum(f["body_parentid"], f["body_mass"][:, None] * xipos)
     heavy = mass[:, None] >= MINVAL
@@ -155,7 +157,7 @@ def _body_offsets(f: Fields, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     body, adr = f["jnt_bodyid"][free], f["jnt_qposadr"][free, None]
     pos[body] = qpos[adr + np.arange(3)]
     quat[body] = qpos[adr + 3 + np.arange(4)]
-    return pos, quaternion.normalize(quat)
+    return pos, quaternion.quat_normalize(quat)
 
 
 def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
@@ -180,20 +182,24 @@ def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
 def _displace(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
     """Move one body by its joints in order, and record each joint's anchor and axis."""
     for joint, value in zip(joints, values, strict=True):
-        anchor[joint] = xpos[body] + quaternion.rotate(xquat[body], f["jnt_pos"][joint])
-        axis[joint] = quaternion.rotate(xquat[body], f["jnt_axis"][joint])
+        anchor[joint] = xpos[body] + quaternion.quat_rotate(xquat[body], f["jnt_pos"][joint])
+        axis[joint] = quaternion.quat_rotate(xquat[body], f["jnt_axis"][joint])
         kind = f["jnt_type"][joint]
         if kind == JointType.FREE:
             continue
         if kind == JointType.SLIDE:
             xpos[body] += axis[joint] * value
             continue
-        turn = value if kind == JointType.BALL else quaternion.about(f["jnt_axis"][joint], value[0])
-        xquat[body] = quaternion.normalize(quaternion.multiply(xquat[body], turn))
-        xpos[body] = anchor[joint] - quaternion.rotate(xquat[body], f["jnt_pos"][joint])
+        turn = (
+            value
+            if kind == JointType.BALL
+            else quaternion.quat_about_axis(f["jnt_axis"][joint], value[0])
+        )
+        xquat[body] = quaternion.quat_normalize(quaternion.quat_multiply(xquat[body], turn))
+        xpos[body] = anchor[joint] - quaternion.quat_rotate(xquat[body], f["jnt_pos"][joint])
 
 
-def levels(parents: np.ndarray) -> list[np.ndarray]:
+def depth_levels(parents: np.ndarray) -> list[np.ndarray]:
     """Return the bodies grouped by their depth in the tree, the world alone first."""
     depth = np.zeros(len(parents), dtype=np.int32)
     for body in range(1, len(parents)):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.step import step
+from jaxsim.compile.geometry.orientation import mjcf_numbers
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL
 
 
-@step(needs="joints derive", gives="dof jnt")
+@declare_pass(needs="joints derive", gives="dof jnt")
 def springdamper(c: Compilation) -> None:
     """Set `jnt_stiffness` and `dof_damping` of joints with `springdamper`.
 
@@ -24,7 +24,7 @@ def springdamper(c: Compilation) -> None:
             continue
         timeconst, dampratio = given
         if not (timeconst > 0 and dampratio > 0):
-            c.fault(joint, f"springdamper='{numbers(given)}' must be two positive numbers")
+            c.fault(joint, f"springdamper='{mjcf_numbers(given)}' must be two positive numbers")
             continue
         dofs = np.flatnonzero(f["dof_jntid"] == i)
         inertia = len(dofs) / max(MINVAL, f["dof_invweight0"][dofs].sum())

@@ -34,11 +34,13 @@ def tendon_stretches(reference: Reference) -> list[Stretch]:
     for adr, num in zip(f["tendon_adr"], f["tendon_num"], strict=True):
         path = range(adr, adr + num)
         fixed = num > 0 and f["wrap_type"][adr] == WrapType.JOINT
-        found.append(_fixed(reference, path) if fixed else _spatial(reference, path))
+        found.append(
+            _fixed_stretch(reference, path) if fixed else _spatial_stretch(reference, path)
+        )
     return found
 
 
-def _fixed(reference: Reference, path: range) -> Stretch:
+def _fixed_stretch(reference: Reference, path: range) -> Stretch:
     f = reference.fields
     joints, coefficients = (
         f["wrap_objid"][path.start : path.stop],
@@ -55,7 +57,7 @@ class _Point(NamedTuple):
     body: int
 
 
-def _spatial(reference: Reference, path: range) -> Stretch:
+def _spatial_stretch(reference: Reference, path: range) -> Stretch:
     f = reference.fields
     length, row, divisor = 0.0, np.zeros(f["nv"]), 1.0
     here: _Point | None = None
@@ -73,7 +75,7 @@ def _spatial(reference: Reference, path: range) -> Stretch:
                 length += curved / divisor
                 for a, b in zip(points[:-1:2], points[1::2], strict=True):
                     length += float(np.linalg.norm(b.pos - a.pos)) / divisor
-                    _pull(reference, a, b, divisor, row)
+                    _add_distance_gradient(reference, a, b, divisor, row)
             here, obstacle = there, None
     dofs = np.flatnonzero(row)
     return Stretch(float(length), dofs, row[dofs])
@@ -91,7 +93,7 @@ def _leg(
     origin, quat = reference.geom_xpos[geom], reference.geom_xquat[geom]
 
     def local(point: np.ndarray) -> np.ndarray:
-        return quaternion.rotate(quaternion.conjugate(quat), point - origin)
+        return quaternion.quat_rotate(quaternion.quat_conjugate(quat), point - origin)
 
     arc = wrap(
         f["wrap_type"][obstacle],
@@ -103,12 +105,14 @@ def _leg(
         return [a, b], 0.0
     body = f["geom_bodyid"][geom]
     enter, leave = (
-        _Point(origin + quaternion.rotate(quat, p), body) for p in (arc.enter, arc.leave)
+        _Point(origin + quaternion.quat_rotate(quat, p), body) for p in (arc.enter, arc.leave)
     )
     return [a, enter, leave, b], arc.length
 
 
-def _pull(reference: Reference, a: _Point, b: _Point, divisor: float, row: np.ndarray) -> None:
+def _add_distance_gradient(
+    reference: Reference, a: _Point, b: _Point, divisor: float, row: np.ndarray
+) -> None:
     """Add the derivative of the distance between two points to a row (nv,)."""
     if a.body == b.body:
         return

@@ -15,7 +15,7 @@ from jaxsim.compile.reference.pose import Reference
 from jaxsim.compile.reference.tendon_path import Stretch
 from jaxsim.enums import JointType, TrnType
 
-NOTHING = Stretch(0.0, np.zeros(0, dtype=np.int64), np.zeros(0))
+_NO_STRETCH = Stretch(0.0, np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 def actuator_stretches(reference: Reference, tendons: list[Stretch]) -> list[Stretch]:
@@ -36,12 +36,18 @@ def _joint(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Str
     if kind in (JointType.SLIDE, JointType.HINGE):
         return [Stretch(float(gear[0] * reference.qpos[adr]), np.array([dof]), gear[:1])]
     if kind == JointType.BALL:
-        quat = quaternion.normalize(reference.qpos[adr : adr + 4])
-        axis = quaternion.rotate(quaternion.conjugate(quat), gear[:3]) if in_parent else gear[:3]
-        length = gear[:3] @ quaternion.to_velocity(quat)
+        quat = quaternion.quat_normalize(reference.qpos[adr : adr + 4])
+        axis = (
+            quaternion.quat_rotate(quaternion.quat_conjugate(quat), gear[:3])
+            if in_parent
+            else gear[:3]
+        )
+        length = gear[:3] @ quaternion.quat_to_rotation_vector(quat)
         return [Stretch(float(length), dof + np.arange(3), axis)]
-    quat = quaternion.normalize(reference.qpos[adr + 3 : adr + 7])
-    axis = quaternion.rotate(quaternion.conjugate(quat), gear[3:]) if in_parent else gear[3:]
+    quat = quaternion.quat_normalize(reference.qpos[adr + 3 : adr + 7])
+    axis = (
+        quaternion.quat_rotate(quaternion.quat_conjugate(quat), gear[3:]) if in_parent else gear[3:]
+    )
     return [Stretch(0.0, dof + np.arange(6), np.concatenate([gear[:3], axis]))]
 
 
@@ -55,7 +61,7 @@ def _slider_crank(reference: Reference, actuator: int, gear: np.ndarray, _) -> l
     f = reference.fields
     crank, slider = f["actuator_trnid"][actuator]
     rod = f["actuator_cranklength"][actuator]
-    axis = quaternion.rotate(reference.site_xquat[slider], np.array([0.0, 0.0, 1.0]))
+    axis = quaternion.quat_rotate(reference.site_xquat[slider], np.array([0.0, 0.0, 1.0]))
     v = reference.site_xpos[crank] - reference.site_xpos[slider]
     along = axis @ v
     under = along**2 + rod**2 - v @ v
@@ -83,7 +89,7 @@ def _site(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stre
     f = reference.fields
     site, refsite = f["actuator_trnid"][actuator]
     frame = site if refsite < 0 else refsite
-    wrench = quaternion.rotate(reference.site_xquat[frame], gear.reshape(2, 3))
+    wrench = quaternion.quat_rotate(reference.site_xquat[frame], gear.reshape(2, 3))
     row = np.zeros(f["nv"])
     dofs, axes = _site_jacobian(reference, site)
     row[dofs] = axes[:, 3:] @ wrench[0] + axes[:, :3] @ wrench[1]
@@ -95,7 +101,7 @@ def _site(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stre
     # dofs that move both sites cause no relative motion
     row[np.intersect1d(shared, dofs)] = 0.0
     offset = reference.site_xpos[site] - reference.site_xpos[refsite]
-    turn = _turn(reference, site, refsite)
+    turn = _relative_rotation(reference, site, refsite)
     length = offset @ wrench[0] + turn @ gear[3:]
     return [_sparse(length, row)]
 
@@ -103,7 +109,7 @@ def _site(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stre
 def _body(*_) -> list[Stretch]:
     """Return zero length and moment: adhesion acts through contacts, of which the reference pose
     has none."""
-    return [NOTHING]
+    return [_NO_STRETCH]
 
 
 def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
@@ -116,13 +122,15 @@ def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
     target, refsite = f["actuator_trnid"][actuator]
     if refsite < 0:
         adr, dof = f["jnt_qposadr"][target], f["jnt_dofadr"][target]
-        turn = quaternion.to_velocity(quaternion.normalize(reference.qpos[adr : adr + 4]))
+        turn = quaternion.quat_to_rotation_vector(
+            quaternion.quat_normalize(reference.qpos[adr : adr + 4])
+        )
         rows = np.zeros((3, f["nv"]))
         rows[np.arange(3), dof + np.arange(3)] = 1.0
     else:
-        turn = _turn(reference, target, refsite)
+        turn = _relative_rotation(reference, target, refsite)
         rows = np.zeros((3, f["nv"]))
-        axes = quaternion.to_matrix(reference.site_xquat[target]).T
+        axes = quaternion.quat_to_matrix(reference.site_xquat[target]).T
         dofs, jacobian = _site_jacobian(reference, target)
         rows[:, dofs] = axes @ jacobian[:, :3].T
         shared = dofs
@@ -132,11 +140,11 @@ def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
     return [_sparse(turn[k], rows[k]) for k in range(3)]
 
 
-def _turn(reference: Reference, site: int, refsite: int) -> np.ndarray:
+def _relative_rotation(reference: Reference, site: int, refsite: int) -> np.ndarray:
     """Return the rotation vector of a site's frame relative to another's, (3,) [rad]."""
     quats = reference.site_xquat
-    relative = quaternion.multiply(quaternion.conjugate(quats[refsite]), quats[site])
-    return quaternion.to_velocity(quaternion.normalize(relative))
+    relative = quaternion.quat_multiply(quaternion.quat_conjugate(quats[refsite]), quats[site])
+    return quaternion.quat_to_rotation_vector(quaternion.quat_normalize(relative))
 
 
 def _site_jacobian(reference: Reference, site: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,6 @@ def views(reference: Reference) -> dict[str, np.ndarray]:
             place - reference.subtree_com[np.where(target >= 0, target, body)]
         )
     frames = reference.turn(f["cam_bodyid"], f["cam_quat"])
-    found["cam_mat0"] = quaternion.to_matrix(frames).reshape(-1, 9)
-    found["light_dir0"] = quaternion.rotate(reference.xquat[f["light_bodyid"]], f["light_dir"])
+    found["cam_mat0"] = quaternion.quat_to_matrix(frames).reshape(-1, 9)
+    found["light_dir0"] = quaternion.quat_rotate(reference.xquat[f["light_bodyid"]], f["light_dir"])
     return found

@@ -39,14 +39,14 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
     """
     if radius < MINVAL:
         return None
-    plane = _across(ends, side) if kind == WrapType.SPHERE else np.eye(3)[:2]
+    plane = _circle_basis(ends, side) if kind == WrapType.SPHERE else np.eye(3)[:2]
     flat = ends @ plane.T
     if side is None:
         inside, flat_side = False, None
     else:
         # for a cylinder too, MuJoCo measures from the center and not from the axis
         flat_side, inside = plane @ side, bool(np.linalg.norm(side) < radius)
-    found = _touch_within(flat, radius) if inside else _around(flat, radius, flat_side)
+    found = _touch_within(flat, radius) if inside else _tangent_points(flat, radius, flat_side)
     if found is None:
         return None
     points, angle = found
@@ -61,7 +61,7 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
     return Arc(out[0], out[1], length)
 
 
-def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
+def _circle_basis(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
     """Return an orthonormal basis (2, 3) of the plane through the center and both ends."""
     x = ends[0] / max(np.linalg.norm(ends[0]), MINVAL)
     normal = np.cross(ends[0], ends[1])
@@ -75,7 +75,7 @@ def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
     return np.stack([x, np.cross(normal / norm, x)])
 
 
-def _around(
+def _tangent_points(
     ends: np.ndarray, radius: float, side: np.ndarray | None
 ) -> tuple[np.ndarray, float] | None:
     """Return the tangent points (2, 2) and the angle between them, for the path outside of a

@@ -11,8 +11,8 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.compile.scale.factors import transmission_scale
-from jaxsim.compile.scale.scales import ONE, KeyScales
-from jaxsim.compile.step import step
+from jaxsim.compile.scale.scales import UNIT_SCALE, KeyScales
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import BiasType, DynType, GainType, TrnType
 from jaxsim.spec import SpecElement
 
@@ -50,7 +50,7 @@ _FIELDS = {
 }
 
 
-@step(needs="scale_frames tendons actuators", gives="actuator key_scales tendon")
+@declare_pass(needs="scale_frames tendons actuators", gives="actuator key_scales tendon")
 def scale_actuators(c: Compilation) -> None:
     """Multiply the fields of actuators by the factors of the units of their targets."""
     c.key_scales, scales, f = None, c.scales, c.fields
@@ -63,11 +63,11 @@ def scale_actuators(c: Compilation) -> None:
     c.key_scales = KeyScales(np.ones(f["nu"]), np.ones(len(c.elements["actuator"])))
     for i, element in enumerate(c.elements["actuator"]):
         scale, angular = transmission_scale(c, element, scales)
-        if scale != ONE:
+        if scale != UNIT_SCALE:
             _scale(c, i, element, scale, angular, c.key_scales)
 
 
-@step(needs="scale_actuators keyframes", gives="key")
+@declare_pass(needs="scale_actuators keyframes", gives="key")
 def scale_controls(c: Compilation) -> None:
     """Multiply the controls and activations of keyframes."""
     scales, f = c.key_scales, c.fields

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.dimension import Scale
-from jaxsim.compile.scale.scales import ONE, Scales
+from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
 from jaxsim.compile.scale.stretch import along_axes, axes_of
 from jaxsim.spec import SpecElement
 
@@ -42,7 +42,7 @@ def scale_assets(c: Compilation, scales: Scales) -> None:
             name = user.get(kind)
             if name not in maps:
                 continue
-            linear = _map(c, user, scales.inside.get(user, ONE))
+            linear = _map(c, user, scales.inside.get(user, UNIT_SCALE))
             same = (i for i, other in enumerate(maps[name]) if np.array_equal(linear, other))
             number = next(same, None)
             if number is None:

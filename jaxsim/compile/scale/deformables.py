@@ -6,13 +6,13 @@ import numpy as np
 
 from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.quaternion import normalize, to_matrix
+from jaxsim.compile.geometry.quaternion import quat_normalize, quat_to_matrix
 from jaxsim.compile.scale.dimension import Scale
-from jaxsim.compile.scale.factors import multiply
-from jaxsim.compile.scale.scales import ONE, Scales
+from jaxsim.compile.scale.factors import scale_attributes
+from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
 from jaxsim.spec import SpecElement
 
-_SAME = 1e-14  # relative difference below which scales of bones are equal
+_SAME_SCALE_TOLERANCE = 1e-14  # relative difference below which scales of bones are equal
 
 # Children of a flex whose numbers are scaled even if none is written.
 _PARTS = ("contact", "edge", "elasticity")
@@ -26,14 +26,14 @@ def flex_scale(c: Compilation, flex: SpecElement, scales: Scales) -> Scale:
     chains = []
     for body in found:
         if body is None or body.tag != "body":
-            return ONE
+            return UNIT_SCALE
         chains.append(_chain(body))
     shared: SpecElement | None = None
     for elements in zip(*chains, strict=False):
         if any(e is not elements[0] for e in elements):
             break
         shared = elements[0]
-    return ONE if shared is None else scales.own.get(shared, ONE)
+    return UNIT_SCALE if shared is None else scales.own.get(shared, UNIT_SCALE)
 
 
 def _chain(body: SpecElement) -> list[SpecElement]:
@@ -59,20 +59,20 @@ def scale_flex(c: Compilation, flex: SpecElement, scales: Scales) -> None:
         maps = [scales.of("body", name).linear for name in names]
         if len(maps) in (1, len(point)):
             flex.attrs[places] = np.matmul(np.array(maps), point[:, :, None]).ravel()
-    if scale == ONE:
+    if scale == UNIT_SCALE:
         return
-    multiply(flex, scale, but=("vertex", "nodecoord"))
+    scale_attributes(flex, scale, but=("vertex", "nodecoord"))
     for tag in _PARTS:
         child = flex.find(tag)
         if child is None:
             child = flex.adopt(SpecElement(tag, place=flex.place, row=flex.row.children[tag]))
-        multiply(child, scale)
+        scale_attributes(child, scale)
 
 
 def scale_skin(c: Compilation, skin: SpecElement, scales: Scales) -> None:
     """Scale a skin whose bodies share one scale; the values of a file are written to the
     element."""
-    if not any(scale != ONE for scale in scales.own.values()):
+    if not any(scale != UNIT_SCALE for scale in scales.own.values()):
         return
     if skin.get("file") is not None and not write_out(c, skin):
         return
@@ -80,14 +80,14 @@ def scale_skin(c: Compilation, skin: SpecElement, scales: Scales) -> None:
     maps = [_bind_map(bone, scales) for bone in bones]
     if not maps:
         return
-    if any(np.abs(m - maps[0]).max() > _SAME * np.abs(maps[0]).max() for m in maps):
+    if any(np.abs(m - maps[0]).max() > _SAME_SCALE_TOLERANCE * np.abs(maps[0]).max() for m in maps):
         c.fault(skin, "its bones have different scales; put their bodies into one frame")
         return
     for element, attr in ((skin, "vertex"), *((bone, "bindpos") for bone in bones)):
         given = element.get(attr)
         if given is not None and len(given) % 3 == 0:
             element.attrs[attr] = (np.reshape(given, (-1, 3)) @ maps[0].T).ravel()
-    multiply(skin, scales.of("body", bones[0].get("body")), but=("vertex",))
+    scale_attributes(skin, scales.of("body", bones[0].get("body")), but=("vertex",))
 
 
 def _bind_map(bone: SpecElement, scales: Scales) -> np.ndarray:
@@ -95,6 +95,6 @@ def _bind_map(bone: SpecElement, scales: Scales) -> np.ndarray:
     scale = scales.of("body", bone.get("body"))
     if not scale.map:
         return scale.linear
-    R = to_matrix(normalize(np.asarray(bone.get("bindquat"), float)))
+    R = quat_to_matrix(quat_normalize(np.asarray(bone.get("bindquat"), float)))
     linear: np.ndarray = R @ scale.linear @ R.T
     return linear

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.cache import bounded_cache
 
 Exponents = tuple[int, int]  # of length and mass
 
@@ -90,7 +90,7 @@ class Scale:
         return np.array((each * n)[:n] if len(each) == 1 else each[:n])
 
 
-def mean(one: Scale, other: Scale) -> Scale:
+def mean_scale(one: Scale, other: Scale) -> Scale:
     """Return the geometric mean of two scales, for elements between two bodies; it has no
     direction."""
     return Scale(
@@ -101,7 +101,7 @@ def mean(one: Scale, other: Scale) -> Scale:
     )
 
 
-@bounded(1024)
+@bounded_cache(1024)
 def _exponents(unit: str, angular: bool) -> tuple[Exponents, bool]:
     """Return the exponents of length and mass, and whether the unit contains a force."""
     symbols = _BASE | (_ANGULAR if angular else _LINEAR)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import numbers, orientation
+from jaxsim.compile.geometry.orientation import mjcf_numbers, orientation
 from jaxsim.compile.geometry.placed import frame_pose, pose_of
-from jaxsim.compile.geometry.pose import Pose
-from jaxsim.compile.geometry.quaternion import IDENTITY, to_matrix
+from jaxsim.compile.geometry.pose import FramePose
+from jaxsim.compile.geometry.quaternion import IDENTITY, quat_to_matrix
 from jaxsim.compile.scale.dimension import Scale
-from jaxsim.compile.scale.scales import ONE, Scales
-from jaxsim.mjcf.element import Value
+from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
+from jaxsim.mjcf.element import AttrValue
 from jaxsim.spec import SpecElement
 
 
@@ -23,15 +23,15 @@ def find_scales(c: Compilation) -> Scales:
     inside: dict[SpecElement, Scale] = {}
     own: dict[SpecElement, Scale] = {}
     named: dict[tuple[str, str], SpecElement] = {}
-    stack = [(world, ONE) for world in reversed(c.spec.sections("worldbody"))]
+    stack = [(world, UNIT_SCALE) for world in reversed(c.spec.sections("worldbody"))]
     while stack:
         element, scale = stack.pop()
         if element.name and element.defined_kind:
             named[element.defined_kind, element.name] = element
-        if scale != ONE:
+        if scale != UNIT_SCALE:
             inside[element] = _along_axis(element, scale)
         turned = bool(scale.map) and not element.unframed
-        within = scale.within(to_matrix(orientation(c, element))) if turned else scale
+        within = scale.within(quat_to_matrix(orientation(c, element))) if turned else scale
         if element.tag == "frame":
             within = _inside_frame(c, element, within)
         own[element] = within
@@ -42,7 +42,7 @@ def find_scales(c: Compilation) -> Scales:
     return Scales(inside, own, named)
 
 
-def unframed_places(c: Compilation) -> dict[SpecElement, np.ndarray]:
+def unframed_positions(c: Compilation) -> dict[SpecElement, np.ndarray]:
     """Return the positions, in the enclosing body, of the bodies to which no frame applies, (3,)
     each."""
     return {e: pose_of(c, e).pos for e in c.spec.walk() if e.unframed}
@@ -55,7 +55,7 @@ def place_unframed(
     scaled."""
     for body, pos in places.items():
         place = scales.own[_body_around(body)].linear @ pos
-        inner = frame_pose(c, body).inverse().apply(Pose(place, IDENTITY))
+        inner = frame_pose(c, body).inverse().apply(FramePose(place, IDENTITY))
         body.attrs.update(pos=inner.pos, quat=inner.quat)
     c.frames.clear()
 
@@ -82,13 +82,14 @@ def _inside_frame(c: Compilation, frame: SpecElement, around: Scale) -> Scale:
     mass = float(frame.get("massscale"))
     similar = frame.get("scaling") == "similar"
     if not (np.all(np.isfinite(given)) and np.all(given > 0)):
-        c.fault(frame, f"scale='{numbers(given)}' must be positive and finite")
+        c.fault(frame, f"scale='{mjcf_numbers(given)}' must be positive and finite")
     elif not (np.isfinite(mass) and mass >= 0):
         c.fault(frame, f"massscale='{mass:g}' must not be negative; 0 lets mass follow the volume")
     elif similar and np.any(given != given[0]):
         c.fault(
             frame,
-            f"scale='{numbers(given)}' stretches the axes differently, which forces cannot follow; "
+            f"scale='{mjcf_numbers(given)}' stretches the axes differently, which forces cannot "
+            "follow; "
             "give one number, or add scaling='geometry'",
         )
     else:
@@ -104,14 +105,14 @@ def transmission_scale(c: Compilation, actuator: SpecElement, scales: Scales) ->
             return scales.joint(actuator.get(attr))
     if actuator.get("tendon"):
         tendon = c.spec.find("tendon", actuator.get("tendon"))
-        return (ONE, False) if tendon is None else scales.tendon(tendon)
+        return (UNIT_SCALE, False) if tendon is None else scales.tendon(tendon)
     for attr in ("site", "cranksite", "body"):
         if actuator.get(attr):
             return scales.of(attr.removeprefix("crank"), actuator.get(attr)), False
-    return ONE, False
+    return UNIT_SCALE, False
 
 
-def multiply(
+def scale_attributes(
     element: SpecElement,
     scale: Scale,
     *,
@@ -140,7 +141,7 @@ def multiply(
             element.attrs[attr.name] = scaled if attr.is_array else float(scaled[0])
 
 
-def _value(element: SpecElement, attr: str) -> Value | None:
+def _value(element: SpecElement, attr: str) -> AttrValue | None:
     """Return the effective value; for `springlength` as it is written, where one number is both
     ends."""
     if attr != "springlength":

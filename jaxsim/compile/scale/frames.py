@@ -11,11 +11,16 @@ from __future__ import annotations
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.assets import scale_assets
 from jaxsim.compile.scale.dimension import Scale
-from jaxsim.compile.scale.factors import find_scales, multiply, place_unframed, unframed_places
+from jaxsim.compile.scale.factors import (
+    find_scales,
+    place_unframed,
+    scale_attributes,
+    unframed_positions,
+)
 from jaxsim.compile.scale.keys import scale_keys
-from jaxsim.compile.scale.stretch import STRETCHED, stretch
-from jaxsim.compile.scale.ties import TIES
-from jaxsim.compile.step import step
+from jaxsim.compile.scale.stretch import STRETCHED_ATTRS, stretch
+from jaxsim.compile.scale.ties import CONSTRAINT_RULES
+from jaxsim.compile.step import declare_pass
 from jaxsim.spec import SpecElement
 
 _ATTRS = ("scale", "massscale", "scaling")
@@ -25,14 +30,14 @@ _ANGULAR = ("hinge", "ball")
 _SIZES = {"sphere": "m, 1, 1", "capsule": "m, m, 1", "cylinder": "m, m, 1"}
 
 
-@step(needs="settings", gives="scales spec stretched")
+@declare_pass(needs="settings", gives="scales spec stretched")
 def scale_frames(c: Compilation) -> None:
     """Apply the scales of the frames, and keep those of the elements for later passes."""
     c.scales, c.stretched = None, {}
     frames = [e for e in c.spec.walk() if e.tag == "frame"]
     if not any({"scale", "massscale"} & e.attrs.keys() for e in frames):
         return
-    unframed = unframed_places(c)
+    unframed = unframed_positions(c)
     c.frames.clear()  # cached poses change
     scales = find_scales(c)
     if len(c.problems):
@@ -43,7 +48,7 @@ def scale_frames(c: Compilation) -> None:
     for element, scale in scales.inside.items():
         _scale_element(c, element, scale)
     place_unframed(c, scales, unframed)
-    for section, rules in TIES.items():
+    for section, rules in CONSTRAINT_RULES.items():
         for element in c.spec.section(section):
             rule = rules.get(element.tag) or rules.get("")
             if rule is not None:
@@ -67,4 +72,6 @@ def _scale_element(c: Compilation, element: SpecElement, scale: Scale) -> None:
     angular = element.tag == "joint" and element.get("type") in _ANGULAR
     if scale.map:
         stretch(c, element, scale)
-    multiply(element, scale, angular=angular, units=units, but=STRETCHED if scale.map else ())
+    scale_attributes(
+        element, scale, angular=angular, units=units, but=STRETCHED_ATTRS if scale.map else ()
+    )

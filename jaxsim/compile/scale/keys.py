@@ -9,9 +9,9 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.placed import written_pose
-from jaxsim.compile.geometry.pose import Pose, here
-from jaxsim.compile.geometry.quaternion import to_matrix
-from jaxsim.compile.scale.scales import ONE, Scales
+from jaxsim.compile.geometry.pose import FramePose, identity_pose
+from jaxsim.compile.geometry.quaternion import quat_to_matrix
+from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
 from jaxsim.enums import JointType
 from jaxsim.spec import SpecElement
 
@@ -39,7 +39,7 @@ def scale_keys(c: Compilation, scales: Scales) -> None:
             parts = _parts(mpos, [3] * len(moved))
             for body, part in zip(moved, parts, strict=False):
                 if len(part) == 3 and body in scales.inside:
-                    part[:] = _Place.of(c, body, scales).map(part)
+                    part[:] = _PoseMap.of(c, body, scales).map(part)
             key.attrs["mpos"] = np.concatenate(parts)
 
 
@@ -57,7 +57,7 @@ def _scale_position(
     if kind == JointType.SLIDE:
         part *= scales.inside[joint].length
     if kind == JointType.FREE:
-        part[:3] = _Place.of(c, joint.holder, scales).map(part[:3])
+        part[:3] = _PoseMap.of(c, joint.holder, scales).map(part[:3])
 
 
 def _scale_velocity(
@@ -68,11 +68,11 @@ def _scale_velocity(
     if kind == JointType.SLIDE:
         part *= scales.inside[joint].length
     if kind == JointType.FREE:
-        part[:3] = _Place.of(c, joint.holder, scales).linear @ part[:3]
+        part[:3] = _PoseMap.of(c, joint.holder, scales).linear @ part[:3]
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _PoseMap:
     """Affine map of world positions inside a frame of the world.
 
     Attributes:
@@ -86,18 +86,18 @@ class _Place:
     linear: np.ndarray
 
     @classmethod
-    def of(cls, c: Compilation, body: SpecElement, scales: Scales) -> _Place:
+    def of(cls, c: Compilation, body: SpecElement, scales: Scales) -> _PoseMap:
         """Return the map of a body of the world that is inside frames."""
-        pose, end = here(), np.zeros(3)
+        pose, end = identity_pose(), np.zeros(3)
         chain = [*reversed(body.frames()), body]
         linear = np.eye(3)
         for element, inner in pairwise(chain):
             own = written_pose(c, element)
             # a frame is scaled only by the outer ones
             end = end + linear @ (pose.point(own.pos) - pose.pos)
-            pose = Pose(pose.point(own.pos), pose.apply(own).quat)
-            R = to_matrix(pose.quat)
-            linear = R @ scales.inside.get(inner, ONE).linear @ R.T
+            pose = FramePose(pose.point(own.pos), pose.apply(own).quat)
+            R = quat_to_matrix(pose.quat)
+            linear = R @ scales.inside.get(inner, UNIT_SCALE).linear @ R.T
         return cls(pose.pos, end, linear)
 
     def map(self, position: np.ndarray) -> np.ndarray:

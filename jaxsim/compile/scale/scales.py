@@ -10,7 +10,7 @@ import numpy as np
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.spec import SpecElement
 
-ONE = Scale()
+UNIT_SCALE = Scale()
 _ANGULAR = ("hinge", "ball", "free")
 _PATH = ("site", "geom")
 
@@ -39,7 +39,7 @@ class Scales:
         kind = "body" if kind == "xbody" else kind
         element = self.named.get((kind, name or ""))
         scales = self.own if kind == "body" else self.inside
-        return ONE if element is None else scales.get(element, ONE)
+        return UNIT_SCALE if element is None else scales.get(element, UNIT_SCALE)
 
     def joint(self, name: str | None) -> tuple[Scale, bool]:
         """Return the scale of a joint, and whether its coordinate is an angle."""
@@ -56,7 +56,7 @@ class Scales:
             path = [e for e in element.children if e.tag in _PATH]
             found = [(self.of(e.tag, e.get(e.tag)), False) for e in path]
         parts = {(scale.overall, angular) for scale, angular in found}
-        return parts.pop() if len(parts) == 1 else (ONE, False)
+        return parts.pop() if len(parts) == 1 else (UNIT_SCALE, False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,16 +13,16 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import SPELLINGS, from_z_axis, orientation
-from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.spec import SpecElement
 
 # Sine of the angle by which the map may rotate an axis, and relative difference of factors that
 # count as equal: MuJoCo's.
-_ALIGNED = 0.0349
+_ALIGNED_TOLERANCE = 0.0349
 
 # Attributes that are set here, not by their units.
-STRETCHED = ("pos", "fromto", "size", "diaginertia", "fullinertia")
+STRETCHED_ATTRS = ("pos", "fromto", "size", "diaginertia", "fullinertia")
 
 
 def stretch(c: Compilation, element: SpecElement, scale: Scale) -> None:
@@ -31,7 +31,7 @@ def stretch(c: Compilation, element: SpecElement, scale: Scale) -> None:
         # before the ends of `fromto` move: the shape is stretched along its original axes
         _shape(c, element, scale)
     elif element.tag == "joint" and element.get("type") in ("hinge", "slide"):
-        if not _keeps(scale.linear, np.asarray(element.get("axis"), float)):
+        if not _keeps_direction(scale.linear, np.asarray(element.get("axis"), float)):
             c.fault(
                 element, f"its axis is not along one of those that are stretched; {_REMEDY_AXIS}"
             )
@@ -48,8 +48,8 @@ def axes_of(c: Compilation, element: SpecElement) -> np.ndarray:
     """Return the axes of a geom or site in those of its parent, the columns of a matrix (3, 3)."""
     ends = element.get("fromto")
     if ends is not None and np.any(ends[:3] != ends[3:]):
-        return to_matrix(from_z_axis(ends[:3] - ends[3:]))
-    return to_matrix(orientation(c, element))
+        return quat_to_matrix(from_z_axis(ends[:3] - ends[3:]))
+    return quat_to_matrix(orientation(c, element))
 
 
 def along_axes(linear: np.ndarray, R: np.ndarray) -> np.ndarray:
@@ -60,21 +60,21 @@ def along_axes(linear: np.ndarray, R: np.ndarray) -> np.ndarray:
 
 def is_aligned(linear: np.ndarray, R: np.ndarray) -> bool:
     """Return whether the map keeps the directions of all columns of R."""
-    return all(_keeps(linear, axis) for axis in R.T)
+    return all(_keeps_direction(linear, axis) for axis in R.T)
 
 
 _REMEDY = "rotate it by its frame, or use a mesh"
 _REMEDY_AXIS = "rotate it, or let the frame have the same factor for all axes"
 
 
-def _keeps(linear: np.ndarray, axis: np.ndarray) -> bool:
+def _keeps_direction(linear: np.ndarray, axis: np.ndarray) -> bool:
     mapped = linear @ axis
     turned = np.linalg.norm(np.cross(axis, mapped))
-    return bool(turned <= _ALIGNED * np.linalg.norm(axis) * np.linalg.norm(mapped))
+    return bool(turned <= _ALIGNED_TOLERANCE * np.linalg.norm(axis) * np.linalg.norm(mapped))
 
 
-def _alike(factors: np.ndarray) -> bool:
-    return bool(np.ptp(factors) <= _ALIGNED * factors.max())
+def _are_equal(factors: np.ndarray) -> bool:
+    return bool(np.ptp(factors) <= _ALIGNED_TOLERANCE * factors.max())
 
 
 # --- shapes: factors of the three sizes, or why there are none ---
@@ -82,39 +82,39 @@ def _alike(factors: np.ndarray) -> bool:
 Sizes = tuple[float, float, float] | str
 
 
-def _sphere(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
-    if not (aligned and _alike(factors)):
+def _sphere_sizes(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
+    if not (aligned and _are_equal(factors)):
         return "a sphere cannot be stretched; make it an ellipsoid"
     return mean, 1.0, 1.0
 
 
-def _round(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
-    if not (aligned and _alike(factors[:2])):
+def _round_sizes(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
+    if not (aligned and _are_equal(factors[:2])):
         return f"it can only be stretched along its axis, and equally across it; {_REMEDY}"
     return float(np.sqrt(factors[0] * factors[1])), float(factors[2]), 1.0
 
 
-def _straight(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
+def _box_sizes(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
     if not aligned:
         return f"its axes are not along those that are stretched; {_REMEDY}"
     x, y, z = (float(factor) for factor in factors)
     return x, y, z
 
 
-def _plane(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
+def _plane_sizes(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
     """Return its half-sizes, and the spacing of its grid lines."""
-    found = _straight(factors, mean, aligned)
+    found = _box_sizes(factors, mean, aligned)
     return found if isinstance(found, str) else (*found[:2], mean)
 
 
 _SHAPES: dict[str, Callable[[np.ndarray, float, bool], Sizes]] = {
-    "plane": _plane,
-    "hfield": _straight,
-    "sphere": _sphere,
-    "capsule": _round,
-    "ellipsoid": _straight,
-    "cylinder": _round,
-    "box": _straight,
+    "plane": _plane_sizes,
+    "hfield": _box_sizes,
+    "sphere": _sphere_sizes,
+    "capsule": _round_sizes,
+    "ellipsoid": _box_sizes,
+    "cylinder": _round_sizes,
+    "box": _box_sizes,
 }
 
 
@@ -161,7 +161,7 @@ def _inertia(c: Compilation, element: SpecElement, scale: Scale) -> None:
         for (i, j), value in zip(_MATRIX, full, strict=True):
             inertia[i, j] = inertia[j, i] = value
     elif diagonal is not None:
-        R = to_matrix(orientation(c, element))
+        R = quat_to_matrix(orientation(c, element))
         inertia = (R * np.asarray(diagonal, float)) @ R.T
     else:
         return

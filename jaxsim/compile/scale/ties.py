@@ -9,18 +9,18 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.deformables import flex_scale, scale_flex, scale_skin
-from jaxsim.compile.scale.dimension import Scale, mean
-from jaxsim.compile.scale.factors import multiply, transmission_scale
-from jaxsim.compile.scale.scales import ONE, Scales
+from jaxsim.compile.scale.dimension import Scale, mean_scale
+from jaxsim.compile.scale.factors import scale_attributes, transmission_scale
+from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
 from jaxsim.spec import SpecElement
 
 # Multiplies the numbers of one element outside the tree.
-Rule = Callable[[Compilation, SpecElement, Scales], None]
+_ScaleRule = Callable[[Compilation, SpecElement, Scales], None]
 
 
 def _tendon(c: Compilation, element: SpecElement, scales: Scales) -> None:
     scale, angular = scales.tendon(element)
-    multiply(element, scale, angular=angular)
+    scale_attributes(element, scale, angular=angular)
     for part in element.children if element.tag == "fixed" else ():
         own, turns = scales.joint(part.get("joint"))
         if not turns and own.length != scale.length:
@@ -29,7 +29,7 @@ def _tendon(c: Compilation, element: SpecElement, scales: Scales) -> None:
 
 def _pair(c: Compilation, element: SpecElement, scales: Scales) -> None:
     one, other = (scales.of("geom", element.get(attr)) for attr in ("geom1", "geom2"))
-    multiply(element, mean(one, other))
+    scale_attributes(element, mean_scale(one, other))
 
 
 def _ends(element: SpecElement, scales: Scales) -> tuple[Scale, Scale]:
@@ -41,9 +41,9 @@ def _ends(element: SpecElement, scales: Scales) -> tuple[Scale, Scale]:
 
 def _connect(c: Compilation, element: SpecElement, scales: Scales) -> None:
     first, second = _ends(element, scales)
-    own = mean(first, second) if element.get("site1") else first
+    own = mean_scale(first, second) if element.get("site1") else first
     anchor = element.get("anchor")
-    multiply(element, own, units={"solimp": _SOLIMP}, but=("anchor",))
+    scale_attributes(element, own, units={"solimp": _SOLIMP}, but=("anchor",))
     if anchor is not None:
         element.attrs["anchor"] = first.linear @ anchor
 
@@ -51,7 +51,7 @@ def _connect(c: Compilation, element: SpecElement, scales: Scales) -> None:
 def _weld(c: Compilation, element: SpecElement, scales: Scales) -> None:
     first, second = _ends(element, scales)
     anchor, relpose = element.get("anchor"), element.get("relpose")
-    multiply(element, mean(first, second), units={"solimp": _SOLIMP})
+    scale_attributes(element, mean_scale(first, second), units={"solimp": _SOLIMP})
     if anchor is not None and np.any(anchor):
         element.attrs["anchor"] = second.linear @ anchor
     if element.is_set("relpose"):
@@ -68,14 +68,14 @@ def _coupling(c: Compilation, element: SpecElement, scales: Scales) -> None:
             scale, angular = scales.joint(name)
         else:
             tendon = c.spec.find("tendon", name) if name else None
-            scale, angular = (ONE, True) if tendon is None else scales.tendon(tendon)
+            scale, angular = (UNIT_SCALE, True) if tendon is None else scales.tendon(tendon)
         found.append((scale, angular))
     first, turns = found[0]
     units = [scale.factor("Q", angular=angular) for scale, angular in found]
     coefficients = np.asarray(element.get("polycoef"), float)
     powers = np.arange(len(coefficients))
     element.attrs["polycoef"] = coefficients * units[0] / units[1] ** powers
-    multiply(element, first, angular=turns, units={"solimp": "1, 1, Q, 1, 1"})
+    scale_attributes(element, first, angular=turns, units={"solimp": "1, 1, Q, 1, 1"})
 
 
 _SOLIMP = "1, 1, m, 1, 1"
@@ -87,12 +87,12 @@ _READINGS = {"rangefinder": {"cutoff": "m", "noise": "m"}, "normal": {"cutoff": 
 
 def _sensor(c: Compilation, element: SpecElement, scales: Scales) -> None:
     """Scale cutoff and noise, in the unit of the reading."""
-    scale, angular = ONE, False
+    scale, angular = UNIT_SCALE, False
     if element.get("joint"):
         scale, angular = scales.joint(element.get("joint"))
     elif element.get("tendon"):
         tendon = c.spec.find("tendon", element.get("tendon"))
-        scale, angular = (ONE, False) if tendon is None else scales.tendon(tendon)
+        scale, angular = (UNIT_SCALE, False) if tendon is None else scales.tendon(tendon)
     elif element.get("actuator"):
         actuator = c.spec.find("actuator", element.get("actuator"))
         if actuator is not None:
@@ -105,24 +105,24 @@ def _sensor(c: Compilation, element: SpecElement, scales: Scales) -> None:
             scales.of(kind.rstrip("12"), element.get(kind)) for kind in kinds if element.get(kind)
         ]
         if found:
-            scale = mean(found[0], found[-1])
+            scale = mean_scale(found[0], found[-1])
     units = _READINGS.get(element.tag, {})
-    if element.tag in ("tactile", "plugin") and scale != ONE:
+    if element.tag in ("tactile", "plugin") and scale != UNIT_SCALE:
         c.fault(
             element,
             f"a {element.tag} sensor cannot be scaled; move the measured element out of the frame",
         )
-    multiply(element, scale, angular=angular, units=units)
+    scale_attributes(element, scale, angular=angular, units=units)
 
 
 def _of_flex(c: Compilation, element: SpecElement, scales: Scales) -> None:
     """Scale a constraint of a whole flex."""
     flex = c.spec.find("flex", element.get("flex") or "")
     if flex is not None:
-        multiply(element, flex_scale(c, flex, scales), units={"solimp": _SOLIMP})
+        scale_attributes(element, flex_scale(c, flex, scales), units={"solimp": _SOLIMP})
 
 
-TIES: dict[str, dict[str, Rule]] = {
+CONSTRAINT_RULES: dict[str, dict[str, _ScaleRule]] = {
     "asset": {"skin": scale_skin},
     "deformable": {"skin": scale_skin, "flex": scale_flex},
     "tendon": {"": _tendon},

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 
-from jaxsim.assets.source.resource import folder_name, is_uri, join
-from jaxsim.compile.asset.files import FOLDERS
+from jaxsim.assets.source.resource import folder_name, is_uri, join_uri
+from jaxsim.compile.asset.files import ASSET_FOLDERS
 from jaxsim.compile.asset.materials import roles
 from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
@@ -38,7 +38,7 @@ _WEIGHING = (
 _WHOLE = ("settotalmass", "fusestatic", "discardvisual")
 
 
-def flattened(c: Compilation) -> Spec:
+def flatten_spec(c: Compilation) -> Spec:
     """Return the spec of a finished compilation, fully expanded; it becomes `c.spec`.
 
     Raises:
@@ -157,7 +157,7 @@ def _write_files(c: Compilation, spec: Spec) -> None:
     """Write names of files relative to this model; files in memory are included."""
     files = dict(spec.files or {})
     for element in spec.walk():
-        origin, folder = element.origin, FOLDERS.get(element.tag)
+        origin, folder = element.origin, ASSET_FOLDERS.get(element.tag)
         if origin is None or folder is None:
             continue
         if element.tag == "skin" and (origin.prefix or origin.suffix) and element.get("file"):
@@ -166,7 +166,7 @@ def _write_files(c: Compilation, spec: Spec) -> None:
         for attr in [a for a in element.attrs if element.row.attrs[a].type == "file"]:
             name = element.attrs[attr].replace("\\", "/")
             name = name.rsplit("/", 1)[-1] if settings.strippath else name
-            path = join(folder_name(origin.path), join(getattr(settings, folder), name))
+            path = join_uri(folder_name(origin.path), join_uri(getattr(settings, folder), name))
             element.attrs[attr] = path if is_uri(path) else os.path.abspath(path)
         for name, data in (origin.files or {}).items():
             files.setdefault(name, data)

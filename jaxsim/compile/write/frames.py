@@ -7,7 +7,7 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import SPELLINGS
 from jaxsim.compile.geometry.placed import frame_pose, pose_of
-from jaxsim.compile.geometry.pose import Pose
+from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.spec import Spec, SpecElement
 
@@ -61,7 +61,7 @@ def write_pose(element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> None:
     element.set("quat", quat)
 
 
-def _write_ends(element: SpecElement, frame: Pose) -> None:
+def _write_ends(element: SpecElement, frame: FramePose) -> None:
     """Write the two end points of an element, relative to the body."""
     ends = np.asarray(element.get("fromto"), float)
     element.set("fromto", np.concatenate([frame.point(ends[:3]), frame.point(ends[3:])]))

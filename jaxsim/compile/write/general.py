@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.actuator.types import BIASTYPES, CHARTS, DYNTYPES, GAINTYPES, INPUTS
+from jaxsim.compile.actuator.types import (
+    BIASTYPES,
+    CHART_BY_NAME,
+    CONTROL_INPUTS,
+    DYNTYPES,
+    GAINTYPES,
+)
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import CtrlInput, DynType, GainType
 from jaxsim.mjcf.schema.actuator import GENERAL
@@ -64,9 +70,9 @@ def as_general(c: Compilation, i: int, fields: Mapping[str, Any] | None = None) 
 def _controls(c: Compilation, i: int, f: Mapping[str, Any]) -> None:
     """Write the inputs, and the ranges of their controls."""
     element, spec = c.elements["actuator"][i], int(f["actuator_ctrlspec"][i])
-    inputs = [word for word, bit in INPUTS.items() if spec & bit]
+    inputs = [word for word, bit in CONTROL_INPUTS.items() if spec & bit]
     if f["actuator_gaintype"][i] == GainType.SO3:
-        inputs = [word for word, chart in CHARTS.items() if chart == spec]
+        inputs = [word for word, chart in CHART_BY_NAME.items() if chart == spec]
     elif spec == CtrlInput.NONE:
         inputs = ["none"]
     if inputs:

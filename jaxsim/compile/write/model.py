@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.whole.option import ENUMS
+from jaxsim.compile.options.option import OPTION_ENUMS
 from jaxsim.compile.write.changes import Changes
 from jaxsim.enums import DisableBit, EnableBit
 from jaxsim.spec import Spec
@@ -21,9 +21,9 @@ def write_options(changes: Changes, flat: Spec) -> None:
     section = flat.at("option")
     for name in sorted(changes.names):
         value = changes.new[name]
-        if name in ENUMS:
+        if name in OPTION_ENUMS:
             words = {word.lower(): word for word in section.row.attrs[name].keywords}
-            section.set(name, words[ENUMS[name](int(value)).name.lower()])
+            section.set(name, words[OPTION_ENUMS[name](int(value)).name.lower()])
         elif name in ("disableflags", "enableflags"):
             _write_flags(flat, name, int(changes.base[name]) ^ int(value), int(value))
         elif name == "disableactuator":

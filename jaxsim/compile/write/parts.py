@@ -9,8 +9,8 @@ import numpy as np
 from jaxsim.compile.asset.hfields import write_heights
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.placed import pose_of
-from jaxsim.compile.geometry.pose import Pose
-from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.geometry.pose import FramePose
+from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.write.changes import Changes
 from jaxsim.compile.write.frames import write_pose
 from jaxsim.compile.write.general import as_general
@@ -29,7 +29,7 @@ def write_poses(c: Compilation, changes: Changes) -> None:
             element: SpecElement = c.elements[kind][i]
             if element.parent is None or element.tag == "worldbody":
                 continue
-            pose = Pose(new[f"{prefix}_pos"][i], new[f"{prefix}_quat"][i])
+            pose = FramePose(new[f"{prefix}_pos"][i], new[f"{prefix}_quat"][i])
             if kind == "geom" and element.get("mesh") is not None:
                 pose = pose.apply(_shift(c, element, i).inverse())
             if element.get("fromto") is not None:
@@ -48,9 +48,9 @@ def write_poses(c: Compilation, changes: Changes) -> None:
         c.elements["light"][i].update(pos=new["light_pos"][i], dir=new["light_dir"][i])
 
 
-def _shift(c: Compilation, element: SpecElement, i: int) -> Pose:
+def _shift(c: Compilation, element: SpecElement, i: int) -> FramePose:
     """Return the pose of a mesh geom's frame in the frame of its element."""
-    compiled = Pose(c.fields["geom_pos"][i], c.fields["geom_quat"][i])
+    compiled = FramePose(c.fields["geom_pos"][i], c.fields["geom_quat"][i])
     return pose_of(c, element).inverse().apply(compiled)
 
 
@@ -130,7 +130,7 @@ def write_geoms(c: Compilation, changes: Changes) -> None:
         velocity = new["geom_surfacevel"][i]
         if geoms[i].get("mesh") is not None:  # from the frame of the mesh to that of the element
             pos, quat = _shift(c, geoms[i], i)
-            linear, angular = rotate(quat, velocity[:3]), rotate(quat, velocity[3:])
+            linear, angular = quat_rotate(quat, velocity[:3]), quat_rotate(quat, velocity[3:])
             velocity = np.concatenate([linear - np.cross(angular, pos), angular])
         geoms[i].set("surfacevel", velocity)
     changed = changes.rows("hfield_data")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.compile.body.joints import ANGULAR, TYPES
+from jaxsim.compile.body.joints import ANGULAR_JOINTS, JOINT_TYPE_BY_NAME
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import JointType
 from jaxsim.spec import SpecElement
-from jaxsim.spec.defaults import MAIN, class_elements
+from jaxsim.spec.defaults import MAIN_CLASS, class_elements
 
 # Components of an orientation that are angles.
 _SPELLED = {"axisangle": slice(3, 4), "euler": slice(0, 3)}
@@ -50,17 +50,17 @@ def _joints(c: Compilation) -> None:
             values |= {"ref": f["qpos0"][adr], "springref": f["qpos_spring"][adr]}
         for attr, value in values.items():
             own = attr in joint.attrs
-            if joint.is_set(attr) and (kind in ANGULAR or not own):
+            if joint.is_set(attr) and (kind in ANGULAR_JOINTS or not own):
                 joint.set(attr, value)
 
 
 def _entry(c: Compilation, entry: SpecElement) -> None:
     """Convert the entry of a default class, if its joints are rotational."""
     kind = "hinge"
-    for part in class_elements(c.spec.root, entry.holder.attrs.get("class", MAIN)):
+    for part in class_elements(c.spec.root, entry.holder.attrs.get("class", MAIN_CLASS)):
         for other in part.find_all("joint"):
             kind = other.attrs.get("type", kind)
-    if TYPES[kind] not in ANGULAR:
+    if JOINT_TYPE_BY_NAME[kind] not in ANGULAR_JOINTS:
         return
     for attr in _JOINT:
         if attr in entry.attrs:

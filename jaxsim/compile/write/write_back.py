@@ -14,9 +14,9 @@ import numpy as np
 
 from jaxsim.compile.columns import Column
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.run import run
+from jaxsim.compile.run import run_passes
 from jaxsim.compile.write.changes import Changes, differ
-from jaxsim.compile.write.flatten import flattened
+from jaxsim.compile.write.flatten import flatten_spec
 from jaxsim.compile.write.flexes import FLEX_FIELDS, write_flexes
 from jaxsim.compile.write.frames import write_frames, write_fromto
 from jaxsim.compile.write.looks import (
@@ -52,32 +52,32 @@ from jaxsim.compile.write.radians import write_radians
 from jaxsim.compile.write.unwritten import PARTLY, UNWRITTEN
 from jaxsim.spec import Spec, SpecElement
 
-Tables = Mapping[str, Any]
+_CompiledTables = Mapping[str, Any]
 
 # Number of rounds in which derived values that must not change are written too.
-_ROUNDS = 3
+_MAX_ROUNDS = 3
 
 # Relative tolerance of derived values, by the precision of the given ones.
-_FOLLOWS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-4}
+_DERIVED_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-4}
 # Tolerance of the pose of a mesh geom, in m or of quaternion components, by precision.
-_FITTED = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+_FITTED_TOLERANCE = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 # Partly derived values, which follow their sources unless they are given.
-_MEASURED = {"eq_data", "geom_fluid", "cam_fovy", "cam_intrinsic"}
+_MEASURED_FIELDS = {"eq_data", "geom_fluid", "cam_fovy", "cam_intrinsic"}
 # Fields that are normalized by the compiler.
-_UNIT = ("quat", "axis", "dir", "qpos", "qpos0", "qpos_spring", "eq_data", "vertweight")
+_UNIT_FIELDS = ("quat", "axis", "dir", "qpos", "qpos0", "qpos_spring", "eq_data", "vertweight")
 
 # Fields that some elements cannot express: the kind, and which of its elements.
-_UNSAID: dict[str, tuple[str, Callable[[SpecElement], bool]]] = {
+_IMPLIED_FIELDS: dict[str, tuple[str, Callable[[SpecElement], bool]]] = {
     "geom_size": ("geom", lambda e: bool(e.get("mesh") or e.get("hfield"))),
     "tendon_width": ("tendon", lambda e: e.tag == "fixed"),
 }
 
 # Angles of joints, and positions of elements that may be in a frame.
 _ANGLES = ("jnt_range", "jnt_springyield", "qpos0", "qpos_spring")
-_PLACES = tuple(
+_POSITION_FIELDS = tuple(
     f"{kind}_{what}" for kind in ("body", "geom", "site", "cam") for what in ("pos", "quat")
 )
-_PLACES += ("jnt_pos", "jnt_axis", "light_pos", "light_dir", "geom_size", "site_size")
+_POSITION_FIELDS += ("jnt_pos", "jnt_axis", "light_pos", "light_dir", "geom_size", "site_size")
 
 
 def flatten(spec: Spec) -> Spec:
@@ -90,11 +90,14 @@ def flatten(spec: Spec) -> Spec:
       ModelError: the model cannot be compiled, or a part of it was attached from a model whose
         compiler settings cannot be expressed in one file with those of this model.
     """
-    return write_back(spec, {})
+    return spec_from_tables(spec, {})
 
 
-def write_back(
-    spec: Spec, fields: Tables, opt: Tables | None = None, stat: Tables | None = None
+def spec_from_tables(
+    spec: Spec,
+    fields: _CompiledTables,
+    opt: _CompiledTables | None = None,
+    stat: _CompiledTables | None = None,
 ) -> Spec:
     """Return a Spec that compiles to these values.
 
@@ -113,27 +116,29 @@ def write_back(
       ValueError: a field has another size than that of the model, or values that MJCF cannot
         express.
     """
-    c = run(spec)
+    c = run_passes(spec)
     changes = Changes(c.fields, fields)
     options, statistics = Changes(c.opt, opt or {}), Changes(c.stat, stat or {})
-    wanted = {name: changes.new[name] for name in _written(c) - (_MEASURED - changes.names)}
-    flat = flattened(c)
+    wanted = {
+        name: changes.new[name] for name in _written_fields(c) - (_MEASURED_FIELDS - changes.names)
+    }
+    flat = flatten_spec(c)
     write_options(options, flat)
     write_statistic(statistics, flat)
     todo = changes
-    for rest in reversed(range(_ROUNDS)):
+    for rest in reversed(range(_MAX_ROUNDS)):
         _write(c, todo)
-        again = run(flat)
-        if _resized(wanted, again.fields):
+        again = run_passes(flat)
+        if _resized_fields(wanted, again.fields):
             break
         todo = Changes(again.fields, wanted)
         if not (todo and rest):
             break
         # values that the compiler has derived from the new ones are written too
-        c, flat = again, flattened(again)
-    wrong = _not_there(c, wanted | changes.changed(), changes, again.fields)
-    wrong += _not_there(c, options.changed(), options, again.opt)
-    wrong += _not_there(c, statistics.changed(), statistics, again.stat)
+        c, flat = again, flatten_spec(again)
+    wrong = _missing_numbers(c, wanted | changes.changed(), changes, again.fields)
+    wrong += _missing_numbers(c, options.changed(), options, again.opt)
+    wrong += _missing_numbers(c, statistics.changed(), statistics, again.stat)
     if wrong:
         raise ValueError("MJCF cannot express these values: " + "; ".join(wrong))
     return flat
@@ -143,7 +148,7 @@ def _write(c: Compilation, changes: Changes) -> None:
     """Write all changes to the elements of a compilation whose spec is flattened."""
     if changes.names.intersection(_ANGLES):
         write_radians(c)
-    if changes.names.intersection(_PLACES):
+    if changes.names.intersection(_POSITION_FIELDS):
         write_fromto(c.spec)
         write_frames(c)
     _write_springs(c, changes)
@@ -161,7 +166,7 @@ class _Writer(NamedTuple):
 
 
 _WRITERS = (
-    _Writer(_PLACES, write_poses),
+    _Writer(_POSITION_FIELDS, write_poses),
     _Writer(("body_mass", "body_ipos", "body_iquat", "body_inertia"), write_inertia),
     _Writer(_ANGLES, write_joints),
     _Writer(("tendon_lengthspring", "wrap_prm"), write_tendons),
@@ -246,12 +251,14 @@ def _as_joint(element: SpecElement) -> SpecElement:
     return element
 
 
-def _resized(given: Tables, compiled: Tables) -> list[str]:
+def _resized_fields(given: _CompiledTables, compiled: _CompiledTables) -> list[str]:
     """Return the fields whose size differs from the given one."""
     return [name for name, value in given.items() if np.size(compiled[name]) != np.size(value)]
 
 
-def _not_there(c: Compilation, given: Tables, changes: Changes, compiled: Tables) -> list[str]:
+def _missing_numbers(
+    c: Compilation, given: _CompiledTables, changes: Changes, compiled: _CompiledTables
+) -> list[str]:
     """Return the values that the written model does not reproduce."""
     wrong = []
     for name, value in sorted(given.items()):
@@ -263,7 +270,7 @@ def _not_there(c: Compilation, given: Tables, changes: Changes, compiled: Tables
         got = np.asarray(compiled[name]).reshape(want.shape)
         missed = differ(got, value)
         if missed.any() and want.dtype.kind == "f":
-            missed &= ~_near(c, name, got, want, value.dtype, name in changes.names)
+            missed &= ~_is_near(c, name, got, want, value.dtype, name in changes.names)
         if missed.any():
             rows = sorted(set(np.argwhere(missed)[:, 0].tolist()))[:5] if got.ndim else []
             place = f" (row {', '.join(map(str, rows))})" if rows else ""
@@ -272,33 +279,33 @@ def _not_there(c: Compilation, given: Tables, changes: Changes, compiled: Tables
     return wrong
 
 
-def _near(
+def _is_near(
     c: Compilation, name: str, got: np.ndarray, want: np.ndarray, dtype: np.dtype, changed: bool
 ) -> np.ndarray:
     """Return where a value reproduces the wanted one: exactly, if it is written.
 
     Values that have not been `changed` may follow from changed ones.
     """
-    if name.endswith(_UNIT):
+    if name.endswith(_UNIT_FIELDS):
         eps = max(float(np.finfo(kind).eps) for kind in (dtype, got.dtype))
         near = np.isclose(got, want, rtol=4 * eps, atol=1e-16)
-    elif name in _written(c) or name in c.opt or name in c.stat:
+    elif name in _written_fields(c) or name in c.opt or name in c.stat:
         near = got == want
     else:
-        near = np.isclose(got, want, rtol=_FOLLOWS.get(dtype, 0.0), atol=0)
+        near = np.isclose(got, want, rtol=_DERIVED_TOLERANCE.get(dtype, 0.0), atol=0)
     if name in ("geom_pos", "geom_quat", "geom_surfacevel"):
         # the frame of a mesh differs from that of its element, and values are converted between
         # them
         fitted = np.array([[e.get("mesh") is not None] for e in c.elements["geom"]])
-        near |= fitted & np.isclose(got, want, rtol=0, atol=_FITTED.get(dtype, 0.0))
-    if name in _UNSAID and not changed:
-        kind, unsaid = _UNSAID[name]
+        near |= fitted & np.isclose(got, want, rtol=0, atol=_FITTED_TOLERANCE.get(dtype, 0.0))
+    if name in _IMPLIED_FIELDS and not changed:
+        kind, unsaid = _IMPLIED_FIELDS[name]
         rows = np.array([unsaid(e) for e in c.elements[kind]], bool)
         near |= rows.reshape(-1, *[1] * (near.ndim - 1))
     return near
 
 
-def _written(c: Compilation) -> set[str]:
+def _written_fields(c: Compilation) -> set[str]:
     """Return the fields that attributes can express."""
     names = {column.field for _, column in c.copied} | set(_HIGHER.values())
     return names.union(*(writer.fields for writer in _WRITERS)) & c.fields.keys()

@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 
 from jaxsim.control.norms import NORMS
-from jaxsim.control.sampling import BASES
+from jaxsim.control.sampling import SPLINE_BASES
 from jaxsim.io.config import setting
 
-MAX_SIZE = 10_000_000  # largest array dimension, checked before memory is computed
-MAX_STEPS = 1_000_000_000
+_MAX_OPTIMIZATION_ARRAY = 10_000_000  # largest array dimension, checked before memory is computed
+_MAX_ROLLOUT_STEPS = 1_000_000_000
 MAX_SECONDS = 1e9
 
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
 
-METHODS = ("ilqr", "multiple_shooting", "shoot", "predictive_sampling", "mppi", "cem")
+OPTIMIZATION_METHODS = ("ilqr", "multiple_shooting", "shoot", "predictive_sampling", "mppi", "cem")
 
 
 @dataclass(frozen=True)
-class Start:
+class MotionStart:
     """Initial state of the motion: a keyframe, with changes by joint."""
 
     key: str | None = setting(None, doc="a keyframe; default: the reference pose, at rest")
@@ -31,7 +31,10 @@ class Guess:
     ctrl: dict[str, float] = setting(dict, doc="constant controls by actuator; others are zero")
     motion: str | None = setting(None, doc="a motion file whose controls of world 0 are the guess")
     knots: int = setting(
-        6, doc="knots of the splines that perturb additional guesses", least=1, most=MAX_SIZE
+        6,
+        doc="knots of the splines that perturb additional guesses",
+        least=1,
+        most=_MAX_OPTIMIZATION_ARRAY,
     )
 
 
@@ -50,7 +53,7 @@ class MultipleShooting:
         None,
         doc="number of pieces; divides the steps; default: one per step",
         least=1,
-        most=MAX_SIZE,
+        most=_MAX_OPTIMIZATION_ARRAY,
     )
     line_to: str | None = setting(None, doc="a keyframe: states on a line to it are the guess")
     tolerance: float = setting(1e-6, doc="convergence tolerance, relative to the cost", above=0)
@@ -67,10 +70,14 @@ class Shoot:
 class Sampling:
     """Settings of predictive sampling, MPPI and CEM."""
 
-    samples: int = setting(64, doc="motions per iteration", least=1, most=MAX_SIZE)
-    knots: int = setting(6, doc="knots of the spline of a plan", least=1, most=MAX_SIZE)
+    samples: int = setting(64, doc="motions per iteration", least=1, most=_MAX_OPTIMIZATION_ARRAY)
+    knots: int = setting(
+        6, doc="knots of the spline of a plan", least=1, most=_MAX_OPTIMIZATION_ARRAY
+    )
     sigma: float = setting(0.3, doc="standard deviation of the knots, in half ranges", above=0)
-    interpolation: str = setting("cubic", doc="interpolation between knots", choices=tuple(BASES))
+    interpolation: str = setting(
+        "cubic", doc="interpolation between knots", choices=tuple(SPLINE_BASES)
+    )
 
 
 @dataclass(frozen=True)
@@ -86,12 +93,14 @@ class Mppi:
 class Cem:
     """Settings of CEM alone."""
 
-    elites: int = setting(8, doc="number of best plans that are used", least=1, most=MAX_SIZE)
+    elites: int = setting(
+        8, doc="number of best plans that are used", least=1, most=_MAX_OPTIMIZATION_ARRAY
+    )
     least_sigma: float = setting(0.02, doc="lower bound of the deviation, in half ranges", above=0)
 
 
 @dataclass(frozen=True)
-class Cost:
+class CostForm:
     """One term: weight norm(of - minus - target)."""
 
     name: str = setting(doc="name of the term")
@@ -105,13 +114,13 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Form:
+class OptimizationForm:
     """An optimization file."""
 
     model: str = setting(doc="a model file, relative to this one, or task:NAME")
-    cost: tuple[Cost, ...] = setting(doc="terms of the cost: [[cost]] tables")
+    cost: tuple[CostForm, ...] = setting(doc="terms of the cost: [[cost]] tables")
     steps: int | None = setting(
-        None, doc="length of the motion, or `seconds`", least=1, most=MAX_STEPS
+        None, doc="length of the motion, or `seconds`", least=1, most=_MAX_ROLLOUT_STEPS
     )
     seconds: float | None = setting(None, doc="length of the motion [s]", above=0, most=MAX_SECONDS)
     timestep: float | None = setting(
@@ -125,13 +134,17 @@ class Form:
         least=0,
         most=1e6,
     )
-    start: Start = setting(Start, doc="initial state")
+    start: MotionStart = setting(MotionStart, doc="initial state")
     limits: dict[str, tuple[float, ...]] = setting(
         dict, doc="[lowest, highest] control by actuator"
     )
-    method: str = setting("ilqr", doc="optimization method", choices=METHODS)
-    iterations: int = setting(50, doc="iterations of each stage", least=1, most=MAX_SIZE)
-    report: int = setting(10, doc="iterations between progress lines", least=1, most=MAX_SIZE)
+    method: str = setting("ilqr", doc="optimization method", choices=OPTIMIZATION_METHODS)
+    iterations: int = setting(
+        50, doc="iterations of each stage", least=1, most=_MAX_OPTIMIZATION_ARRAY
+    )
+    report: int = setting(
+        10, doc="iterations between progress lines", least=1, most=_MAX_OPTIMIZATION_ARRAY
+    )
     ilqr: Ilqr = setting(Ilqr, doc="settings")
     multiple_shooting: MultipleShooting = setting(MultipleShooting, doc="settings")
     shoot: Shoot = setting(Shoot, doc="settings")
@@ -140,7 +153,10 @@ class Form:
     cem: Cem = setting(Cem, doc="settings")
     guess: Guess = setting(Guess, doc="initial guess")
     guesses: int = setting(
-        1, doc="number of guesses to search from; the best result is kept", least=1, most=MAX_SIZE
+        1,
+        doc="number of guesses to search from; the best result is kept",
+        least=1,
+        most=_MAX_OPTIMIZATION_ARRAY,
     )
     spread: float = setting(
         0.3, doc="spread of the guesses, in half ranges of the controls", least=0

@@ -11,12 +11,12 @@ from jaxsim.atomic_write import whole_file
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.optimization.search import Found
 from jaxsim.escape import MAX_NAME, mathtext
-from jaxsim.extra import needed
+from jaxsim.optional import require
 
-MOST = 12  # largest number of lines of a panel with names
+_MAX_NAMED_LINES = 12  # largest number of lines of a panel with names
 
 
-def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> None:
+def draw_search(path: str | os.PathLike[str], whole: Optimization, found: Found) -> None:
     """Draw a search.
 
     Args:
@@ -27,9 +27,9 @@ def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> Non
     Raises:
       ImportError: matplotlib is missing; names the extra.
     """
-    figure = needed("matplotlib.figure", "control").Figure(figsize=(11, 8), layout="constrained")
+    figure = require("matplotlib.figure", "control").Figure(figsize=(11, 8), layout="constrained")
     way, terms, motion, controls = figure.subplots(2, 2).flat
-    _way(way, found)
+    _plot_costs(way, found)
     dt = float(whole.m.opt.timestep)
     time = dt * np.arange(whole.steps + 1)
     _lines(terms, time[:-1], {n: c[:-1] for n, c in found.after.terms.items()}, "cost of a step")
@@ -46,7 +46,7 @@ def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> Non
         figure.savefig(part, dpi=120)
 
 
-def _way(axes: Any, found: Found) -> None:
+def _plot_costs(axes: Any, found: Found) -> None:
     """Draw the cost of every guess over time."""
     seconds = [0.0, *(b.seconds for b in found.batches)]
     start = np.full_like(found.batches[0].costs, found.before.cost)
@@ -61,6 +61,6 @@ def _way(axes: Any, found: Found) -> None:
 def _lines(axes: Any, time: np.ndarray, rows: dict[str, np.ndarray], label: str, **how) -> None:
     for name, values in rows.items():
         axes.plot(time, values, label=mathtext(name), linewidth=1.2, **how)
-    if 0 < len(rows) <= MOST:
+    if 0 < len(rows) <= _MAX_NAMED_LINES:
         axes.legend(fontsize=8)
     axes.set(xlabel="time [s]", ylabel=label)

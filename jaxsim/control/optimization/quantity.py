@@ -29,9 +29,9 @@ from jaxsim.model.data import Data
 from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index, sensor_index
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-Missed = Callable[[jax.Array, np.ndarray], jax.Array]  # (value, target) -> residual
+_ErrorFunction = Callable[[jax.Array, np.ndarray], jax.Array]  # (value, target) -> residual
 
 
 class Quantity(NamedTuple):
@@ -45,16 +45,16 @@ class Quantity(NamedTuple):
 
     read: Residual
     keep: tuple[str, ...] | None
-    missed: Missed
+    missed: _ErrorFunction
 
 
 # pose fields of objects
-PLACED = {
+FRAME_FIELDS = {
     "body": {"xpos": "xpos", "xquat": "xquat", "com": "subtree_com"},
     "site": {"xpos": "site_xpos"},
     "geom": {"xpos": "geom_xpos"},
 }
-COORDINATES = "xyz"
+_AXIS_LETTERS = "xyz"
 
 
 def quantity(m: Model, text: str, folder: Path) -> Quantity:
@@ -69,13 +69,15 @@ def quantity(m: Model, text: str, folder: Path) -> Quantity:
       ValueError: there is no such quantity; suggests the nearest name.
     """
     kind, _, name = text.partition(":")
-    if kind not in KINDS:
-        known = "; there are: " + ", ".join(KINDS)
-        raise ValueError(f"{text!r}: nothing is called {kind!r}{remedy(kind, KINDS, known)}")
-    return KINDS[kind](m, kind, name, folder)
+    if kind not in QUANTITY_KINDS:
+        known = "; there are: " + ", ".join(QUANTITY_KINDS)
+        raise ValueError(
+            f"{text!r}: nothing is called {kind!r}{remedy(kind, QUANTITY_KINDS, known)}"
+        )
+    return QUANTITY_KINDS[kind](m, kind, name, folder)
 
 
-def _plain(value: jax.Array, target: np.ndarray) -> jax.Array:
+def _difference(value: jax.Array, target: np.ndarray) -> jax.Array:
     return value - jnp.asarray(target, value.dtype)
 
 
@@ -83,12 +85,12 @@ def _state(m: Model, kind: str, name: str, _: Path) -> Quantity:
     """Return the controls and velocities."""
     find = {"ctrl": ctrl_index, "qvel": dof_index}[kind]
     places = find(m, name) if name else slice(None)
-    return Quantity(lambda m, d: getattr(d, kind)[places], (), _plain)
+    return Quantity(lambda m, d: getattr(d, kind)[places], (), _difference)
 
 
 def _sensor(m: Model, kind: str, name: str, _: Path) -> Quantity:
     places = sensor_index(m, name)
-    return Quantity(lambda m, d: d.sensordata[places], ("sensordata",), _plain)
+    return Quantity(lambda m, d: d.sensordata[places], ("sensordata",), _difference)
 
 
 def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
@@ -101,24 +103,30 @@ def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
     def missed(value: jax.Array, target: np.ndarray) -> jax.Array:
         parts, at = [], 0
         for joint in types:
-            size = NUMBERS.get(joint, 1)
-            parts.append(_joint_missed(joint, value[at : at + size], target[at : at + size]))
+            size = _QPOS_WIDTHS.get(joint, 1)
+            parts.append(_joint_error(joint, value[at : at + size], target[at : at + size]))
             at += size
         return jnp.concatenate(parts)
 
     return Quantity(lambda m, d: d.qpos[places], (), missed)
 
 
-NUMBERS = {JointType.FREE: 7, JointType.BALL: 4}
+_QPOS_WIDTHS = {JointType.FREE: 7, JointType.BALL: 4}
 
 
-def _joint_missed(joint: JointType, value: jax.Array, target: np.ndarray) -> jax.Array:
+def _joint_error(joint: JointType, value: jax.Array, target: np.ndarray) -> jax.Array:
     if joint == JointType.FREE:
-        return jnp.concatenate([_plain(value[:3], target[:3]), _turned(value[3:], target[3:])])
-    return _turned(value, target) if joint == JointType.BALL else _plain(value, target)
+        return jnp.concatenate(
+            [_difference(value[:3], target[:3]), _rotation_from_target(value[3:], target[3:])]
+        )
+    return (
+        _rotation_from_target(value, target)
+        if joint == JointType.BALL
+        else _difference(value, target)
+    )
 
 
-def _turned(value: jax.Array, target: np.ndarray) -> jax.Array:
+def _rotation_from_target(value: jax.Array, target: np.ndarray) -> jax.Array:
     """Return the rotation vector from the target, in its frame, (3,) [rad]; no target: from the
     identity."""
     size = np.linalg.norm(target)
@@ -127,24 +135,24 @@ def _turned(value: jax.Array, target: np.ndarray) -> jax.Array:
     return jnp.stack((goal.conj * Quat(*value)).rotation_vector().parts)
 
 
-def _angle(m: Model, kind: str, name: str, _: Path) -> Quantity:
+def _angle_quantity(m: Model, kind: str, name: str, _: Path) -> Quantity:
     if m.structure.jnt_type[name2id(m, "joint", name)] != JointType.HINGE:
         raise ValueError(f"angle: joint {name!r} is no hinge; use qpos:{name}")
     place = qpos_index(m, name)
 
     def missed(value: jax.Array, target: np.ndarray) -> jax.Array:
-        left = _plain(value, target)
+        left = _difference(value, target)
         return jnp.concatenate([jnp.sin(left), 1 - jnp.cos(left)])
 
     return Quantity(lambda m, d: d.qpos[place], (), missed)
 
 
-def _placed(m: Model, kind: str, name: str, _: Path) -> Quantity:
+def _frame_quantity(m: Model, kind: str, name: str, _: Path) -> Quantity:
     """Return a field of a body, site or geom; the object's name may contain dots."""
-    known = PLACED[kind]
+    known = FRAME_FIELDS[kind]
     coordinate = slice(None)
-    if name[-2:-1] == "." and name[-1] in COORDINATES:
-        i = COORDINATES.index(name[-1])
+    if name[-2:-1] == "." and name[-1] in _AXIS_LETTERS:
+        i = _AXIS_LETTERS.index(name[-1])
         name, coordinate = name[:-2], slice(i, i + 1)
     name, dot, last = name.rpartition(".")
     if not dot or last not in known:
@@ -152,8 +160,8 @@ def _placed(m: Model, kind: str, name: str, _: Path) -> Quantity:
         raise ValueError(f"{kind}: expected one of {shown}{remedy(last, known)}")
     field, row = known[last], name2id(m, kind, name)
     if field == "xquat":
-        return Quantity(lambda m, d: d.xquat[row], (field,), _turned)
-    return Quantity(lambda m, d: getattr(d, field)[row, coordinate], (field,), _plain)
+        return Quantity(lambda m, d: d.xquat[row], (field,), _rotation_from_target)
+    return Quantity(lambda m, d: getattr(d, field)[row, coordinate], (field,), _difference)
 
 
 def _python(m: Model, kind: str, name: str, folder: Path) -> Quantity:
@@ -166,7 +174,7 @@ def _python(m: Model, kind: str, name: str, folder: Path) -> Quantity:
     def read(m: Model, d: Data) -> jax.Array:
         return jnp.atleast_1d(jnp.asarray(found(m, d))).astype(m.qpos0.dtype).reshape(-1)
 
-    return Quantity(read, None, _plain)
+    return Quantity(read, None, _difference)
 
 
 def _module_named(name: str) -> Any:
@@ -187,14 +195,14 @@ def _module_of_file(path: Path) -> Any:
     return module
 
 
-KINDS: dict[str, Callable[[Model, str, str, Path], Quantity]] = {
+QUANTITY_KINDS: dict[str, Callable[[Model, str, str, Path], Quantity]] = {
     "ctrl": _state,
     "qpos": _position,
     "qvel": _state,
-    "angle": _angle,
+    "angle": _angle_quantity,
     "sensor": _sensor,
-    "body": _placed,
-    "site": _placed,
-    "geom": _placed,
+    "body": _frame_quantity,
+    "site": _frame_quantity,
+    "geom": _frame_quantity,
     "python": _python,
 }

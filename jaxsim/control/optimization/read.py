@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.control.optimization.form import Cost, Form
+from jaxsim.control.optimization.form import CostForm, OptimizationForm
 from jaxsim.control.optimization.quantity import Quantity, quantity
 from jaxsim.control.problem import Problem, Residual, Term
 from jaxsim.control.sampling import half_range, spline
@@ -23,9 +23,9 @@ from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.rollout.trajectory import load_trajectory
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-TASK = "task:"
+_TASK_PREFIX = "task:"
 MAX_LISTED = 1000  # limit on the numbers of pieces that a message lists
 Find = Callable[[Model, str], np.ndarray]
 
@@ -46,7 +46,7 @@ class Optimization:
       goal: the world at the end of the line of guessed states, or None.
     """
 
-    form: Form
+    form: OptimizationForm
     places: Places
     m: Model
     stages: tuple[Model, ...]
@@ -78,7 +78,7 @@ class Optimization:
         guess = self.form.guess
         ctrl = np.zeros((self.steps, self.m.nu))
         if guess.motion is not None:
-            ctrl = _recorded(self, guess.motion)
+            ctrl = _recorded_controls(self, guess.motion)
         for name, value in guess.ctrl.items():
             ctrl[:, ctrl_index(self.m, name)] = value
         return ctrl
@@ -96,13 +96,13 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
       ModelError: the model is invalid.
       UnsupportedError: the model has features that the physics cannot simulate.
     """
-    form, places = read_config(file, Form, changes)
+    form, places = read_config(file, OptimizationForm, changes)
     loaded = _model(form, places)
     m = loaded.replace(smooth=None)
     costs = [_cost(m, c, f"cost.{i}", places) for i, c in enumerate(form.cost)]
     if not costs:
         raise places.error("cost", "there is none; write at least one [[cost]] table")
-    d = _start(m, form, places, _kept(costs))
+    d = _start(m, form, places, _kept_fields(costs))
     terms = [
         _term(m, d, c, found, f"cost.{i}", places)
         for i, (c, found) in enumerate(zip(form.cost, costs, strict=True))
@@ -121,7 +121,7 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
     return found
 
 
-def _needs(m: Model, form: Form, steps: int) -> dict[str, float]:
+def _needs(m: Model, form: OptimizationForm, steps: int) -> dict[str, float]:
     """Return lower bounds of the bytes that a search needs, by the setting that causes them."""
     length = "steps" if form.steps is not None else "seconds"
     state, size = m.nq + 2 * m.nv + m.na, float(np.dtype(m.qpos0.dtype).itemsize)
@@ -141,10 +141,10 @@ def _needs(m: Model, form: Form, steps: int) -> dict[str, float]:
     }
 
 
-def _model(form: Form, places: Places) -> Model:
-    if form.model.startswith(TASK):
+def _model(form: OptimizationForm, places: Places) -> Model:
+    if form.model.startswith(_TASK_PREFIX):
         try:
-            m = tasks.make(form.model.removeprefix(TASK)).m
+            m = tasks.make(form.model.removeprefix(_TASK_PREFIX)).m
         except ValueError as error:
             raise places.error("model", str(error)) from None
         if any(form.smooth):
@@ -165,13 +165,13 @@ def _model(form: Form, places: Places) -> Model:
     return m.replace(opt=opt)
 
 
-def _stages(m: Model, form: Form) -> tuple[Model, ...]:
+def _stages(m: Model, form: OptimizationForm) -> tuple[Model, ...]:
     if m.smooth is None:
         return (m,)
     return tuple(m.replace(smooth=jnp.asarray(h, m.qpos0.dtype)) for h in form.smooth)
 
 
-def _steps(m: Model, form: Form, places: Places) -> int:
+def _steps(m: Model, form: OptimizationForm, places: Places) -> int:
     if (form.steps is None) == (form.seconds is None):
         given = (
             "is given besides `steps`"
@@ -194,7 +194,7 @@ def _steps(m: Model, form: Form, places: Places) -> int:
     return steps
 
 
-def _cost(m: Model, cost: Cost, path: str, places: Places) -> tuple[Quantity, Quantity | None]:
+def _cost(m: Model, cost: CostForm, path: str, places: Places) -> tuple[Quantity, Quantity | None]:
     def named(key: str, text: str) -> Quantity:
         try:
             return quantity(m, text, places.folder)
@@ -204,7 +204,7 @@ def _cost(m: Model, cost: Cost, path: str, places: Places) -> tuple[Quantity, Qu
     return named("of", cost.of), None if cost.minus is None else named("minus", cost.minus)
 
 
-def _kept(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ...] | None:
+def _kept_fields(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ...] | None:
     """Return the fields of Data that costs need; None: all of the default, for custom functions."""
     each = [q.keep for pair in costs for q in pair if q is not None]
     if any(keep is None for keep in each):
@@ -212,7 +212,7 @@ def _kept(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ...] | No
     return tuple(sorted({name for keep in each if keep for name in keep}))
 
 
-def _start(m: Model, form: Form, places: Places, keep: tuple[str, ...] | None) -> Data:
+def _start(m: Model, form: OptimizationForm, places: Places, keep: tuple[str, ...] | None) -> Data:
     results = {n: f for n, f in Data.fields.items() if not f.static}
     for i, name in enumerate(form.record):
         if name not in results:
@@ -244,7 +244,7 @@ def _key_frame(m: Model, d: Data, key: str, path: str, places: Places) -> Data:
         raise places.error(path, str(error)) from None
 
 
-def _goal(m: Model, d: Data, form: Form, places: Places) -> Data | None:
+def _goal(m: Model, d: Data, form: OptimizationForm, places: Places) -> Data | None:
     key = form.multiple_shooting.line_to
     if key is None:
         return None
@@ -262,7 +262,7 @@ def _index(places: Places, path: KeyPath, find: Find, m: Model, name: str) -> np
 def _term(
     m: Model,
     d: Data,
-    cost: Cost,
+    cost: CostForm,
     found: tuple[Quantity, Quantity | None],
     path: str,
     places: Places,
@@ -295,7 +295,9 @@ def _residual(of: Quantity, minus: Quantity | None, target: np.ndarray) -> Resid
     return residual
 
 
-def _limits(m: Model, form: Form, places: Places) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _limits(
+    m: Model, form: OptimizationForm, places: Places
+) -> tuple[np.ndarray | None, np.ndarray | None]:
     if not form.limits:
         return None, None
     lower, upper = np.full(m.nu, -np.inf), np.full(m.nu, np.inf)
@@ -309,7 +311,7 @@ def _limits(m: Model, form: Form, places: Places) -> tuple[np.ndarray | None, np
     return lower.astype(dtype), upper.astype(dtype)
 
 
-def _recorded(whole: Optimization, name: str) -> np.ndarray:
+def _recorded_controls(whole: Optimization, name: str) -> np.ndarray:
     """Return the controls of world 0 of a motion file, (steps, nu)."""
     path, places = whole.places.folder / name, whole.places
     try:

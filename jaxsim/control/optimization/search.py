@@ -15,20 +15,20 @@ import numpy as np
 
 from jaxsim.control import sampling
 from jaxsim.control.ilqr import ilqr
-from jaxsim.control.motion import advanced, step_costs, with_end
+from jaxsim.control.motion import advance_world, append_zero_control, step_costs
 from jaxsim.control.multiple_shooting import multiple_shooting, straight_line
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
 from jaxsim.derivative.limits import unclamped
-from jaxsim.derivative.tangent import difference, state_size
-from jaxsim.extra import needed
+from jaxsim.derivative.tangent import difference, tangent_size
 from jaxsim.io.phase import phase
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 
 Carried = dict[str, Any]
-STATE = ("qpos", "qvel", "act")
+_SEARCH_STATE_FIELDS = ("qpos", "qvel", "act")
 
 
 class Batch(NamedTuple):
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
     smooth: float
 
 
-class Motion(NamedTuple):
+class JudgedMotion(NamedTuple):
     """A motion in the model that judges it.
 
     Attributes:
@@ -75,8 +75,8 @@ class Found(NamedTuple):
     """
 
     ctrl: np.ndarray
-    before: Motion
-    after: Motion
+    before: JudgedMotion
+    after: JudgedMotion
     batches: list[Batch]
     compile_seconds: float
 
@@ -89,7 +89,7 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
       report: called after each batch of iterations.
     """
     form = whole.form
-    begin, go_on = METHODS[form.method]
+    begin, go_on = _METHOD_FUNCTIONS[form.method]
     turns = min(form.report, form.iterations)
     judge = Judge(whole)
     guesses = np.asarray(whole.controls())
@@ -112,7 +112,7 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
     start = time.perf_counter()
     for number, m in enumerate(whole.stages):
         # cost and regularization belong to the previous model
-        now = now | {k: jnp.full_like(now[k], v) for k, v in FRESH.items() if k in now}
+        now = now | {k: jnp.full_like(now[k], v) for k, v in _INITIAL_SEARCH.items() if k in now}
         for done in range(turns, form.iterations + turns, turns):
             key, random = jax.random.split(key)
             now = program(m, whole.problem, now, jax.random.split(random, len(guesses)))
@@ -137,10 +137,10 @@ class Judge:
     def __init__(self, whole: Optimization):
         self._whole = whole
         # in the same order in all processes, because compiled programs are cached by their text
-        self._record = tuple(dict.fromkeys((*whole.form.record, *STATE, "ctrl")))
+        self._record = tuple(dict.fromkeys((*whole.form.record, *_SEARCH_STATE_FIELDS, "ctrl")))
         m, d, steps = whole.m, whole.d, whole.steps
-        self._states = {n: np.stack([getattr(d, n)] * (steps + 1)) for n in STATE}
-        self._gains = np.zeros((steps, m.nu, state_size(m)), m.qpos0.dtype)
+        self._states = {n: np.stack([getattr(d, n)] * (steps + 1)) for n in _SEARCH_STATE_FIELDS}
+        self._gains = np.zeros((steps, m.nu, tangent_size(m)), m.qpos0.dtype)
         ctrl = np.zeros((steps, m.nu), m.qpos0.dtype)
         start = time.perf_counter()
         with phase("trace the motion"):
@@ -150,7 +150,7 @@ class Judge:
             self._program = lowered.compile()
         self.compile_seconds = time.perf_counter() - start
 
-    def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> Motion:
+    def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> JudgedMotion:
         """Return the motion of controls (steps, nu), with feedback (steps, nu, nx) about states if
         given.
 
@@ -162,7 +162,7 @@ class Judge:
         ctrl = jnp.asarray(ctrl, whole.m.qpos0.dtype)
         cost, terms, records = self._program(whole.m, whole.d, ctrl, states, gains, whole.problem)
         each = dict(zip((t.name for t in whole.problem.terms), np.asarray(terms), strict=True))
-        return Motion(float(cost), each, jax.tree.map(np.asarray, records))
+        return JudgedMotion(float(cost), each, jax.tree.map(np.asarray, records))
 
     def _run(
         self, m: Model, d: Data, ctrl: jax.Array, states: Any, gains: jax.Array, problem: Problem
@@ -173,11 +173,11 @@ class Judge:
             u, K, old, is_end = row
             u = jnp.clip(u + K @ difference(free, d.replace(**old), now), lower, upper)
             u = jnp.where(is_end, 0, u)
-            after, residuals, bad = advanced(free, now, u, problem)
+            after, residuals, bad = advance_world(free, now, u, problem)
             return after, (residuals, bad, {name: getattr(after, name) for name in self._record})
 
         is_end = jnp.arange(len(ctrl) + 1) == len(ctrl)
-        rows = (with_end(ctrl), with_end(gains), states, is_end)
+        rows = (append_zero_control(ctrl), append_zero_control(gains), states, is_end)
         _, (residuals, bad, records) = jax.lax.scan(advance, d, rows)
         terms = [
             step_costs(Problem([t]), (r,)) for t, r in zip(problem.terms, residuals, strict=True)
@@ -231,13 +231,13 @@ def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Car
     m, d, steps = whole.m, whole.d, whole.steps
     if whole.goal is not None:
         line = straight_line(m, d, whole.goal, steps)
-        rows = {name: getattr(line, name) for name in STATE}
+        rows = {name: getattr(line, name) for name in _SEARCH_STATE_FIELDS}
         each = [rows] * len(guesses)
     else:
         motions = [judge(ctrl).records for ctrl in guesses]
-        start = {name: np.asarray(getattr(d, name))[None] for name in STATE}
+        start = {name: np.asarray(getattr(d, name))[None] for name in _SEARCH_STATE_FIELDS}
         each = [{n: np.concatenate([a, r[n]]) for n, a in start.items()} for r in motions]
-    gains = jnp.zeros((len(guesses), steps, m.nu, state_size(m)), now["ctrl"].dtype)
+    gains = jnp.zeros((len(guesses), steps, m.nu, tangent_size(m)), now["ctrl"].dtype)
     return now | {"states": jax.tree.map(lambda *a: jnp.stack(a), *each), "gains": gains}
 
 
@@ -262,13 +262,13 @@ def _pieces(
         "cost": found.cost,
         "ended": found.iterations < turns,
         "mu": found.regularization,
-        "states": {name: getattr(found.states, name) for name in STATE},
+        "states": {name: getattr(found.states, name) for name in _SEARCH_STATE_FIELDS},
         "gains": found.gains,
     }
 
 
 def _adam(whole: Optimization) -> Any:
-    return needed("optax", "control").adam(whole.form.shoot.rate)
+    return require("optax", "control").adam(whole.form.shoot.rate)
 
 
 def _begin_shots(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
@@ -328,8 +328,8 @@ def _samples(
     return best | {"knots": found.knots, "sigma": found.sigma}
 
 
-FRESH = {"cost": jnp.inf, "mu": 0.0}
-METHODS: dict[str, tuple[Callable[..., Carried], Callable[..., Carried]]] = {
+_INITIAL_SEARCH = {"cost": jnp.inf, "mu": 0.0}
+_METHOD_FUNCTIONS: dict[str, tuple[Callable[..., Carried], Callable[..., Carried]]] = {
     "ilqr": (_begin_ilqr, _ilqr),
     "multiple_shooting": (_begin_pieces, _pieces),
     "shoot": (_begin_shots, _shots),

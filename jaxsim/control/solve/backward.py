@@ -20,7 +20,7 @@ from jax import lax
 from jaxsim.functions.box_qp import box_qp, free_solve
 
 
-class Quadratic(NamedTuple):
+class QuadraticModel(NamedTuple):
     """Steps and their costs near a motion; z = (dx, du), nz = nx + nu.
 
     Attributes:
@@ -58,7 +58,7 @@ class Policy(NamedTuple):
 
 
 def backward(
-    model: Quadratic, lower: jax.Array, upper: jax.Array, regularization: jax.Array
+    model: QuadraticModel, lower: jax.Array, upper: jax.Array, regularization: jax.Array
 ) -> Policy:
     """Return the best change of the controls.
 

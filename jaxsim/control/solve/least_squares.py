@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.control.solve.their_types import their_types
-from jaxsim.extra import needed
+from jaxsim.control.solve.relaxed_promotion import relaxed_promotion
+from jaxsim.optional import require
 
 # damping lambda: initial value, factors of change, upper limit
 FIRST, LESS, MORE, MOST = 1e-3, 0.1, 8.0, 1e12
@@ -95,9 +95,9 @@ def value_and_jacobian(
 def _by_optimistix(
     residuals: Callable[[jax.Array], jax.Array], x: jax.Array, iterations: int, solver: Any
 ) -> jax.Array:
-    optimistix = needed("optimistix", "control")
+    optimistix = require("optimistix", "control")
     options = {"jac": "fwd"}
-    with their_types():
+    with relaxed_promotion():
         found = optimistix.least_squares(
             lambda x, _: residuals(x), solver, x, options=options, max_steps=iterations, throw=False
         )

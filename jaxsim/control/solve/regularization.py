@@ -34,7 +34,7 @@ def next_regularization(
     return jnp.where(better, down, up), jnp.where(better, lowered, raised)
 
 
-def solvable(
+def regularized_policy(
     solve: Callable[[jax.Array], Policy], before: Policy, mu: jax.Array
 ) -> tuple[Policy, jax.Array]:
     """Return the policy with the smallest regularization, starting from `mu`, with which all

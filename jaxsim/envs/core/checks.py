@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.envs.state import STATE, State, state_alone
+from jaxsim.envs.state import KEPT_STATE_FIELDS, State, strip_results
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.switch.switches import differ_in_switches
@@ -28,16 +28,16 @@ def check_hooks(env: Any) -> None:
     action = jax.ShapeDtypeStruct((size,), d.qpos.dtype)
     _check_world(env, "start", jax.eval_shape(env.start, m, d, jax.random.key(0)))
     _check_world(env, "control", jax.eval_shape(env.control, m, d, action))
-    _check_observation(env, _returned(env.observe, m, d))
-    before = state_alone(d)
+    _check_observation(env, _hook_outputs(env.observe, m, d))
+    before = strip_results(d)
     told = (m, before, d, action)
-    _check_number(env, "reward", _returned(env.reward, *told))
-    _check_flag(env, _returned(env.terminal, m, d))
-    _check_metrics(env, _returned(env.metrics, *told))
+    _check_number(env, "reward", _hook_outputs(env.reward, *told))
+    _check_flag(env, _hook_outputs(env.terminal, m, d))
+    _check_metrics(env, _hook_outputs(env.metrics, *told))
     _check_range(env, size)
 
 
-def _returned(hook: Callable, *given: Any) -> Any:
+def _hook_outputs(hook: Callable, *given: Any) -> Any:
     """The shapes and types that a hook returns; what is no array as it is."""
     found: list[Any] = []
 
@@ -79,7 +79,7 @@ def _check_world(env: Any, hook: str, got: Any) -> None:
     if not isinstance(got, Data):
         cure = "return d.replace(qpos=...)" if hook == "start" else "return d.replace(ctrl=...)"
         raise _fault(env, hook, "a Data", got, cure)
-    for name in sorted(STATE):
+    for name in sorted(KEPT_STATE_FIELDS):
         old, new = getattr(env.begin, name), getattr(got, name)
         if old is None and new is None:
             continue
@@ -126,7 +126,7 @@ def _check_metrics(env: Any, got: Any) -> None:
 
 
 def _check_range(env: Any, size: int) -> None:
-    found = _returned(env.action_range)
+    found = _hook_outputs(env.action_range)
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise _fault(env, "action_range", "a pair (least, largest)", found)
     for x in found:

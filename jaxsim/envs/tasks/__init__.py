@@ -26,7 +26,7 @@ from jaxsim.envs.tasks.suite.humanoid import SuiteHumanoid
 from jaxsim.envs.tasks.suite.pendulum import Acrobot, Pendulum
 from jaxsim.envs.tasks.suite.reacher import SuiteReacher
 from jaxsim.envs.tasks.suite.walker import SuiteWalker
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
 
 class Task(NamedTuple):

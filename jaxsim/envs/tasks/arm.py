@@ -21,10 +21,10 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
-MODEL = Path(__file__).with_name("arm.xml")
-HOME = (0.0, 0.861, 0.0, 1.668, 0.0, 0.612, 0.0)  # the hand points down, 0.4 m before the base
-MOVE = 0.1  # of a joint's target in an action [rad]
-HALF = 0.02  # half the side of the box, and half the way of a finger [m]
+ARM_MODEL = Path(__file__).with_name("arm.xml")
+HOME_QPOS = (0.0, 0.861, 0.0, 1.668, 0.0, 0.612, 0.0)  # the hand points down, 0.4 m before the base
+MAX_TARGET_STEP = 0.1  # of a joint's target in an action [rad]
+_BOX_HALF_SIDE = 0.02  # half the side of the box, and half the way of a finger [m]
 
 
 class Arm(Env):
@@ -41,7 +41,7 @@ class Arm(Env):
     """
 
     def __init__(self, **given: Any):
-        super().__init__(load_model(MODEL), **{"repeat": 10, "current": True} | given)
+        super().__init__(load_model(ARM_MODEL), **{"repeat": 10, "current": True} | given)
 
     @property
     def action_size(self) -> int:
@@ -52,14 +52,14 @@ class Arm(Env):
         """The arm near its home, the gripper open, the box before it, turned anyhow."""
         keys = jax.random.split(key, 4)
         dtype = d.qpos.dtype
-        home = jnp.array(HOME, dtype)
+        home = jnp.array(HOME_QPOS, dtype)
         angle = home + 0.02 * jax.random.uniform(keys[0], (7,), dtype, -1.0, 1.0)
         low, high = jnp.array([0.34, -0.1], dtype), jnp.array([0.46, 0.1], dtype)
         place = jax.random.uniform(keys[1], (2,), dtype, low, high)
         half = np.pi * jax.random.uniform(keys[2], (), dtype, -0.25, 0.25)
         turned = jnp.array([1.0, 0, 0, 0], dtype) * jnp.cos(half)
         turned = turned.at[3].set(jnp.sin(half))
-        box = jnp.concatenate([place, jnp.full(1, HALF, dtype)])
+        box = jnp.concatenate([place, jnp.full(1, _BOX_HALF_SIDE, dtype)])
         qpos = jnp.concatenate([angle, jnp.zeros(2, dtype), box, turned])
         goal = self.goal(box, keys[3])
         return d.replace(qpos=qpos, ctrl=d.ctrl.at[:7].set(home), userdata=goal)
@@ -72,8 +72,8 @@ class Arm(Env):
         """Moves the targets of the joints, and sets those of the fingers."""
         action = jnp.clip(action, -1.0, 1.0)
         limits = m.actuator_ctrlrange[:7]
-        target = jnp.clip(d.ctrl[:7] + MOVE * action[:7], limits[:, 0], limits[:, 1])
-        closed = jnp.full(2, HALF, d.qpos.dtype) * (1.0 + action[7])
+        target = jnp.clip(d.ctrl[:7] + MAX_TARGET_STEP * action[:7], limits[:, 0], limits[:, 1])
+        closed = jnp.full(2, _BOX_HALF_SIDE, d.qpos.dtype) * (1.0 + action[7])
         return d.replace(ctrl=jnp.concatenate([target, closed]))
 
     def observe(self, m: Model, d: Data) -> jax.Array:

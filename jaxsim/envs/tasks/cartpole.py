@@ -19,7 +19,7 @@ from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
-MODEL = Path(__file__).with_name("cartpole.xml")
+CARTPOLE_MODEL = Path(__file__).with_name("cartpole.xml")
 
 
 class Cartpole(Env):
@@ -32,7 +32,7 @@ class Cartpole(Env):
     """
 
     def __init__(self, *, swing_up: bool, sparse: bool = False, **given: Any):
-        super().__init__(load_model(MODEL), **given)
+        super().__init__(load_model(CARTPOLE_MODEL), **given)
         self.swing_up, self.sparse = swing_up, sparse
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:

@@ -21,7 +21,7 @@ from jaxsim.model.lookup import sensor
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
-MODEL = Path(__file__).with_name("hand.xml")
+HAND_MODEL = Path(__file__).with_name("hand.xml")
 
 
 class HandCube(Env):
@@ -37,7 +37,7 @@ class HandCube(Env):
     """
 
     def __init__(self, **given: Any):
-        super().__init__(load_model(MODEL), **{"repeat": 10, "current": True} | given)
+        super().__init__(load_model(HAND_MODEL), **{"repeat": 10, "current": True} | given)
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
         """The fingers nearly straight, the cube near the middle, turned anyhow."""

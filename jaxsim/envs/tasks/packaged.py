@@ -6,9 +6,9 @@ m = packaged_model("gymnasium", "rl", "envs/mujoco/assets/hopper.xml")
 import importlib.util
 from pathlib import Path
 
-from jaxsim.extra import MissingExtra
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
+from jaxsim.optional import MissingExtra
 from jaxsim.spec import Spec
 
 

@@ -30,11 +30,11 @@ from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.spec import Spec
 
-MODEL = Path(__file__).with_name("quadruped.xml")
-MOST = (1.0, 0.5, 1.0)  # commands: along x and y [m/s], about z [rad/s]
-SCALE = 0.4  # of actions: an angle from the stance [rad]
-SHARE = 0.2  # of actions on top of the trot [rad]
-SPREAD = 0.25  # of the tracking terms [m^2/s^2, rad^2/s^2]
+QUADRUPED_MODEL = Path(__file__).with_name("quadruped.xml")
+MAX_COMMANDS = (1.0, 0.5, 1.0)  # commands: along x and y [m/s], about z [rad/s]
+_ACTION_SCALE = 0.4  # of actions: an angle from the stance [rad]
+_TROT_ACTION_SCALE = 0.2  # of actions on top of the trot [rad]
+_TRACKING_SCALE = 0.25  # of the tracking terms [m^2/s^2, rad^2/s^2]
 
 
 class Quadruped(Env):
@@ -54,7 +54,7 @@ class Quadruped(Env):
 
     def __init__(self, *, rough: bool = False, gait: bool = True, **given: Any):
         self.gait = gait
-        spec = Spec.from_file(MODEL)
+        spec = Spec.from_file(QUADRUPED_MODEL)
         if rough:
             _roughen(spec)
         super().__init__(load_model(spec), **{"repeat": 5, "current": True} | given)
@@ -68,7 +68,7 @@ class Quadruped(Env):
         bent = jax.random.uniform(keys[1], (12,), dtype, -0.1, 0.1)
         qpos = jnp.concatenate([d.qpos[:3], yaw, d.qpos[7:] + bent])
         qvel = jax.random.uniform(keys[2], d.qvel.shape, dtype, -0.1, 0.1)
-        most = jnp.array(MOST, dtype)
+        most = jnp.array(MAX_COMMANDS, dtype)
         command = most * jax.random.uniform(keys[3], (3,), dtype, -1.0, 1.0)
         return d.replace(qpos=qpos, qvel=qvel, userdata=command)
 
@@ -76,8 +76,10 @@ class Quadruped(Env):
         """Angles that the joints are to have."""
         action = jnp.clip(action, -1.0, 1.0)
         if self.gait:
-            return d.replace(ctrl=trot(d.userdata, d.time, d.time_low) + SHARE * action)
-        return d.replace(ctrl=SCALE * action)
+            return d.replace(
+                ctrl=trot(d.userdata, d.time, d.time_low) + _TROT_ACTION_SCALE * action
+            )
+        return d.replace(ctrl=_ACTION_SCALE * action)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
         """What a robot knows of itself, and the command."""
@@ -89,18 +91,18 @@ class Quadruped(Env):
             d.userdata,
             d.qpos[7:] - stance,
             d.qvel[6:],
-            d.ctrl / SCALE,
+            d.ctrl / _ACTION_SCALE,
         ]
         return jnp.concatenate([*seen, clock(d.time, d.time_low)] if self.gait else seen)
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """As above."""
         v, w, command = sensor(m, after, "velocity"), sensor(m, after, "rotation"), after.userdata
-        moving = jnp.exp(-jnp.sum((v[:2] - command[:2]) ** 2) / SPREAD)
-        turning = jnp.exp(-((w[2] - command[2]) ** 2) / SPREAD)
+        moving = jnp.exp(-jnp.sum((v[:2] - command[:2]) ** 2) / _TRACKING_SCALE)
+        turning = jnp.exp(-((w[2] - command[2]) ** 2) / _TRACKING_SCALE)
         shaking = 2.0 * v[2] ** 2 + 0.05 * jnp.sum(w[:2] ** 2)
         effort = 2e-4 * jnp.sum(after.actuator_force**2)
-        haste = 0.01 * jnp.sum((after.ctrl - before.ctrl) ** 2) / SCALE**2
+        haste = 0.01 * jnp.sum((after.ctrl - before.ctrl) ** 2) / _ACTION_SCALE**2
         worth = moving + 0.5 * turning - shaking - effort - haste
         return m.opt.timestep * self.repeat * jnp.maximum(worth, 0.0)
 

@@ -22,38 +22,43 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from jaxsim.math.exact import cycles
+from jaxsim.math.exact import cycle_fraction
 
-RATE = 2.5  # of the clock [Hz]
-LIFT = 0.05  # of a foot in the air [m]
-SLOW = 0.1  # speed of the foot below which it steps less, and not at all at 0 [m/s]
-HELD = 0.01  # half the time of an action, for which targets stand [s]
-LATE = 0.0133  # damping over gain, by which joints follow [s]
+CLOCK_RATE = 2.5  # of the clock [Hz]
+FOOT_LIFT = 0.05  # of a foot in the air [m]
+_SLOW_SPEED = 0.1  # speed of the foot below which it steps less, and not at all at 0 [m/s]
+HALF_ACTION_TIME = 0.01  # half the time of an action, for which targets stand [s]
+_SERVO_LAG = 0.0133  # damping over gain, by which joints follow [s]
 
 # of the model; legs are front left, front right, hind left, hind right
-ALONG = (0.19, 0.19, -0.19, -0.19)  # axes of abduction, from the trunk's middle [m]
-ACROSS = (0.07, -0.07, 0.07, -0.07)
-OUT = (0.075, -0.075, 0.075, -0.075)  # from the axis of abduction to the plane of the leg [m]
+_ABDUCTION_X = (0.19, 0.19, -0.19, -0.19)  # axes of abduction, from the trunk's middle [m]
+_ABDUCTION_Y = (0.07, -0.07, 0.07, -0.07)
+_HIP_OFFSET = (
+    0.075,
+    -0.075,
+    0.075,
+    -0.075,
+)  # from the axis of abduction to the plane of the leg [m]
 THIGH, SHIN = 0.2, 0.21  # [m]
 HIP, KNEE = math.radians(45.0), math.radians(-90.0)  # in the stance, where joints are at 0
 BEHIND, DOWN = (  # the foot there, from the hip [m]
     THIGH * turned(HIP) + SHIN * turned(HIP + KNEE) for turned in (math.sin, math.cos)
 )
-WEIGHT = 142.0  # [N]
-GAIN = 90.0  # of the servos [N·m/rad]
+ROBOT_WEIGHT = 142.0  # [N]
+SERVO_GAIN = 90.0  # of the servos [N·m/rad]
 
-AHEAD = (0.0, 0.5, 0.5, 0.0)  # turns of the clock by which legs are ahead
+LEG_PHASE = (0.0, 0.5, 0.5, 0.0)  # turns of the clock by which legs are ahead
 
 
 def clock(time: jax.Array, low: jax.Array | None = None) -> jax.Array:
     """Cosine and sine of the clock, (2,); `low` is what `time` lacks, `d.time_low`."""
-    angle = 2 * math.pi * _turn(time, low)
+    angle = 2 * math.pi * _clock_phase(time, low)
     return jnp.stack([jnp.cos(angle), jnp.sin(angle)])
 
 
-def _turn(time: jax.Array, low: jax.Array | None) -> jax.Array:
+def _clock_phase(time: jax.Array, low: jax.Array | None) -> jax.Array:
     """Turns of the clock; in single precision without whole ones."""
-    return RATE * time if low is None else cycles(time, low, RATE)
+    return CLOCK_RATE * time if low is None else cycle_fraction(time, low, CLOCK_RATE)
 
 
 def trot(command: jax.Array, time: jax.Array, low: jax.Array | None = None) -> jax.Array:
@@ -64,24 +69,28 @@ def trot(command: jax.Array, time: jax.Array, low: jax.Array | None = None) -> j
       time: of the clock [s].
       low: what it lacks in single precision, `d.time_low` [s].
     """
-    along, across, out, ahead = (_row(x, command) for x in (ALONG, ACROSS, OUT, AHEAD))
+    along, across, out, ahead = (
+        _row(x, command) for x in (_ABDUCTION_X, _ABDUCTION_Y, _HIP_OFFSET, LEG_PHASE)
+    )
 
     # how the foot goes over the ground
     vx = -(command[0] - command[2] * (across + out))
     vy = -(command[1] + command[2] * (along - BEHIND))
-    stepping = jnp.minimum(jnp.max(vx**2 + vy**2) / SLOW**2, 1.0)
+    stepping = jnp.minimum(jnp.max(vx**2 + vy**2) / _SLOW_SPEED**2, 1.0)
 
     # where it is: from -1 to 1 on the ground, from 1 to -1 in the air
-    now = _turn(time, low)
-    turn = (now + RATE * (HELD + LATE) + ahead) % 1.0
+    now = _clock_phase(time, low)
+    turn = (now + CLOCK_RATE * (HALF_ACTION_TIME + _SERVO_LAG) + ahead) % 1.0
     air = math.pi * (2.0 * turn - 1.0)
     way = jnp.where(turn < 0.5, 4.0 * turn - 1.0, jnp.cos(air))
-    half = 0.25 / RATE * way
-    lift = jnp.where(turn < 0.5, 0.0, LIFT * stepping * jnp.sin(air) ** 2)
+    half = 0.25 / CLOCK_RATE * way
+    lift = jnp.where(turn < 0.5, 0.0, FOOT_LIFT * stepping * jnp.sin(air) ** 2)
 
     # what it carries: all legs the same, or one pair everything
-    carries = jnp.where((now + RATE * HELD + ahead) % 1.0 < 0.5, stepping, -stepping)
-    load = 0.25 * WEIGHT * (1.0 + carries)
+    carries = jnp.where(
+        (now + CLOCK_RATE * HALF_ACTION_TIME + ahead) % 1.0 < 0.5, stepping, -stepping
+    )
+    load = 0.25 * ROBOT_WEIGHT * (1.0 + carries)
     return _targets(half * vx, out + half * vy, lift, load, out)
 
 
@@ -107,4 +116,4 @@ def _targets(
     upright = jnp.cos(abduction)
     levers = jnp.stack([-y, upright * x, upright * (x + THIGH * jnp.sin(hip))])
     angles = jnp.stack([abduction, hip - HIP, knee - KNEE])
-    return (angles + levers * load[None] / GAIN).T.reshape(12)
+    return (angles + levers * load[None] / SERVO_GAIN).T.reshape(12)

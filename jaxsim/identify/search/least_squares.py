@@ -25,8 +25,8 @@ from jax import lax
 
 FIRST, LEAST, MOST = 1e-3, 1e-10, 1e6  # damping: at the start, and its limits
 LESS, MORE = 0.2, 2.0  # how much less there is at most after a step, and more after the first miss
-BLOCK = 4  # how many times as many rows as columns are decomposed at a time
-CONVERGED = 0.8  # power of the precision: relative decrease of the cost that is none
+_MAX_BLOCK_RATIO = 4  # how many times as many rows as columns are decomposed at a time
+_CONVERGENCE_POWER = 0.8  # power of the precision: relative decrease of the cost that is none
 
 Derive = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
 
@@ -111,10 +111,12 @@ class Chart(NamedTuple):
     moved: Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
 
-PLAIN = Chart(jnp.ones_like, lambda x, change: (x + change, change))
+_IDENTITY_CHART = Chart(jnp.ones_like, lambda x, change: (x + change, change))
 
 
-def search_many(derive: Derive, x: jax.Array, *, iterations: int, chart: Chart = PLAIN) -> Solution:
+def search_many(
+    derive: Derive, x: jax.Array, *, iterations: int, chart: Chart = _IDENTITY_CHART
+) -> Solution:
     """Searches from many starts, each until it has converged.
 
     Args:
@@ -159,7 +161,7 @@ def _begin(x: jax.Array, rows: int, iterations: int) -> _Search:
 
 def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     """Takes what was tried, or not, and says what to try next; a search that is done stays."""
-    tolerance = float(jnp.finfo(r.dtype).eps) ** CONVERGED
+    tolerance = float(jnp.finfo(r.dtype).eps) ** _CONVERGENCE_POWER
     cost = 0.5 * jnp.sum(r * r)
     cost = jnp.where(jnp.isfinite(cost), cost, jnp.inf)
     begun = s.k > 0
@@ -182,7 +184,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     scale = jnp.where(take, jnp.maximum(s.scale, norms / slope), s.scale)
     J, before = triangle[:, :-1] / slope[None], triangle[:, -1]
     step = _step(J, before, jnp.where(scale > 0, scale, 1), damping)
-    hoped = _promise(J, before, step)
+    hoped = _predicted_decrease(J, before, step)
     tried, step = chart.moved(x, step)
     least = jnp.where(take, cost, s.cost)
     # a bound may take from a step all that it promised: that is no end
@@ -190,7 +192,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     new = _Search(
         x=x,
         tried=tried,
-        promised=_promise(J, before, step),
+        promised=_predicted_decrease(J, before, step),
         cost=least,
         damping=damping,
         more=jnp.where(take, MORE, 2 * s.more),
@@ -204,7 +206,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     return jax.tree.map(lambda old, new: jnp.where(over, old, new), s, new)
 
 
-def _promise(J: jax.Array, r: jax.Array, step: jax.Array) -> jax.Array:
+def _predicted_decrease(J: jax.Array, r: jax.Array, step: jax.Array) -> jax.Array:
     """By how much the cost would fall if the residual were a line, ()."""
     after = J @ step + r
     return 0.5 * (r @ r - after @ after)
@@ -232,10 +234,10 @@ def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
     r, J = jnp.nan_to_num(r), jnp.nan_to_num(J)
     rest = jnp.concatenate([J, r[:, None]], 1)
     side = rest.shape[1]
-    while len(rest) > BLOCK * side:
-        count = -(-len(rest) // (BLOCK * side))
-        filled = jnp.pad(rest, ((0, count * BLOCK * side - len(rest)), (0, 0)))
-        blocks = filled.reshape(count, BLOCK * side, side)
+    while len(rest) > _MAX_BLOCK_RATIO * side:
+        count = -(-len(rest) // (_MAX_BLOCK_RATIO * side))
+        filled = jnp.pad(rest, ((0, count * _MAX_BLOCK_RATIO * side - len(rest)), (0, 0)))
+        blocks = filled.reshape(count, _MAX_BLOCK_RATIO * side, side)
         rest = jnp.linalg.qr(blocks, mode="r").reshape(count * side, side)
     return jnp.linalg.qr(rest, mode="r"), jnp.sqrt(jnp.sum(J * J, 0))
 

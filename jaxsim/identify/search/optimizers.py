@@ -5,10 +5,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxsim.control.solve.their_types import their_types
-from jaxsim.extra import needed
+from jaxsim.control.solve.relaxed_promotion import relaxed_promotion
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.search.least_squares import Solution
+from jaxsim.optional import require
 
 
 def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:
@@ -56,7 +56,7 @@ def by_optimistix(problem: Problem, solver: Any, x: jax.Array, *, iterations: in
       x: the start, (size,).
       iterations: at most so many.
     """
-    optimistix = needed("optimistix", "identify")
+    optimistix = require("optimistix", "identify")
 
     # the derivative of the rows is that of the problem, whatever asks for it
     @jax.custom_jvp
@@ -68,7 +68,7 @@ def by_optimistix(problem: Problem, solver: Any, x: jax.Array, *, iterations: in
         r, J = problem.jacobian(*primals)
         return r, J @ tangents[0]
 
-    with their_types():
+    with relaxed_promotion():
         found = optimistix.least_squares(
             lambda x, _: residual(x),
             solver,

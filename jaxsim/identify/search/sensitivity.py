@@ -6,7 +6,7 @@ with it by the chain rule,
     dx' = df/dx dx + df/dtheta dtheta + df/du du
 
 one step after another. Each step is evaluated once and differentiated along all directions; the
-worlds are last, as in the rest of the physics (jaxsim/physics/arrays/native.py).
+worlds are last, as in the rest of the physics (jaxsim/transforms/layout.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -16,17 +16,22 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.integrate.step import step
+from jaxsim.transforms.layout import unpack_record
 
-LANES = 2048  # directions of all worlds that are taken at a time: what fits the cache of a core
-IDLE = ("time", "qacc_warmstart")  # the solver's result does not depend on where it starts
+_MAX_LANES = (
+    2048  # directions of all worlds that are taken at a time: what fits the cache of a core
+)
+_IGNORED_FIELDS = (
+    "time",
+    "qacc_warmstart",
+)  # the solver's result does not depend on where it starts
 
 
-class Motion(NamedTuple):
+class RolloutInputs(NamedTuple):
     """What a rollout depends on, or how that changes along some directions.
 
     Attributes:
@@ -57,7 +62,7 @@ Observe = Callable[[Data, Data], Array]
 
 
 def sensitivities(
-    m: Model, start: Data, motion: Motion, change: Motion, observe: Observe
+    m: Model, start: Data, motion: RolloutInputs, change: RolloutInputs, observe: Observe
 ) -> tuple[jax.Array, jax.Array]:
     """What is observed of rollouts, and its derivatives.
 
@@ -74,11 +79,11 @@ def sensitivities(
     """
     given = (start, motion, change)
     worlds, directions = change.state["qvel"].shape[:2]
-    tile = _tile(worlds, max(LANES // directions, 1))
+    tile = _tile(worlds, max(_MAX_LANES // directions, 1))
     if tile == worlds:
-        return _rolled(m, given, observe)
+        return _tile_sensitivities(m, given, observe)
     tiles = jax.tree.map(lambda a: a.reshape(worlds // tile, tile, *a.shape[1:]), given)
-    found = lax.map(lambda given: _rolled(m, given, observe), tiles)
+    found = lax.map(lambda given: _tile_sensitivities(m, given, observe), tiles)
     rolled: tuple = jax.tree.map(lambda a: a.reshape(worlds, *a.shape[2:]), found)
     return rolled
 
@@ -89,15 +94,15 @@ def _tile(worlds: int, most: int) -> int:
     return tile if 4 * tile >= most else worlds
 
 
-def _rolled(m: Model, given: tuple, observe: Observe) -> tuple[jax.Array, jax.Array]:
+def _tile_sensitivities(m: Model, given: tuple, observe: Observe) -> tuple[jax.Array, jax.Array]:
     """`sensitivities` of worlds that are taken at a time."""
     start, motion, change = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), given)
     shared = jax.tree.map(lambda a: jnp.asarray(a)[..., None], m)
 
     def model(fields: dict[int, Array]) -> Model:
-        return unpack(with_leaves(shared, fields), 1)
+        return unpack_record(with_leaves(shared, fields), 1)
 
-    start = unpack(start, 1).replace(**motion.state)
+    start = unpack_record(start, 1).replace(**motion.state)
     first = _first_change(start, change.state)
 
     def advance(carry: tuple, now: tuple) -> tuple:
@@ -107,7 +112,7 @@ def _rolled(m: Model, given: tuple, observe: Observe) -> tuple[jax.Array, jax.Ar
 
         def one_step(fields: dict, state: list, inputs: dict) -> tuple:
             before = _with_state(d, state).replace(**{"ctrl": ctrl} | inputs)
-            after = _kept(step(model(fields), before), d)
+            after = _carried_fields(step(model(fields), before), d)
             return (observe(before, after), _state(after)), after
 
         def along(d_fields: dict, d_state: list, d_ctrl: Any) -> tuple:
@@ -127,7 +132,7 @@ def _rolled(m: Model, given: tuple, observe: Observe) -> tuple[jax.Array, jax.Ar
     return jnp.moveaxis(seen, -1, 0), jnp.moveaxis(d_seen, (-1, 1), (0, 1))
 
 
-def _kept(new: Data, old: Data) -> Data:
+def _carried_fields(new: Data, old: Data) -> Data:
     """A world after a step, with the fields that are carried."""
     carried = {n: getattr(new, n) for n in old.fields if getattr(old, n) is not None}
     return old.replace(**carried)
@@ -144,12 +149,12 @@ def _with_state(d: Data, state: list[Array]) -> Data:
     leaves, structure = jax.tree.flatten(_moving(d))
     rest = iter(state)
     new = [next(rest) if jnp.issubdtype(a.dtype, jnp.floating) else a for a in leaves]
-    same = {n: getattr(d, n) for n in IDLE}
+    same = {n: getattr(d, n) for n in _IGNORED_FIELDS}
     return jax.tree.unflatten(structure, new).replace(**same)
 
 
 def _moving(d: Data) -> Data:
-    return d.replace(**dict.fromkeys(IDLE))
+    return d.replace(**dict.fromkeys(_IGNORED_FIELDS))
 
 
 def _first_change(start: Data, change: dict[str, Array]) -> list[Array]:

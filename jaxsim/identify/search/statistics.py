@@ -16,9 +16,9 @@ from scipy import stats
 from jaxsim.escape import line
 from jaxsim.identify.parameter import Parameters
 
-RANK = 0.7  # power of the precision: a singular value that is none, beside the largest
-PART = 0.05  # part in a direction below which a parameter has none
-TRADES = 0.95  # correlation from which two parameters are said to trade
+_RANK_POWER = 0.7  # power of the precision: a singular value that is none, beside the largest
+_MIN_PARTICIPATION = 0.05  # part in a direction below which a parameter has none
+_TRADE_CORRELATION = 0.95  # correlation from which two parameters are said to trade
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def uncertainty(r, J, *, rows: int | None = None, known_sigma: bool = True) -> U
     length = np.where(length > 0, length, 1.0)
     _, S, Vt = np.linalg.svd(J / length, full_matrices=len(J) < n)
     S = np.concatenate([S, np.zeros(n - len(S))])
-    rank = int((S[0] * precision**RANK < S).sum()) if n else 0
+    rank = int((S[0] * precision**_RANK_POWER < S).sum()) if n else 0
     chi2 = float(r @ r)
     freedom = (len(r) if rows is None else rows) - rank
     square = chi2 / freedom if freedom > 0 else np.nan
@@ -84,7 +84,7 @@ def uncertainty(r, J, *, rows: int | None = None, known_sigma: bool = True) -> U
     sd = np.sqrt(np.diag(covariance))
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation = covariance / np.outer(sd, sd)
-    unknown = (np.abs(Vt[rank:]) > PART).any(0)
+    unknown = (np.abs(Vt[rank:]) > _MIN_PARTICIPATION).any(0)
     covariance[unknown], covariance[:, unknown], sd[unknown] = np.inf, np.inf, np.inf
     correlation[unknown], correlation[:, unknown] = 0.0, 0.0
     np.fill_diagonal(correlation, 1.0)
@@ -167,7 +167,7 @@ def warnings(u: Uncertainty, names: Many[str]) -> list[str]:
     """What a person should know before trusting the numbers, in words."""
     names, found = [line(name) for name in names], []
     for direction in u.lost:
-        parts = np.flatnonzero(np.abs(direction) > PART)
+        parts = np.flatnonzero(np.abs(direction) > _MIN_PARTICIPATION)
         parts = parts[np.argsort(-np.abs(direction[parts]), kind="stable")]
         if len(parts) == 1:
             found.append(f"{names[parts[0]]} has no effect on what was measured")
@@ -176,7 +176,7 @@ def warnings(u: Uncertainty, names: Many[str]) -> list[str]:
         more = f" and {len(parts) - 6} more" if len(parts) > 6 else ""
         found.append(f"not told apart by the data: {shown}{more}")
     upper = np.triu(np.abs(u.correlation), 1)
-    pairs = np.argwhere(upper > TRADES)
+    pairs = np.argwhere(upper > _TRADE_CORRELATION)
     for i, j in sorted(map(tuple, pairs), key=lambda p: -upper[p])[:20]:
         c = u.correlation[i, j]
         found.append(f"{names[i]} trades against {names[j]} (correlation {c:+.3f})")

@@ -9,8 +9,8 @@ from jaxsim.identify.timeseries import TimeSeries
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
-SENSORS = {SensorType.JOINTPOS: "qpos", SensorType.JOINTVEL: "qvel"}
-SCALAR = (JointType.HINGE, JointType.SLIDE)
+_STATE_SENSORS = {SensorType.JOINTPOS: "qpos", SensorType.JOINTVEL: "qvel"}
+_SCALAR_JOINTS = (JointType.HINGE, JointType.SLIDE)
 
 
 def first_state(m: Model, d: Data, measured: list[TimeSeries], begin: float) -> Data:
@@ -32,7 +32,7 @@ def first_state(m: Model, d: Data, measured: list[TimeSeries], begin: float) -> 
     slopes, known, found = {}, set(), False
     for series in measured:
         for name in series.names:
-            field, index = _place(m, name)
+            field, index = _state_index(m, name)
             if field is None:
                 continue
             values = series.values[:, series.names.index(name)]
@@ -56,13 +56,13 @@ def first_state(m: Model, d: Data, measured: list[TimeSeries], begin: float) -> 
     return d.replace(**{n: jnp.asarray(x, getattr(d, n).dtype) for n, x in state.items()})
 
 
-def _place(m: Model, name: str) -> tuple[str | None, int]:
+def _state_index(m: Model, name: str) -> tuple[str | None, int]:
     """The field of the state and the index in it that a signal measures, if it does."""
     found = signal(m, name)
     if found.source in ("qpos", "qvel"):
         return found.source, found.start
     sensor = m.names["sensor"].index(found.name.removeprefix("sensor:"))
-    field = SENSORS.get(SensorType(int(m.sensor_type[sensor])))
+    field = _STATE_SENSORS.get(SensorType(int(m.sensor_type[sensor])))
     if field is None:
         return None, 0
     joint = int(m.sensor_objid[sensor])
@@ -73,6 +73,6 @@ def _place(m: Model, name: str) -> tuple[str | None, int]:
 def _dof(m: Model, index: int) -> int | None:
     """The dof of a hinge or slide whose position is at an index of qpos."""
     (joints,) = np.nonzero(np.asarray(m.jnt_qposadr) == index)
-    if not joints.size or JointType(int(m.jnt_type[joints[0]])) not in SCALAR:
+    if not joints.size or JointType(int(m.jnt_type[joints[0]])) not in _SCALAR_JOINTS:
         return None
     return int(m.jnt_dofadr[joints[0]])

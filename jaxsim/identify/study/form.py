@@ -20,15 +20,15 @@ from dataclasses import dataclass
 
 from jaxsim.io.config import setting
 
-MAX_SIZE = 10_000_000  # of what there is an array of, before its memory is computed
-FORMS = ("linear", "log", "scale", "pseudo_inertia")
+_MAX_STUDY_ARRAY = 10_000_000  # of what there is an array of, before its memory is computed
+_FORM_NAMES = ("linear", "log", "scale", "pseudo_inertia")
 
 
 @dataclass(frozen=True)
 class ParameterForm:
     """How a parameter is searched; `jaxsim.identify.linear` and its neighbours say more."""
 
-    form: str = setting("log", doc="in what it is searched", choices=FORMS)
+    form: str = setting("log", doc="in what it is searched", choices=_FORM_NAMES)
     low: float | None = setting(None, doc="lower bound; of the factor for scale")
     high: float | None = setting(None, doc="upper bound")
     nominal: float | None = setting(None, doc="first guess; else what the model has")
@@ -78,13 +78,15 @@ class DataForm:
 class FitForm:
     """How it is fitted; `jaxsim.identify.fit` says more."""
 
-    starts: int = setting(8, doc="first guesses, side by side", least=1, most=MAX_SIZE)
+    starts: int = setting(8, doc="first guesses, side by side", least=1, most=_MAX_STUDY_ARRAY)
     iterations: int = setting(50, doc="of each start, at most", least=1, most=100_000)
     segments: int | None = setting(
-        None, doc="steps of a piece, for multiple shooting", least=1, most=MAX_SIZE
+        None, doc="steps of a piece, for multiple shooting", least=1, most=_MAX_STUDY_ARRAY
     )
     tolerance: float = setting(1e-4, doc="deviation of the state's jump between pieces", above=0)
-    batch: int | None = setting(None, doc="starts that are done together", least=1, most=MAX_SIZE)
+    batch: int | None = setting(
+        None, doc="starts that are done together", least=1, most=_MAX_STUDY_ARRAY
+    )
     seed: int = setting(0, doc="of the guesses", least=0, most=2**31 - 1)
     level: float = setting(0.95, doc="of the intervals", above=0, most=1)
 

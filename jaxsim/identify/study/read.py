@@ -20,10 +20,10 @@ from jaxsim.io.config import Places, check_memory, is_file, read_config
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-CONTROL = "ctrl:"
-MAKERS = {"linear": linear, "log": log, "scale": scale, "pseudo_inertia": pseudo_inertia}
+_CONTROL_PREFIX = "ctrl:"
+_FORM_MAKERS = {"linear": linear, "log": log, "scale": scale, "pseudo_inertia": pseudo_inertia}
 
 
 class Reading(NamedTuple):
@@ -146,11 +146,11 @@ def _form(form: ParameterForm) -> Form:
         k: v for k, v in vars(form).items() if v is not None and v is not False
     }
     kind = given.pop("form")
-    takes = MAKERS[kind].__code__.co_varnames
+    takes = _FORM_MAKERS[kind].__code__.co_varnames
     for name in given:
         if name not in takes:
             raise ValueError(f"a parameter of form {kind!r} has no '{name}'")
-    made: Form = MAKERS[kind](**given)
+    made: Form = _FORM_MAKERS[kind](**given)
     return made
 
 
@@ -175,8 +175,8 @@ def _sequence(
     for column, name in form.columns.items():
         if name not in (*names, "time"):
             raise places.error((*at, "columns", column), f"no file has a column {column!r}")
-    commanded = [tuple(n for n in x.names if n.startswith(CONTROL)) for x in logs]
-    measured = _measured(places, at, form, logs)
+    commanded = [tuple(n for n in x.names if n.startswith(_CONTROL_PREFIX)) for x in logs]
+    measured = _measured_signals(places, at, form, logs)
     if form.end is not None:
         measured = [x.between(x.times[0], form.end) for x in measured]
     controls = [x.select(c) for x, c in zip(logs, commanded, strict=True) if c]
@@ -188,10 +188,12 @@ def _sequence(
         raise places.error((*at, "measured"), f"{files} 'controls'")
     ctrl = None
     if controls:
-        actuators = tuple(n.removeprefix(CONTROL) for n in controls[0].names)
+        actuators = tuple(n.removeprefix(_CONTROL_PREFIX) for n in controls[0].names)
         ctrl = TimeSeries(controls[0].times, controls[0].values, actuators)
     counted = [n for series in measured for n in series.names]
-    sigma = _sigmas(common, at, form, counted, [n for n in names if not n.startswith(CONTROL)])
+    sigma = _sigmas(
+        common, at, form, counted, [n for n in names if not n.startswith(_CONTROL_PREFIX)]
+    )
     try:
         return Sequence(
             measured[0] if len(measured) == 1 else measured,
@@ -207,11 +209,11 @@ def _sequence(
         raise places.error(at, str(error)) from None
 
 
-def _measured(
+def _measured_signals(
     places: Places, at: tuple[str, int], form: DataForm, logs: list[TimeSeries]
 ) -> list[TimeSeries]:
     """The signals that count, of each file that has some."""
-    there = [tuple(n for n in x.names if not n.startswith(CONTROL)) for x in logs]
+    there = [tuple(n for n in x.names if not n.startswith(_CONTROL_PREFIX)) for x in logs]
     for i, pattern in enumerate(form.signals):
         if not any(_is_named(n, pattern) for names in there for n in names):
             known = [n for names in there for n in names]

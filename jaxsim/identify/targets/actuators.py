@@ -16,10 +16,10 @@ from jaxsim.enums import BiasType, CtrlInput, DynType, GainType
 from jaxsim.model.model import Model
 
 GAIN, BIAS, DYN = "actuator_gainprm", "actuator_biasprm", "actuator_dynprm"
-WIDTH = 10  # numbers of an actuator in each of the three fields
+_PRM_WIDTH = 10  # numbers of an actuator in each of the three fields
 
 
-class Column(NamedTuple):
+class PrmColumn(NamedTuple):
     """A number of an actuator that a parameter sets.
 
     Attributes:
@@ -33,45 +33,47 @@ class Column(NamedTuple):
     sign: float = 1.0
 
 
-Columns = tuple[Column, ...]
-_DAMPING: Columns = (Column(BIAS, 2, -1.0),)
+Columns = tuple[PrmColumn, ...]
+_DAMPING: Columns = (PrmColumn(BIAS, 2, -1.0),)
 _SERVO: dict[str, tuple[Columns, ...]] = {
-    "kp": ((Column(GAIN, 0), Column(BIAS, 1, -1.0)),),
+    "kp": ((PrmColumn(GAIN, 0), PrmColumn(BIAS, 1, -1.0)),),
     "kv": (_DAMPING,),
 }
 _CURVE = ("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax")
 
 # the parameters of each law; a parameter of several components has columns for each of them
-LAWS: dict[str, dict[str, tuple[Columns, ...]]] = {
-    "motor": {"gain": ((Column(GAIN, 0),),)},
+_ACTUATOR_LAWS: dict[str, dict[str, tuple[Columns, ...]]] = {
+    "motor": {"gain": ((PrmColumn(GAIN, 0),),)},
     "position": _SERVO,
     "orientation": _SERVO,
-    "velocity": {"kv": ((Column(GAIN, 0), Column(BIAS, 2, -1.0)),)},
-    "damper": {"kv": ((Column(GAIN, 2, -1.0),),)},
+    "velocity": {"kv": ((PrmColumn(GAIN, 0), PrmColumn(BIAS, 2, -1.0)),)},
+    "damper": {"kv": ((PrmColumn(GAIN, 2, -1.0),),)},
     "cylinder": {
-        "area": ((Column(GAIN, 0),),),
-        "bias": tuple((Column(BIAS, k),) for k in range(3)),
+        "area": ((PrmColumn(GAIN, 0),),),
+        "bias": tuple((PrmColumn(BIAS, k),) for k in range(3)),
     },
     "pid": {
-        "kp": ((Column(BIAS, 1, -1.0),),),
-        "ki": ((Column(GAIN, 0),),),
+        "kp": ((PrmColumn(BIAS, 1, -1.0),),),
+        "ki": ((PrmColumn(GAIN, 0),),),
         "kv": (_DAMPING,),
-        "imax": ((Column(DYN, 0),),),
-        "slewmax": ((Column(DYN, 1),),),
+        "imax": ((PrmColumn(DYN, 0),),),
+        "slewmax": ((PrmColumn(DYN, 1),),),
     },
     "muscle": {
-        "timeconst": tuple((Column(DYN, k),) for k in range(2)),
-        "tausmooth": ((Column(DYN, 2),),),
-        "range": tuple((Column(GAIN, k), Column(BIAS, k)) for k in range(2)),
-        **{n: ((Column(GAIN, k), Column(BIAS, k)),) for k, n in enumerate(_CURVE, 2)},
+        "timeconst": tuple((PrmColumn(DYN, k),) for k in range(2)),
+        "tausmooth": ((PrmColumn(DYN, 2),),),
+        "range": tuple((PrmColumn(GAIN, k), PrmColumn(BIAS, k)) for k in range(2)),
+        **{n: ((PrmColumn(GAIN, k), PrmColumn(BIAS, k)),) for k, n in enumerate(_CURVE, 2)},
     },
 }
-FILTER: dict[str, tuple[Columns, ...]] = {
-    "timeconst": ((Column(DYN, 0),),)
+_FILTER_PARAMETERS: dict[str, tuple[Columns, ...]] = {
+    "timeconst": ((PrmColumn(DYN, 0),),)
 }  # of the activation, whatever the law
-FILTERED = (DynType.FILTER, DynType.FILTEREXACT)
-NAMES = frozenset(name for law in (*LAWS.values(), FILTER) for name in law)
-BY_GAIN = {
+_FILTERED_DYNTYPES = (DynType.FILTER, DynType.FILTEREXACT)
+ACTUATOR_PARAMETERS = frozenset(
+    name for law in (*_ACTUATOR_LAWS.values(), _FILTER_PARAMETERS) for name in law
+)
+_LAW_OF_GAIN = {
     GainType.MUSCLE: "muscle",
     GainType.PID: "pid",
     GainType.SO3: "orientation",
@@ -80,16 +82,16 @@ BY_GAIN = {
 
 def parameters_of(m: Model, i: int) -> dict[str, tuple[Columns, ...]]:
     """Return the parameters of an actuator by name; of each component the numbers that it sets."""
-    filtered = FILTER if m.actuator_dyntype[i] in FILTERED else {}
-    return {**LAWS.get(_law(m, i), {}), **filtered}
+    filtered = _FILTER_PARAMETERS if m.actuator_dyntype[i] in _FILTERED_DYNTYPES else {}
+    return {**_ACTUATOR_LAWS.get(_law(m, i), {}), **filtered}
 
 
 def _law(m: Model, i: int) -> str:
-    """Return the law of an actuator, a key of `LAWS`; "" if it has none of these."""
+    """Return the law of an actuator, a key of `_ACTUATOR_LAWS`; "" if it has none of these."""
     gain, bias = (np.asarray(getattr(m, n), np.float64)[i] for n in (GAIN, BIAS))
     kind, spec = m.actuator_gaintype[i], m.actuator_ctrlspec[i]
-    if kind in BY_GAIN:
-        return BY_GAIN[GainType(kind)]
+    if kind in _LAW_OF_GAIN:
+        return _LAW_OF_GAIN[GainType(kind)]
     if kind == GainType.AFFINE:
         return "damper" if not gain[:2].any() and not bias[:3].any() else ""
     if kind != GainType.FIXED:
@@ -134,7 +136,7 @@ def entries_of(
       m: the model.
       key: the name as the user wrote it, for messages.
       ids: the actuators.
-      name: of the parameter, one of `NAMES`.
+      name: of the parameter, one of `ACTUATOR_PARAMETERS`.
       component: which of several; None: the parameter is one number.
       exact: whether each actuator must have it; else one of them at least.
 
@@ -158,7 +160,7 @@ def entries_of(
         if component is not None and component >= count:
             raise ValueError(f"{key}: expected an index below {count}, got {component}")
         for field, slot, sign in components[component or 0]:
-            rows.setdefault(field, []).append((i * WIDTH + slot, owner, sign))
+            rows.setdefault(field, []).append((i * _PRM_WIDTH + slot, owner, sign))
     parts = tuple(Entries(f, *map(np.array, zip(*r, strict=True))) for f, r in rows.items())
     return np.array(list(having)), parts
 

@@ -16,10 +16,12 @@ from jaxsim.enums import GeomType
 from jaxsim.functions.set_inertia import set_inertia
 from jaxsim.model.model import Model
 
-DENSITY = "geom_density"  # no field of a model: the densities that `set_inertia` takes, (ngeom,)
-SIZE = "geom_size"
+DENSITY_FIELD = (
+    "geom_density"  # no field of a model: the densities that `set_inertia` takes, (ngeom,)
+)
+SIZE_FIELD = "geom_size"
 OF_BODY = ("body_mass", "body_inertia", "body_ipos", "body_iquat")
-SIZED = (
+_SIZED_TYPES = (
     *(GeomType.SPHERE, GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX),
     GeomType.PLANE,
 )
@@ -43,22 +45,22 @@ def check_geoms(m: Model, key: str, field: str, ids: np.ndarray) -> None:
                 f"{key}: the model was made from MuJoCo's, which does not tell whether the inertia "
                 f"of a body follows from geom {name!r}; load it from MJCF"
             )
-        if field == SIZE and m.geom_type[i] not in SIZED:
+        if field == SIZE_FIELD and m.geom_type[i] not in _SIZED_TYPES:
             kind = GeomType(m.geom_type[i]).name.lower()
             raise ValueError(f"{key}: the size of geom {name!r} is that of its {kind}")
-        if field == DENSITY and i not in rows:
+        if field == DENSITY_FIELD and i not in rows:
             raise ValueError(
                 f"{key}: no mass follows from geom {name!r}: its body has an <inertial>, or the "
                 "geom no density; use 'body:NAME/mass'"
             )
-        if field == DENSITY and rows[i][1] is not None:
+        if field == DENSITY_FIELD and rows[i][1] is not None:
             raise ValueError(
                 f"{key}: the mass of geom {name!r} is written, not its density; use "
                 "'body:NAME/mass'"
             )
 
 
-def reshaped(m: Model, changed: Mapping[str, jax.Array], geoms: np.ndarray) -> Model:
+def with_reshaped_geoms(m: Model, changed: Mapping[str, jax.Array], geoms: np.ndarray) -> Model:
     """Return the model with other sizes and densities of geoms, and the inertias that follow.
 
     Args:
@@ -66,13 +68,13 @@ def reshaped(m: Model, changed: Mapping[str, jax.Array], geoms: np.ndarray) -> M
       changed: new `geom_size` and `geom_density`, as far as they change.
       geoms: the geoms whose numbers change.
     """
-    values: dict[str, Any] = {n: v for n, v in changed.items() if n != DENSITY}
+    values: dict[str, Any] = {n: v for n, v in changed.items() if n != DENSITY_FIELD}
     new = m.replace(**values)
     rows = _rows(m)
     bodies = np.unique([m.geom_bodyid[i] for i in geoms if int(i) in rows]).astype(int)
     if not bodies.size:
         return new
-    density = jnp.where(np.isnan(densities(m)), 0, changed.get(DENSITY, densities(m)))
+    density = jnp.where(np.isnan(densities(m)), 0, changed.get(DENSITY_FIELD, densities(m)))
     inferred = set_inertia(new, density=density.astype(m.body_mass.dtype))
     return new.replace(
         **{n: getattr(m, n).at[bodies].set(getattr(inferred, n)[bodies]) for n in OF_BODY}

@@ -21,10 +21,10 @@ import numpy as np
 from jaxsim.identify.targets import actuators, geometry
 from jaxsim.model.model import Model
 from jaxsim.model.switch.switches import without_slot
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-SIGNALS = ("sensor", "qpos", "qvel", "ctrl")
-OF_SIGNALS = {"offset": 0.0, "gain": 1.0, "delay": 0.0}
+SIGNAL_FIELDS = ("sensor", "qpos", "qvel", "ctrl")
+_SIGNAL_PARAMETERS = {"offset": 0.0, "gain": 1.0, "delay": 0.0}
 PREFIXES = {
     "body": ("body",),
     "joint": ("jnt", "dof"),
@@ -40,7 +40,9 @@ PREFIXES = {
     "sensor": ("sensor",),
 }
 WILDCARDS = "*?["
-FORM = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>[^/]+?)(?:/(?P<field>\w+))?(?:\[(?P<k>\d+)\])?")
+TARGET_PATTERN = re.compile(
+    r"(?:(?P<kind>\w+):)?(?P<name>[^/]+?)(?:/(?P<field>\w+))?(?:\[(?P<k>\d+)\])?"
+)
 
 
 class Write(NamedTuple):
@@ -59,7 +61,7 @@ class Write(NamedTuple):
     owner: np.ndarray | None = None
 
 
-class Target(NamedTuple):
+class ParameterTarget(NamedTuple):
     """What a parameter stands for.
 
     Attributes:
@@ -77,7 +79,7 @@ class Target(NamedTuple):
     signals: tuple[tuple[str, str], ...] = ()
 
 
-def select(m: Model, key: str, inertia: bool = False) -> Target:
+def select_target(m: Model, key: str, inertia: bool = False) -> ParameterTarget:
     """The target of a name; see the head of the file.
 
     Args:
@@ -88,7 +90,7 @@ def select(m: Model, key: str, inertia: bool = False) -> Target:
     Raises:
       ValueError: nothing has the name, or the number needs a slot that the model does not have.
     """
-    found = FORM.fullmatch(key) if isinstance(key, str) else None
+    found = TARGET_PATTERN.fullmatch(key) if isinstance(key, str) else None
     if found is None:
         raise ValueError(
             f"parameter: expected 'kind:name/field', a field or an option, got {key!r}"
@@ -96,21 +98,21 @@ def select(m: Model, key: str, inertia: bool = False) -> Target:
     kind, name, field, k = found["kind"], found["name"], found["field"], found["k"]
     component = None if k is None else int(k)
     if kind is None:
-        return _whole(m, key, name, component)
-    if kind in SIGNALS and (field in OF_SIGNALS or kind != "sensor"):
+        return _whole_field(m, key, name, component)
+    if kind in SIGNAL_FIELDS and (field in _SIGNAL_PARAMETERS or kind != "sensor"):
         return _signals(m, key, kind, name, field)
     if kind not in PREFIXES:
-        raise ValueError(f"{key}: no kind {kind!r}{remedy(kind, [*PREFIXES, *SIGNALS])}")
-    ids = matching(m, kind, name)
+        raise ValueError(f"{key}: no kind {kind!r}{remedy(kind, [*PREFIXES, *SIGNAL_FIELDS])}")
+    ids = matching_ids(m, kind, name)
     if inertia:
         if (kind, field) != ("body", "inertia"):
             raise ValueError(f"{key}: pseudo_inertia is for 'body:name/inertia'")
         if len(ids) != 1:
             raise ValueError(f"{key}: pseudo_inertia is for one body, {len(ids)} have such a name")
-        return Target("inertia", (key,), np.zeros(10), (Write("inertia", ids),))
+        return ParameterTarget("inertia", (key,), np.zeros(10), (Write("inertia", ids),))
     if field == "rotation":
-        return _turned(m, key, kind, ids)
-    if kind == "actuator" and field in actuators.NAMES:
+        return _orientation_target(m, key, kind, ids)
+    if kind == "actuator" and field in actuators.ACTUATOR_PARAMETERS:
         return _of_actuators(m, key, name, str(field), component)
     if kind == "geom" and field in ("size", "density"):
         geometry.check_geoms(m, key, f"geom_{field}", ids)
@@ -124,7 +126,7 @@ def select(m: Model, key: str, inertia: bool = False) -> Target:
     return _numbers(m, key, f"{prefix}_{field}", ids, component, kind)
 
 
-def matching(m: Model, kind: str, pattern: str) -> np.ndarray:
+def matching_ids(m: Model, kind: str, pattern: str) -> np.ndarray:
     """Ids of the objects whose names match.
 
     Raises:
@@ -141,7 +143,7 @@ def matching(m: Model, kind: str, pattern: str) -> np.ndarray:
     return np.array(ids)
 
 
-def _whole(m: Model, key: str, name: str, component: int | None) -> Target:
+def _whole_field(m: Model, key: str, name: str, component: int | None) -> ParameterTarget:
     """A field of all objects, or an option."""
     if name.startswith("opt."):
         known = [f"opt.{n}" for n, f in m.opt.fields.items() if not f.static]
@@ -149,9 +151,9 @@ def _whole(m: Model, key: str, name: str, component: int | None) -> Target:
         known = [n for n, f in Model.fields.items() if not f.static and f.nested is None]
     if name not in known:
         raise ValueError(f"{key}: the model has no real field {name!r}{remedy(name, known)}")
-    if name == geometry.SIZE:
+    if name == geometry.SIZE_FIELD:
         geometry.check_geoms(m, key, name, np.arange(m.ngeom))
-    shape = np.shape(current(m, name))
+    shape = np.shape(current_value(m, name))
     items = np.arange(shape[0] if shape and not name.startswith("opt.") else 1)
     if not items.size:
         raise ValueError(f"{key}: the model has no object with this field")
@@ -159,27 +161,29 @@ def _whole(m: Model, key: str, name: str, component: int | None) -> Target:
     return _numbers(m, key, name, items, component, kind)
 
 
-def _of_actuators(m: Model, key: str, pattern: str, name: str, component: int | None) -> Target:
+def _of_actuators(
+    m: Model, key: str, pattern: str, name: str, component: int | None
+) -> ParameterTarget:
     """A parameter of actuators, whose first numbers say what it is now."""
     exact = not any(c in pattern for c in WILDCARDS)
-    ids = matching(m, "actuator", pattern)
+    ids = matching_ids(m, "actuator", pattern)
     ids, parts = actuators.entries_of(m, key, ids, name, component, exact)
     nominal = np.zeros(len(ids))
     for part in reversed(parts):
-        nominal[part.owner] = part.sign * np.ravel(current(m, part.field))[part.adr]
+        nominal[part.owner] = part.sign * np.ravel(current_value(m, part.field))[part.adr]
     end = "" if component is None else f"[{component}]"
     names = [m.names["actuator"][i] for i in ids]
     labels = (key,) if len(ids) == 1 else tuple(f"actuator:{n}/{name}{end}" for n in names)
     writes = tuple(Write(part.field, part.adr, part.sign, part.owner) for part in parts)
-    return Target("field", labels, nominal, writes)
+    return ParameterTarget("field", labels, nominal, writes)
 
 
 def _numbers(
     m: Model, key: str, field: str, ids: np.ndarray, component: int | None, kind: str
-) -> Target:
+) -> ParameterTarget:
     """Numbers of a field."""
     check_present(m, key, field, ids)
-    array = np.asarray(current(m, field), np.float64)
+    array = np.asarray(current_value(m, field), np.float64)
     width = array.size if field.startswith("opt.") else int(np.prod(array.shape[1:], dtype=int))
     if component is not None and component >= width:
         raise ValueError(f"{key}: expected an index below {width}, got {component}")
@@ -191,12 +195,14 @@ def _numbers(
     ends = [f"[{c}]" for c in columns] if width > 1 and component is None else [""]
     head = key if len(names) == len(ends) == 1 else key.split(":")[0]
     labels = (
-        [key] if len(places) == 1 else [_named(key, kind, head, n, e) for n in names for e in ends]
+        [key]
+        if len(places) == 1
+        else [_number_names(key, kind, head, n, e) for n in names for e in ends]
     )
-    return Target("field", tuple(labels), array.ravel()[places], (Write(field, places),))
+    return ParameterTarget("field", tuple(labels), array.ravel()[places], (Write(field, places),))
 
 
-def _named(key: str, kind: str, head: str, name: str, end: str) -> str:
+def _number_names(key: str, kind: str, head: str, name: str, end: str) -> str:
     """The name of one of several numbers: body:link3/mass, dof_damping[elbow], .../friction[0]."""
     if ":" in key and name:
         return f"{kind}:{name}/{key.split('/')[1]}{end}"
@@ -216,33 +222,35 @@ def _label(m: Model, field: str, kind: str, i: int) -> str:
     return (names[i] if i < len(names) else "") or str(i)
 
 
-def _turned(m: Model, key: str, kind: str, ids: np.ndarray) -> Target:
+def _orientation_target(m: Model, key: str, kind: str, ids: np.ndarray) -> ParameterTarget:
     field = f"{PREFIXES[kind][0]}_quat"
     if field not in Model.fields:
         raise ValueError(f"{key}: a {kind} has no orientation")
     if len(ids) != 1:
         raise ValueError(f"{key}: a rotation is of one {kind}, {len(ids)} have such a name")
     labels = tuple(f"{key}[{k}]" for k in range(3))
-    return Target("rotation", labels, np.zeros(3), (Write(field, ids),))
+    return ParameterTarget("rotation", labels, np.zeros(3), (Write(field, ids),))
 
 
-def _signals(m: Model, key: str, kind: str, pattern: str, field: str | None) -> Target:
+def _signals(m: Model, key: str, kind: str, pattern: str, field: str | None) -> ParameterTarget:
     """Offset, gain or delay of signals."""
-    if field not in OF_SIGNALS:
+    if field not in _SIGNAL_PARAMETERS:
         raise ValueError(
             f"{key}: of a signal there are offset, gain and delay, got {field!r}"
-            f"{remedy(str(field), OF_SIGNALS)}"
+            f"{remedy(str(field), _SIGNAL_PARAMETERS)}"
         )
     objects = {"ctrl": "actuator", "sensor": "sensor"}.get(kind, "joint")
-    names = [m.names[objects][i] for i in matching(m, objects, pattern)]
+    names = [m.names[objects][i] for i in matching_ids(m, objects, pattern)]
     labels = tuple(f"{kind}:{n}/{field}" for n in names)
-    nominal = np.full(len(names), OF_SIGNALS[field])
-    return Target("signal", labels, nominal, (), tuple((f"{kind}:{n}", field) for n in names))
+    nominal = np.full(len(names), _SIGNAL_PARAMETERS[field])
+    return ParameterTarget(
+        "signal", labels, nominal, (), tuple((f"{kind}:{n}", field) for n in names)
+    )
 
 
-def current(m: Model, field: str):
+def current_value(m: Model, field: str):
     """The numbers of a field, of an option "opt.gravity", or the densities of geoms."""
-    if field == geometry.DENSITY:
+    if field == geometry.DENSITY_FIELD:
         return geometry.densities(m)
     owner, _, option = field.partition(".")
     return getattr(m.opt, option) if owner == "opt" and option else getattr(m, field)

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.fields import Record
-from jaxsim.model.places import time_places
+from jaxsim.model.places import time_indices
 
 
 def check_same_model(function: str, model: Any, data: Any) -> None:
@@ -42,7 +42,7 @@ def check_shapes(function: str, model: Any, record: Record, prefix: str) -> None
         # MuJoCo's model has no row capacity; nothing is written to these fields
         if "nrow" in symbols:
             continue
-        own = {"ncontact": room, "nhistorytime": len(time_places(model))}
+        own = {"ncontact": room, "nhistorytime": len(time_indices(model))}
         sizes = {n: own[n] if n in own else int(getattr(model, n)) for n in symbols}
         if np.shape(value) != field.dims(sizes):
             raise ValueError(

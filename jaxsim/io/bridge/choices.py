@@ -12,9 +12,16 @@ import jax
 
 from jaxsim.model.fields import Impl
 
-ROOM = "the contact capacity belongs to the model: put_model(..., contacts=, pairs=)"
-ROWS = "the row capacity covers all contacts within the contact capacity"
-BUFFERS = {"nconmax": ROOM, "naconmax": ROOM, "naccdmax": ROOM, "njmax": ROWS}
+_CONTACT_CAPACITY_HINT = (
+    "the contact capacity belongs to the model: put_model(..., contacts=, pairs=)"
+)
+_ROW_CAPACITY_HINT = "the row capacity covers all contacts within the contact capacity"
+_BUFFER_HINTS = {
+    "nconmax": _CONTACT_CAPACITY_HINT,
+    "naconmax": _CONTACT_CAPACITY_HINT,
+    "naccdmax": _CONTACT_CAPACITY_HINT,
+    "njmax": _ROW_CAPACITY_HINT,
+}
 
 
 def check_choices(function: str, impl: Any, buffers: dict[str, int | None]) -> None:
@@ -32,10 +39,10 @@ def check_choices(function: str, impl: Any, buffers: dict[str, int | None]) -> N
     if engine not in (None, Impl.JAX.value):
         _warn(f"{function}: impl={engine!r} has no effect: the physics is jaxsim's, written in JAX")
     for name, value in buffers.items():
-        if name not in BUFFERS:
+        if name not in _BUFFER_HINTS:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
         if value is not None:
-            _warn(f"{function}: {name}={value} has no effect: {BUFFERS[name]}")
+            _warn(f"{function}: {name}={value} has no effect: {_BUFFER_HINTS[name]}")
 
 
 def on_device(tree: Any, device: Any) -> Any:

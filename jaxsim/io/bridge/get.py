@@ -13,27 +13,27 @@ import numpy as np
 
 from jaxsim.enums import SleepState, SolverType
 from jaxsim.io.bridge.check import check_one_world, check_same_model
-from jaxsim.io.bridge.sparse import pattern
-from jaxsim.model.data import ALWAYS, AWAKE, OF_ROWS, OF_SLEEP, Contact, Data
-from jaxsim.model.places import time_places
-from jaxsim.physics.history.clock import low
+from jaxsim.io.bridge.sparse import sparse_pattern
+from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, ROW_FIELDS, SLEEP_FIELDS, Contact, Data
+from jaxsim.model.places import time_indices
+from jaxsim.physics.history.clock import clock_low
 
 # Poses that MuJoCo does not recompute for sleeping trees, with the tables of their bodies.
-POSES = {
+_POSE_FIELDS = {
     **dict.fromkeys(("xpos", "xquat", "xmat", "xipos", "ximat", "subtree_com"), ""),
     **dict.fromkeys(("geom_xpos", "geom_xmat"), "geom_bodyid"),
     **dict.fromkeys(("site_xpos", "site_xmat"), "site_bodyid"),
     **dict.fromkeys(("xanchor", "xaxis"), "jnt_bodyid"),
 }
 # Fields that MuJoCo duplicates in the order of its constraint islands.
-OF_ISLANDS = {
+_ISLAND_FIELDS = {
     "iacc": "qacc",
     "iacc_smooth": "qacc_smooth",
     "ifrc_smooth": "qfrc_smooth",
     "ifrc_constraint": "qfrc_constraint",
 }
 # Counters that are members of one struct per warning in MuJoCo.
-OF_WARNINGS = {"warning": "number", "warning_lastinfo": "lastinfo"}
+_MJ_WARNING_FIELDS = {"warning": "number", "warning_lastinfo": "lastinfo"}
 # Values of the flex fields of a contact between geoms.
 NO_FLEX = {"flex": -1, "elem": -1, "vert": -1}
 
@@ -74,13 +74,13 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     check_one_world("get_data_into", model, d)
     d = _in_double(model, jax.device_get(d))
     mujoco = _package(model)
-    for name in ALWAYS - OF_SLEEP - {"solver_niter"}:
+    for name in ALWAYS_KEPT - SLEEP_FIELDS - {"solver_niter"}:
         if (value := getattr(d, name)) is not None:
             _write(model, data, name, value)
-    _write_sleep(model, data, np.full(model.ntree, AWAKE))
+    _write_sleep(model, data, np.full(model.ntree, JUST_AWAKE))
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
-    poses = {name: getattr(data, name).copy() for name in POSES}
+    poses = {name: getattr(data, name).copy() for name in _POSE_FIELDS}
     belongs = _restore(mujoco, model, data, d)
     if d.tree_asleep is not None:
         _write_sleep(model, data, d.tree_asleep)
@@ -93,17 +93,17 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
         mujoco.mj_referenceConstraint(model, data)
         _row_forces(mujoco, model, data, d)
     for name, field in Data.fields.items():
-        known = hasattr(data, name) or name in OF_WARNINGS
+        known = hasattr(data, name) or name in _MJ_WARNING_FIELDS
         if field.nested is None and getattr(d, name) is not None and known:
             _write(model, data, name, getattr(d, name))
     for name, own in poses.items():  # different rounding would wake sleeping trees
-        body = getattr(model, POSES[name]) if POSES[name] else np.arange(model.nbody)
+        body = getattr(model, _POSE_FIELDS[name]) if _POSE_FIELDS[name] else np.arange(model.nbody)
         asleep = data.body_awake[body] == SleepState.ASLEEP
         getattr(data, name)[asleep] = own[asleep]
     if d.solver is not None:
         for name in d.solver.fields:
             getattr(data.solver, name)[:] = np.ravel(getattr(d.solver, name))
-    for own, whole in OF_ISLANDS.items():
+    for own, whole in _ISLAND_FIELDS.items():
         getattr(data, own)[:] = getattr(data, whole)[data.map_idof2dof[: data.nidof]]
     data.iefc_force[:] = data.efc_force[data.map_iefc2efc]
     if d.M is not None:
@@ -114,10 +114,13 @@ def _in_double(model: Any, d: Data) -> Data:
     """Return a state with time and sample times in double precision."""
     if d.time_low is None:
         return d
-    whole: dict[str, Any] = {"time": np.float64(d.time) + np.float64(low(d)), "time_low": None}
+    whole: dict[str, Any] = {
+        "time": np.float64(d.time) + np.float64(clock_low(d)),
+        "time_low": None,
+    }
     if d.history_low is not None:
         history = np.array(d.history, np.float64)
-        history[time_places(model)] += d.history_low
+        history[time_indices(model)] += d.history_low
         whole |= {"history": history, "history_low": None}
     return d.converted(whole, native=False)
 
@@ -176,7 +179,12 @@ def _velocity(model: Any, data: Any, cvel: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(matrix, cvel.ravel(), rcond=None)[0]
 
 
-FOLLOW = {"force", "passive", "mu", "H"}  # contact fields that MuJoCo stores elsewhere
+_DERIVED_CONTACT_FIELDS = {
+    "force",
+    "passive",
+    "mu",
+    "H",
+}  # contact fields that MuJoCo stores elsewhere
 
 
 def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
@@ -184,7 +192,7 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     count = int(d.ncon) if d.ncon is not None else int(np.sum(d.contact.exists))
     mujoco._functions._realloc_con_efc(data, count, 0, 0)
     into = data.contact
-    for name in Contact.fields.keys() - FOLLOW:
+    for name in Contact.fields.keys() - _DERIVED_CONTACT_FIELDS:
         values, ours = getattr(into, name), getattr(d.contact, name)
         none = NO_FLEX.get(name, 0)
         values[...] = none if ours is None else np.asarray(ours)[:count].reshape(values.shape)
@@ -233,17 +241,17 @@ def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
 
 def _write(model: Any, data: Any, name: str, value: Any) -> None:
     """Write one field of a Data."""
-    if name in COUNTS:
+    if name in _COUNT_FIELDS:
         return
-    if name in OF_WARNINGS:
+    if name in _MJ_WARNING_FIELDS:
         for warning, number in zip(data.warning, np.asarray(value), strict=False):
-            setattr(warning, OF_WARNINGS[name], int(number))
+            setattr(warning, _MJ_WARNING_FIELDS[name], int(number))
         return
     value, into = np.asarray(value), getattr(data, name)
     if name == "solver_niter":
         into[:] = 0
         into[0] = value
-    elif (at := pattern(name, model, data)) is not None:
+    elif (at := sparse_pattern(name, model, data)) is not None:
         into[: len(at.row)] = value[at]
     elif isinstance(into, np.ndarray):
         into[...] = value.reshape(into.shape)
@@ -252,4 +260,4 @@ def _write(model: Any, data: Any, name: str, value: Any) -> None:
 
 
 # Counts that follow from the contacts and rows.
-COUNTS = (*OF_ROWS, "ncon", "ne", "nf", "nl", "nefc", "nisland", "tree_island")
+_COUNT_FIELDS = (*ROW_FIELDS, "ncon", "ne", "nf", "nl", "nefc", "nisland", "tree_island")

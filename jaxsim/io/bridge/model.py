@@ -14,14 +14,14 @@ from jaxsim.model.derived import STATISTICS
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.stored.name_text import NAME_TABLES
 from jaxsim.model.switch.switches import Free
-from jaxsim.physics.arguments import check_room, check_smooth
+from jaxsim.physics.arguments import check_capacity, check_smooth
 
 # Fields of a Model that are array leaves.
-LEAVES = frozenset(n for n, f in Model.fields.items() if not f.static and f.nested is None)
+_LEAF_FIELDS = frozenset(n for n, f in Model.fields.items() if not f.static and f.nested is None)
 
 # Integer tables that this compiler does not make either: bounding volumes, buffers, text addresses,
 # layouts of the C library's sparse matrices.
-NOT_READ = re.compile(
+_IGNORED_FIELD_PATTERN = re.compile(
     r"bvh_.*|name_.*adr|names_map|.*_(pathadr|bvhadr|bvhnum)"
     r"|n(buffer|narena|names|names_map|paths|signature|bvh.*|efm.*|J(?!fe|ten).*)"
     r"|signature|narena|njmax|nconmax|_.*|[BD]_.*|map[DM]2[DM]|efm.*"
@@ -56,12 +56,14 @@ def put_model(
       UnsupportedWarning: the physics cannot run this model; `make_data` will raise.
     """
     check_choices("put_model", impl, {})
-    check_room(contacts, pairs)
+    check_capacity(contacts, pairs)
     smooth = check_smooth(smooth)
     fields: dict[str, Any] = {}
     for name in dir(model):
         value = getattr(model, name)
-        if name in LEAVES or (_is_whole(value) and not NOT_READ.fullmatch(name)):
+        if name in _LEAF_FIELDS or (
+            _is_whole(value) and not _IGNORED_FIELD_PATTERN.fullmatch(name)
+        ):
             fields[name] = value
     fields |= {"text_data": model.text_data, "stat_given": _statistics_given(fields, model.stat)}
     m = assemble(

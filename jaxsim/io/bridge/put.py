@@ -9,10 +9,10 @@ import numpy as np
 from jaxsim.io.bridge.check import check_same_model
 from jaxsim.io.bridge.choices import check_choices, on_device
 from jaxsim.io.bridge.model import put_model
-from jaxsim.io.bridge.sparse import OWNERS, dense, rows
+from jaxsim.io.bridge.sparse import ROW_OWNERS, constraint_row_field, dense_field
 from jaxsim.model.allocate import Keep
-from jaxsim.model.data import OF_ROWS, Contact, Data, SolverStat
-from jaxsim.model.places import time_places
+from jaxsim.model.data import ROW_FIELDS, Contact, Data, SolverStat
+from jaxsim.model.places import time_indices
 from jaxsim.physics.make_data import make_data
 
 
@@ -44,32 +44,32 @@ def put_data(
     check_same_model("put_data", model, data)
     d = make_data(put_model(model, contacts=contacts), keep)
     given: dict[str, Any] = {
-        name: _like(mine, _theirs(name, model, data, mine.shape))
+        name: _cast_like(mine, _mujoco_value(name, model, data, mine.shape))
         for name, field in Data.fields.items()
         if field.nested is None and (mine := getattr(d, name)) is not None
         if hasattr(data, name) or name == "warning_lastinfo"
     }
     if d.time_low is not None:  # the part that single precision loses
-        given["time_low"] = _like(d.time_low, data.time - np.float64(np.float32(data.time)))
+        given["time_low"] = _cast_like(d.time_low, data.time - np.float64(np.float32(data.time)))
     if d.history_low is not None:
-        times = data.history[time_places(model)]
-        given["history_low"] = _like(d.history_low, times - np.float64(np.float32(times)))
+        times = data.history[time_indices(model)]
+        given["history_low"] = _cast_like(d.history_low, times - np.float64(np.float32(times)))
     if d.contact is not None:
         given["contact"] = _contacts(d.contact, model, data)
     if d.solver is not None:
         fields = {n: getattr(data.solver, n) for n in SolverStat.fields}
         given["solver"] = SolverStat(
-            **{n: _like(getattr(d.solver, n), a) for n, a in fields.items()}
+            **{n: _cast_like(getattr(d.solver, n), a) for n, a in fields.items()}
         )
     return on_device(d.replace(**given), device)
 
 
-def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
+def _mujoco_value(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
     """Return the value of a field of mjData as a dense array."""
-    if name in OWNERS:
-        return dense(name, model, data, shape)
-    if name in OF_ROWS:
-        return rows(name, model, data, shape)
+    if name in ROW_OWNERS:
+        return dense_field(name, model, data, shape)
+    if name in ROW_FIELDS:
+        return constraint_row_field(name, model, data, shape)
     if name == "warning":
         return [w.number for w in data.warning][: shape[0]]
     if name == "warning_lastinfo":
@@ -79,7 +79,7 @@ def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
     return getattr(data, name)
 
 
-def _like(mine: jax.Array, theirs: Any) -> jax.Array:
+def _cast_like(mine: jax.Array, theirs: Any) -> jax.Array:
     """Return a copy of a value of mjData in the shape and type of our field.
 
     The copy is necessary because MuJoCo's next step overwrites the original. It is made by numpy,
@@ -97,7 +97,7 @@ def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
         slots = getattr(empty, name)
         if slots is None:
             continue
-        made = OF_CONTACTS.get(name)
+        made = _CONTACT_CONVERTERS.get(name)
         theirs = getattr(found, name) if made is None else made(model, data)
         values = np.asarray(theirs)[:count].reshape(count, *slots.shape[1:])
         full = np.array(slots)
@@ -115,13 +115,13 @@ def _forces(model: Any, data: Any) -> np.ndarray:
     return forces
 
 
-PASSIVE = 4  # mjContact.exclude
+_PASSIVE_EXCLUDE = 4  # mjContact.exclude
 
 
 def _passive(model: Any, data: Any) -> np.ndarray:
     """Return which of MuJoCo's contacts are passive, bool (ncon,)."""
-    return np.asarray(data.contact.exclude) == PASSIVE
+    return np.asarray(data.contact.exclude) == _PASSIVE_EXCLUDE
 
 
 # contact fields without a counterpart of the same name in mjContact
-OF_CONTACTS = {"force": _forces, "passive": _passive}
+_CONTACT_CONVERTERS = {"force": _forces, "passive": _passive}

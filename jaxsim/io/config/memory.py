@@ -22,7 +22,11 @@ def check_memory(places: Places, needs: Mapping[str, float]) -> None:
     have = memory()
     for key, need in needs.items():
         if not need <= have:
-            raise places.error(key, f"needs {_told(need)} of memory, there are only {_told(have)}")
+            raise places.error(
+                key,
+                f"needs {_format_gibibytes(need)} of memory, there are only "
+                f"{_format_gibibytes(have)}",
+            )
 
 
 def memory() -> float:
@@ -33,7 +37,7 @@ def memory() -> float:
     return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _told(number: float) -> str:
+def _format_gibibytes(number: float) -> str:
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if number < 1000:
             return f"{number:.3g} {unit}"

@@ -8,12 +8,12 @@ limits of the parser, whose own errors would name no line.
 import re
 import tomllib
 
-from jaxsim.errors import ConfigError, Place, Problem
+from jaxsim.errors import ConfigError, Problem, SourceLocation
 
 Path = tuple[str | int, ...]
 
-MAX_DEPTH = 32  # nesting depth of tables and lists
-MAX_DIGITS = 1000  # characters of a number: Python refuses to print longer ones
+_MAX_NESTING = 32  # nesting depth of tables and lists
+_MAX_NUMBER_DIGITS = 1000  # characters of a number: Python refuses to print longer ones
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t]*")
@@ -57,7 +57,7 @@ def split_keys(text: str) -> list[str] | None:
         part = text[at:end].strip()
         if not part:
             return None
-        found.append(_unquoted(part) if quoted else part)
+        found.append(_unquote(part) if quoted else part)
         if end == len(text):
             return found
         if text[end] != ".":
@@ -65,7 +65,7 @@ def split_keys(text: str) -> list[str] | None:
         at = end + 1
 
 
-def _unquoted(part: str) -> str:
+def _unquote(part: str) -> str:
     try:
         return str(tomllib.loads(f"x = {part}")["x"])
     except tomllib.TOMLDecodeError:
@@ -120,12 +120,14 @@ class _Scan:
         return found[0]
 
     def _note(self, path: Path) -> None:
-        if len(path) > MAX_DEPTH:
-            self._fail(f"nested more than {MAX_DEPTH} levels deep; flatten it")
+        if len(path) > _MAX_NESTING:
+            self._fail(f"nested more than {_MAX_NESTING} levels deep; flatten it")
         self.lines.setdefault(path, self.line())
 
     def _fail(self, message: str) -> None:
-        raise ConfigError(Problem(Place(self.file, self.line()), f"cannot be parsed: {message}"))
+        raise ConfigError(
+            Problem(SourceLocation(self.file, self.line()), f"cannot be parsed: {message}")
+        )
 
     def _parts(self) -> list[str]:
         """Return a dotted key."""
@@ -134,7 +136,7 @@ class _Scan:
             self._skip(_BLANK)
             quoted = self.text[self.at : self.at + 1] in ('"', "'")
             part = self._match(_STRING if quoted else _BARE_KEY)
-            parts.append(_unquoted(part) if quoted else part)
+            parts.append(_unquote(part) if quoted else part)
             self._skip(_BLANK)
             if not self.text.startswith(".", self.at):
                 return parts
@@ -174,8 +176,10 @@ class _Scan:
                 self.at += 1
             elif first in ('"', "'"):
                 self._match(_STRING)
-            elif len(self._match(_BARE_VALUE)) > MAX_DIGITS:
-                self._fail(f"a value of more than {MAX_DIGITS} characters that is no string")
+            elif len(self._match(_BARE_VALUE)) > _MAX_NUMBER_DIGITS:
+                self._fail(
+                    f"a value of more than {_MAX_NUMBER_DIGITS} characters that is no string"
+                )
             # Close completed containers, then continue with the next entry of the open one.
             while opened:
                 self._skip(_SPACE)

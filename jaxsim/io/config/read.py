@@ -24,24 +24,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaxsim.errors import ConfigError, Place, Problem
+from jaxsim.errors import ConfigError, Problem, SourceLocation
 from jaxsim.io.config.places import Path as KeyPath
 from jaxsim.io.config.places import key_lines, split_keys
-from jaxsim.words import remedy
+from jaxsim.spelling import remedy
 
-Form = TypeVar("Form")
+_FormT = TypeVar("_FormT")
 
-MAX_BYTES = 2**24  # size limit of a file
+_MAX_FILE_BYTES = 2**24  # size limit of a file
 MAX_INT = 2**63 - 1  # largest integer that TOML requires
-LONGEST = 120  # characters of a value or a name that a message repeats
+_MAX_QUOTED_CHARS = 120  # characters of a value or a name that a message repeats
 
-WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-WORDS |= {tuple: "a list", dict: "a table"}
-WRITTEN = {tuple: list, dict: dict}  # TOML's counterparts of generic types
+TYPE_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+TYPE_WORDS |= {tuple: "a list", dict: "a table"}
+_TOML_TYPES = {tuple: list, dict: dict}  # TOML's counterparts of generic types
 
 
 @dataclass(frozen=True)
-class Rule:
+class SettingRule:
     """Allowed values of a setting.
 
     Attributes:
@@ -61,8 +61,8 @@ class Rule:
         """Return the fault of a value of the right type, or None."""
         if self.choices and value not in self.choices:
             known = "; there are: " + ", ".join(map(str, self.choices))
-            near = remedy(str(value)[:LONGEST], map(str, self.choices), known)
-            return f"no {_shown(value)}{near}"
+            near = remedy(str(value)[:_MAX_QUOTED_CHARS], map(str, self.choices), known)
+            return f"no {_format_value(value)}{near}"
         if isinstance(value, (int, float)):
             if math.isnan(value):
                 return "expected a number, got nan"
@@ -84,7 +84,7 @@ def setting(default: Any = dataclasses.MISSING, *, doc: str, **rule: Any) -> Any
       doc: meaning, with its unit.
       rule: `least`, `most`, `above` and `choices`; in a list or table they apply to each value.
     """
-    metadata = {"rule": Rule(doc=doc, **rule)}
+    metadata = {"rule": SettingRule(doc=doc, **rule)}
     if isinstance(default, type):
         return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -104,15 +104,15 @@ class Places:
     lines: dict[KeyPath, int]
     changed: dict[KeyPath, str]
 
-    def place(self, path: str | KeyPath) -> Place:
+    def place(self, path: str | KeyPath) -> SourceLocation:
         """Return the location of a setting, such as "cost.1.of"; of its table if it was not
         written."""
         keys = _keys(path) if isinstance(path, str) else path
         while True:
             if keys in self.changed:
-                return Place(self.changed[keys])
+                return SourceLocation(self.changed[keys])
             if keys in self.lines:
-                return Place(self.file, self.lines[keys])
+                return SourceLocation(self.file, self.lines[keys])
             keys = keys[:-1]
 
     def error(self, path: str | KeyPath, message: str) -> ConfigError:
@@ -127,8 +127,8 @@ class Places:
 
 
 def read_config(
-    file: str | Path, form: type[Form], changes: Iterable[str] = ()
-) -> tuple[Form, Places]:
+    file: str | Path, form: type[_FormT], changes: Iterable[str] = ()
+) -> tuple[_FormT, Places]:
     """Return the settings of a configuration file, and their source locations.
 
     Args:
@@ -151,17 +151,17 @@ def read_config(
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_not_toml(name, text, error)) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(Problem(Place(name), f"not TOML: {error}")) from None
+        raise ConfigError(Problem(SourceLocation(name), f"not TOML: {error}")) from None
     changed = {}
     for change in changes:
         keys = _change(content, change)
-        changed[keys] = _cut(f"--set {change}")
+        changed[keys] = _shorten(f"--set {change}")
     places = Places(name, lines, changed)
     reader = _Reader(places, [])
     settings = reader.form(form, content, ())
     if reader.faults:
         raise ConfigError(reader.faults)
-    return typing.cast(Form, settings), places
+    return typing.cast(_FormT, settings), places
 
 
 def is_file(path: Path) -> bool:
@@ -176,17 +176,21 @@ def _text(file: str | Path, name: str) -> str:
     """Return the text of a file with Unix line breaks and without a byte order mark."""
     try:
         with open(file, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ConfigError(Problem(Place(name), f"larger than the limit of {MAX_BYTES:,} bytes"))
+            data = stream.read(_MAX_FILE_BYTES + 1)
+        if len(data) > _MAX_FILE_BYTES:
+            raise ConfigError(
+                Problem(SourceLocation(name), f"larger than the limit of {_MAX_FILE_BYTES:,} bytes")
+            )
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(Problem(Place(name, line), "not UTF-8 text")) from None
+        raise ConfigError(Problem(SourceLocation(name, line), "not UTF-8 text")) from None
     except OSError as error:
-        raise ConfigError(Problem(Place(name), f"cannot be read: {error.strerror}")) from None
+        raise ConfigError(
+            Problem(SourceLocation(name), f"cannot be read: {error.strerror}")
+        ) from None
     except ValueError as error:  # a name with a null byte
-        raise ConfigError(Problem(Place(name), f"cannot be read: {error}")) from None
+        raise ConfigError(Problem(SourceLocation(name), f"cannot be read: {error}")) from None
 
 
 def _not_toml(name: str, text: str, error: tomllib.TOMLDecodeError) -> Problem:
@@ -195,7 +199,7 @@ def _not_toml(name: str, text: str, error: tomllib.TOMLDecodeError) -> Problem:
     found = re.search(r" \(at line (\d+), column \d+\)$", message)
     line = int(found[1]) if found else text.rstrip("\n").count("\n") + 1
     said = message[: found.start()] if found else message.removesuffix(" (at end of document)")
-    return Problem(Place(name, line), f"not TOML: {said}")
+    return Problem(SourceLocation(name, line), f"not TOML: {said}")
 
 
 def _keys(path: str) -> KeyPath:
@@ -204,23 +208,23 @@ def _keys(path: str) -> KeyPath:
 
 
 def _name(path: KeyPath) -> str:
-    return _cut(".".join(map(str, path)))
+    return _shorten(".".join(map(str, path)))
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return a text for a message: on one line and of limited length."""
     text = text.replace("\n", "\\n")
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= _MAX_QUOTED_CHARS else f"{text[:_MAX_QUOTED_CHARS]}..."
 
 
-def _shown(value: Any) -> str:
-    return _cut(repr(value))
+def _format_value(value: Any) -> str:
+    return _shorten(repr(value))
 
 
 def _change(content: dict[str, Any], change: str) -> KeyPath:
     """Apply one change to the content of a file; return its path."""
-    name, equals, text = _parted(change)
-    place = Place(_cut(f"--set {change}"))
+    name, equals, text = _split_change(change)
+    place = SourceLocation(_shorten(f"--set {change}"))
     parts = split_keys(name.strip())
     if not equals or parts is None:
         raise ConfigError(Problem(place, "expected NAME=VALUE, such as train.worlds=64"))
@@ -241,13 +245,13 @@ def _change(content: dict[str, Any], change: str) -> KeyPath:
     return tuple(path)
 
 
-def _parted(change: str) -> tuple[str, str, str]:
+def _split_change(change: str) -> tuple[str, str, str]:
     """Return a change split at its first unquoted `=`."""
     found = re.match(r"""((?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'=])*)=""", change, re.DOTALL)
     return (found[1], "=", change[found.end() :]) if found else (change, "", "")
 
 
-def _value_of(text: str, place: Place) -> Any:
+def _value_of(text: str, place: SourceLocation) -> Any:
     """Return the TOML value of a text; text that is not TOML is a string."""
     statement = f"x = {text}"
     try:
@@ -265,12 +269,12 @@ def _value_of(text: str, place: Place) -> Any:
     return content["x"]
 
 
-def _index(node: list[Any], part: str, place: Place) -> int:
+def _index(node: list[Any], part: str, place: SourceLocation) -> int:
     number = part.isascii() and part.isdigit() and len(part) < 10
     if not number or int(part) >= len(node):
         entries = f"the list has {len(node)}, counted from 0" if node else "the list is empty"
         shown = part if number else repr(part)
-        raise ConfigError(Problem(place, f"there is no entry {_cut(shown)}; {entries}"))
+        raise ConfigError(Problem(place, f"there is no entry {_shorten(shown)}; {entries}"))
     return int(part)
 
 
@@ -282,48 +286,50 @@ class _Reader:
 
     def form(self, form: Any, table: Any, path: KeyPath) -> Any:
         if not isinstance(table, dict):
-            return self.wrong(path, f"expected a table, got {_shown(table)}")
+            return self.wrong(path, f"expected a table, got {_format_value(table)}")
         kinds = typing.get_type_hints(form)
         fields = {f.name: f for f in dataclasses.fields(form)}
         for name in (n for n in table if n not in fields):
             known = "; there are: " + ", ".join(fields)
-            self.wrong((*path, name), f"unknown setting{remedy(name[:LONGEST], fields, known)}")
+            self.wrong(
+                (*path, name), f"unknown setting{remedy(name[:_MAX_QUOTED_CHARS], fields, known)}"
+            )
         given = {}
         for name, f in fields.items():
-            rule = f.metadata.get("rule", Rule())
+            rule = f.metadata.get("rule", SettingRule())
             if name in table:
                 given[name] = self.value(kinds[name], table[name], (*path, name), rule)
             elif f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
                 self.wrong((*path, name), f"is needed: {rule.doc}")
         return None if self.faults else form(**given)
 
-    def value(self, kind: Any, value: Any, path: KeyPath, rule: Rule) -> Any:
+    def value(self, kind: Any, value: Any, path: KeyPath, rule: SettingRule) -> Any:
         origin, inside = typing.get_origin(kind), typing.get_args(kind)
         if origin in (typing.Union, types.UnionType):  # None cannot be written in TOML
             kinds = [k for k in inside if k is not type(None)]
-            own = [k for k in kinds if type(value) is WRITTEN.get(typing.get_origin(k), k)]
+            own = [k for k in kinds if type(value) is _TOML_TYPES.get(typing.get_origin(k), k)]
             if len(kinds) > 1 and not own:
-                words = " or ".join(WORDS[typing.get_origin(k) or k] for k in kinds)
-                return self.wrong(path, f"expected {words}, got {_shown(value)}")
+                words = " or ".join(TYPE_WORDS[typing.get_origin(k) or k] for k in kinds)
+                return self.wrong(path, f"expected {words}, got {_format_value(value)}")
             return self.value((own or kinds)[0], value, path, rule)
         if dataclasses.is_dataclass(kind):
             return self.form(kind, value, path)
         if origin is tuple:
             if not isinstance(value, list):
-                return self.wrong(path, f"expected a list, got {_shown(value)}")
+                return self.wrong(path, f"expected a list, got {_format_value(value)}")
             return tuple(self.value(inside[0], x, (*path, i), rule) for i, x in enumerate(value))
         if origin is dict:
             if not isinstance(value, dict):
                 table = f"{_name(path)}.NAME = ..."
-                return self.wrong(path, f"expected a table ({table}), got {_shown(value)}")
+                return self.wrong(path, f"expected a table ({table}), got {_format_value(value)}")
             return {k: self.value(inside[1], x, (*path, k), rule) for k, x in value.items()}
         if type(value) is int and abs(value) > MAX_INT:
             shown = f"a whole number of {len(str(abs(value)))} digits"
-            return self.wrong(path, f"expected {WORDS[kind]}, got {shown}")
+            return self.wrong(path, f"expected {TYPE_WORDS[kind]}, got {shown}")
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is not kind:
-            return self.wrong(path, f"expected {WORDS[kind]}, got {_shown(value)}")
+            return self.wrong(path, f"expected {TYPE_WORDS[kind]}, got {_format_value(value)}")
         if (fault := rule.fault(value)) is not None:
             return self.wrong(path, fault)
         return value

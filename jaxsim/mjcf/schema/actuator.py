@@ -3,7 +3,7 @@
 `<general>` is the only actuator of a compiled model; the other elements are shortcuts for it.
 """
 
-from jaxsim.mjcf.schema.groups import CLASS, INTERP, config, user
+from jaxsim.mjcf.schema.groups import CLASS_ATTR, INTERP, config, user
 from jaxsim.mjcf.schema.rows import (
     Attr,
     Row,
@@ -11,7 +11,7 @@ from jaxsim.mjcf.schema.rows import (
     integer,
     keyword,
     keywords,
-    name_of,
+    name_attr,
     real,
     ref,
     row,
@@ -20,8 +20,8 @@ from jaxsim.mjcf.schema.rows import (
 )
 
 _BASE = (
-    name_of("actuator"),
-    CLASS,
+    name_attr("actuator"),
+    CLASS_ATTR,
     integer("group", 0, "group, for <option actuatorgroupdisable> and drawing"),
     integer("nsample", 0, "length of the control history, in samples; 0: none"),
     INTERP,
@@ -127,7 +127,7 @@ MOTOR = _actuator(
     _TRANSMISSION,
 )
 
-POSITION = _actuator(
+_POSITION_ACTUATOR = _actuator(
     "position",
     "A position servo.",
     _CTRLLIMITED,
@@ -142,7 +142,7 @@ POSITION = _actuator(
     real("timeconst", 0, "s", "time constant of a filter of the control; 0: none"),
 )
 
-VELOCITY = _actuator(
+_VELOCITY_ACTUATOR = _actuator(
     "velocity",
     "A velocity servo.",
     _CTRLLIMITED,
@@ -169,7 +169,7 @@ INTVELOCITY = _actuator(
     _DAMPRATIO,
 )
 
-ORIENTATION = _actuator(
+_ORIENTATION_ACTUATOR = _actuator(
     "orientation",
     "An orientation servo of a ball joint or a site.",
     _FORCELIMITED,
@@ -283,7 +283,7 @@ DCMOTOR = _actuator(
     _input("voltage", "its inputs, of: pos vel ff voltage; or none"),
 )
 
-PLUGIN = _actuator(
+_PLUGIN_ACTUATOR = _actuator(
     "plugin",
     "An actuator whose force a plugin computes.",
     text("plugin", None, "identifier of the plugin, where no instance is named"),
@@ -309,10 +309,10 @@ PLUGIN = _actuator(
 
 SHORTCUTS = (
     MOTOR,
-    POSITION,
-    VELOCITY,
+    _POSITION_ACTUATOR,
+    _VELOCITY_ACTUATOR,
     INTVELOCITY,
-    ORIENTATION,
+    _ORIENTATION_ACTUATOR,
     PID,
     DAMPER,
     CYLINDER,
@@ -321,4 +321,4 @@ SHORTCUTS = (
     DCMOTOR,
 )
 
-ACTUATOR = row("actuator", "*", "Actuators.", children=[GENERAL, *SHORTCUTS, PLUGIN])
+ACTUATOR = row("actuator", "*", "Actuators.", children=[GENERAL, *SHORTCUTS, _PLUGIN_ACTUATOR])

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from jaxsim.mjcf.schema.groups import CLASS, config, plugin, rgba
+from jaxsim.mjcf.schema.groups import CLASS_ATTR, config, plugin, rgba
 from jaxsim.mjcf.schema.rows import (
-    ANY,
+    ANY_COUNT,
     at_most_one,
     boolean,
     file,
     integer,
     keyword,
-    name_of,
+    name_attr,
     real,
     ref,
     row,
@@ -24,14 +24,16 @@ MESH = row(
     "mesh",
     "*",
     "A triangle mesh, from a file, from lists of vertices, or made by the compiler.",
-    name_of("mesh"),
-    CLASS,
+    name_attr("mesh"),
+    CLASS_ATTR,
     _CONTENT_TYPE,
     file("file", "STL, OBJ or MSH file"),
-    real("vertex", None, "1", "positions of the vertices, three numbers each", n=ANY),
-    real("normal", None, "1", "normals of the vertices, three numbers each", n=ANY),
-    real("texcoord", None, "1", "texture coordinates, two numbers each", n=ANY),
-    integer("face", None, "vertices of the triangles, three each; none: the convex hull", n=ANY),
+    real("vertex", None, "1", "positions of the vertices, three numbers each", n=ANY_COUNT),
+    real("normal", None, "1", "normals of the vertices, three numbers each", n=ANY_COUNT),
+    real("texcoord", None, "1", "texture coordinates, two numbers each", n=ANY_COUNT),
+    integer(
+        "face", None, "vertices of the triangles, three each; none: the convex hull", n=ANY_COUNT
+    ),
     real("refpos", (0, 0, 0), "1", "origin that the vertices are moved to"),
     real("refquat", (1, 0, 0, 0), "1", "orientation that the vertices are rotated to"),
     real("scale", (1, 1, 1), "m", "factors along the axes; negative ones mirror"),
@@ -45,7 +47,7 @@ MESH = row(
         "none",
         "shape that the compiler makes",
     ),
-    real("params", None, "?", "parameters of the built-in shape", n=ANY),
+    real("params", None, "?", "parameters of the built-in shape", n=ANY_COUNT),
     ref("material", "material", "material of geoms that use the mesh and have none"),
     children=[
         plugin("Plugin whose signed distance is the mesh, instead of vertices or a built-in shape.")
@@ -57,7 +59,7 @@ HFIELD = row(
     "hfield",
     "*",
     "A height field: terrain over a regular grid.",
-    name_of("hfield"),
+    name_attr("hfield"),
     _CONTENT_TYPE,
     file("file", "PNG image, or MuJoCo's binary format"),
     integer("nrow", 0, "rows of the grid, where there is no file"),
@@ -65,7 +67,7 @@ HFIELD = row(
     real(
         "size", None, "m", "half-sizes in X and Y, top, and depth of the base", n=4, required=True
     ),
-    real("elevation", None, "1", "heights row by row, scaled to between 0 and 1", n=ANY),
+    real("elevation", None, "1", "heights row by row, scaled to between 0 and 1", n=ANY_COUNT),
 )
 
 BONE = row(
@@ -75,22 +77,22 @@ BONE = row(
     ref("body", "body", "body that moves the vertices", required=True),
     real("bindpos", None, "m", "position of the body when the skin was bound", n=3, required=True),
     real("bindquat", None, "1", "orientation of it then", n=4, required=True),
-    integer("vertid", None, "vertices that the bone moves", n=ANY, required=True),
-    real("vertweight", None, "1", "weight of the bone in each of them", n=ANY, required=True),
+    integer("vertid", None, "vertices that the bone moves", n=ANY_COUNT, required=True),
+    real("vertweight", None, "1", "weight of the bone in each of them", n=ANY_COUNT, required=True),
 )
 
 SKIN = row(
     "skin",
     "*",
     "A surface that bends with the bodies; for drawing.",
-    name_of("skin"),
+    name_attr("skin"),
     file("file", "SKN file"),
     ref("material", "material", "material of the skin"),
     rgba(),
     real("inflate", 0, "m", "offset of the vertices along their normals"),
-    real("vertex", None, "m", "positions of the vertices", n=ANY),
-    real("texcoord", None, "1", "texture coordinates of the vertices", n=ANY),
-    integer("face", None, "vertices of the triangles", n=ANY),
+    real("vertex", None, "m", "positions of the vertices", n=ANY_COUNT),
+    real("texcoord", None, "1", "texture coordinates of the vertices", n=ANY_COUNT),
+    integer("face", None, "vertices of the triangles", n=ANY_COUNT),
     integer("group", 0, "group, for switching the drawing on and off"),
     children=[BONE],
 )
@@ -99,8 +101,8 @@ TEXTURE = row(
     "texture",
     "*",
     "An image, from files or made by the compiler.",
-    name_of("texture"),
-    CLASS,
+    name_attr("texture"),
+    CLASS_ATTR,
     keyword("type", "2d cube skybox", "cube", "how the image is laid on a surface"),
     keyword("colorspace", "auto linear sRGB", "auto", "color space of the image"),
     _CONTENT_TYPE,
@@ -147,8 +149,8 @@ MATERIAL = row(
     "material",
     "*",
     "Color and texture of a surface.",
-    name_of("material", required=True),
-    CLASS,
+    name_attr("material", required=True),
+    CLASS_ATTR,
     ref("texture", "texture", "texture of the surface"),
     real("texrepeat", (1, 1), "?", "repetitions of the texture along its two axes"),
     boolean("texuniform", "false", "repeat by the meter, not by the object"),
@@ -166,7 +168,7 @@ MODEL = row(
     "model",
     "*",
     "Another model, whose parts can be attached.",
-    name_of("model"),
+    name_attr("model"),
     file("file", "MJCF or URDF file of the model", required=True),
     replace(_CONTENT_TYPE, no_effect="the file itself is recognized as MJCF or URDF"),
 )
@@ -182,7 +184,7 @@ INSTANCE = row(
     "instance",
     "*",
     "An instance of a plugin, which several elements may share.",
-    name_of("plugin", required=True),
+    name_attr("plugin", required=True),
     children=[config()],
 )
 

@@ -1,14 +1,14 @@
 """`<contact>` and `<equality>`: collision exceptions and equality constraints."""
 
-from jaxsim.mjcf.schema.groups import CLASS, solimp, solref
-from jaxsim.mjcf.schema.rows import at_most_one, boolean, integer, name_of, one_of, real, ref, row
+from jaxsim.mjcf.schema.groups import CLASS_ATTR, solimp, solref
+from jaxsim.mjcf.schema.rows import at_most_one, boolean, integer, name_attr, one_of, real, ref, row
 
 PAIR = row(
     "pair",
     "*",
     "Two geoms that collide, with parameters of their own.",
-    name_of("pair"),
-    CLASS,
+    name_attr("pair"),
+    CLASS_ATTR,
     ref("geom1", "geom", "first geom", required=True),
     ref("geom2", "geom", "second geom", required=True),
     integer("condim", 3, "dimensions of contact forces: 1, 3, 4 or 6"),
@@ -31,7 +31,7 @@ EXCLUDE = row(
     "exclude",
     "*",
     "Two bodies that do not collide.",
-    name_of("exclude"),
+    name_attr("exclude"),
     ref("body1", "body", "first body", required=True),
     ref("body2", "body", "second body", required=True),
 )
@@ -41,15 +41,15 @@ CONTACT = row(
 )
 
 _EQUALITY = (
-    name_of("equality"),
-    CLASS,
+    name_attr("equality"),
+    CLASS_ATTR,
     boolean("active", "true", "active at the start"),
     solref(),
     solimp(unit="?"),
 )
 _POLYCOEF = real("polycoef", (0, 1, 0, 0, 0), "?", "first as a polynomial of second", n=(1, 5))
 
-CONNECT = row(
+EQUALITY_CONNECT = row(
     "connect",
     "*",
     "A point of one body stays at a point of another.",
@@ -65,7 +65,7 @@ CONNECT = row(
     ],
 )
 
-WELD = row(
+_EQUALITY_WELD = row(
     "weld",
     "*",
     "One body stays in its pose relative to another.",
@@ -88,7 +88,7 @@ WELD = row(
     ],
 )
 
-JOINT = row(
+_EQUALITY_JOINT = row(
     "joint",
     "*",
     "A joint follows another, or is fixed.",
@@ -98,7 +98,7 @@ JOINT = row(
     _POLYCOEF,
 )
 
-TENDON = row(
+_EQUALITY_TENDON = row(
     "tendon",
     "*",
     "A tendon follows another, or keeps its length.",
@@ -108,7 +108,7 @@ TENDON = row(
     _POLYCOEF,
 )
 
-FLEX = row(
+_EQUALITY_FLEX = row(
     "flex",
     "*",
     "All edges of a flex keep their lengths.",
@@ -116,7 +116,7 @@ FLEX = row(
     ref("flex", "flex", "the flex", required=True),
 )
 
-FLEXSTRAIN = row(
+_EQUALITY_FLEXSTRAIN = row(
     "flexstrain",
     "*",
     "An interpolated flex keeps its strain.",
@@ -129,5 +129,12 @@ EQUALITY = row(
     "equality",
     "*",
     "Equality constraints.",
-    children=[CONNECT, WELD, JOINT, TENDON, FLEX, FLEXSTRAIN],
+    children=[
+        EQUALITY_CONNECT,
+        _EQUALITY_WELD,
+        _EQUALITY_JOINT,
+        _EQUALITY_TENDON,
+        _EQUALITY_FLEX,
+        _EQUALITY_FLEXSTRAIN,
+    ],
 )

@@ -1,7 +1,7 @@
 """`<custom>` and `<keyframe>`: user data, and states to start from."""
 
 from jaxsim.mjcf.schema.groups import OBJECT_TYPES
-from jaxsim.mjcf.schema.rows import ANY, integer, keyword, name_of, real, ref, row, text
+from jaxsim.mjcf.schema.rows import ANY_COUNT, integer, keyword, name_attr, real, ref, row, text
 
 CUSTOM = row(
     "custom",
@@ -12,22 +12,22 @@ CUSTOM = row(
             "numeric",
             "*",
             "Named numbers.",
-            name_of("numeric", required=True),
+            name_attr("numeric", required=True),
             integer("size", None, "number of values, padded with zeros; none: the length of data"),
-            real("data", None, "?", "the numbers", n=ANY),
+            real("data", None, "?", "the numbers", n=ANY_COUNT),
         ),
         row(
             "text",
             "*",
             "A named text.",
-            name_of("text", required=True),
+            name_attr("text", required=True),
             text("data", None, "the text, also as CDATA inside the element"),
         ),
         row(
             "tuple",
             "*",
             "A named list of objects.",
-            name_of("tuple", required=True),
+            name_attr("tuple", required=True),
             children=[
                 row(
                     "element",
@@ -46,15 +46,15 @@ KEY = row(
     "key",
     "*",
     "A state to start from.",
-    name_of("key"),
+    name_attr("key"),
     real("time", 0, "s", "time"),
-    real("qpos", None, "?", "positions; none: those of the file", n=ANY),
-    real("qvel", None, "?", "velocities; none: zeros", n=ANY),
-    real("act", None, "?", "activations; none: zeros", n=ANY),
-    real("mpos", None, "m", "positions of mocap bodies; none: those of the file", n=ANY),
-    real("mquat", None, "1", "orientations of mocap bodies; none: those of the file", n=ANY),
-    real("ctrl", None, "?", "controls; none: zeros", n=ANY),
-    real("plastic", None, "?", "plastic deformation; none: the initial one", n=ANY),
+    real("qpos", None, "?", "positions; none: those of the file", n=ANY_COUNT),
+    real("qvel", None, "?", "velocities; none: zeros", n=ANY_COUNT),
+    real("act", None, "?", "activations; none: zeros", n=ANY_COUNT),
+    real("mpos", None, "m", "positions of mocap bodies; none: those of the file", n=ANY_COUNT),
+    real("mquat", None, "1", "orientations of mocap bodies; none: those of the file", n=ANY_COUNT),
+    real("ctrl", None, "?", "controls; none: zeros", n=ANY_COUNT),
+    real("plastic", None, "?", "plastic deformation; none: the initial one", n=ANY_COUNT),
 )
 
 KEYFRAME = row("keyframe", "*", "States to start from.", children=[KEY])

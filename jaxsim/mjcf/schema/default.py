@@ -1,7 +1,7 @@
 """`<default>`: values of omitted attributes; its rows derive from those of the elements."""
 
 from jaxsim.mjcf.schema import actuator, asset, body, contact, tendon
-from jaxsim.mjcf.schema.rows import Row, derived, ref, row
+from jaxsim.mjcf.schema.rows import Row, default_row, ref, row
 
 _FILES = "file fileright fileleft fileup filedown filefront fileback"
 _DRIVEN = "lengthrange joint jointinparent tendon slidersite cranksite site refsite body tausmooth"
@@ -10,11 +10,11 @@ _DRIVEN = "lengthrange joint jointinparent tendon slidersite cranksite site refs
 def _actuator(source: Row) -> Row:
     """Return an actuator row without the attributes that refer to other elements."""
     dropped = [name for name in f"name class {_DRIVEN}".split() if name in source.attrs]
-    return derived(source, source.tag, without=" ".join(dropped))
+    return default_row(source, source.tag, without=" ".join(dropped))
 
 
 def _material() -> Row:
-    entry = derived(asset.MATERIAL, "material", without="name class")
+    entry = default_row(asset.MATERIAL, "material", without="name class")
     entry.children["layer"] = asset.LAYER
     return entry
 
@@ -25,17 +25,17 @@ DEFAULT = row(
     "A default class; classes inside inherit from it.",
     ref("class", "default", "name of the class; the outermost one is 'main'"),
     children=[
-        derived(asset.MESH, "mesh", only="scale maxhullvert inertia"),
-        derived(asset.TEXTURE, "texture", without=f"name class content_type {_FILES}"),
+        default_row(asset.MESH, "mesh", only="scale maxhullvert inertia"),
+        default_row(asset.TEXTURE, "texture", without=f"name class content_type {_FILES}"),
         _material(),
-        derived(body.JOINT, "joint", without="name class"),
-        derived(body.GEOM, "geom", without="name class"),
-        derived(body.SITE, "site", without="name class"),
-        derived(body.CAMERA, "camera", without="name class target"),
-        derived(body.LIGHT, "light", without="name class target texture"),
-        derived(contact.PAIR, "pair", without="name class geom1 geom2"),
-        derived(contact.CONNECT, "equality", only="active solref solimp"),
-        derived(tendon.SPATIAL, "tendon", without="name class"),
+        default_row(body.JOINT, "joint", without="name class"),
+        default_row(body.GEOM, "geom", without="name class"),
+        default_row(body.SITE, "site", without="name class"),
+        default_row(body.CAMERA, "camera", without="name class target"),
+        default_row(body.LIGHT, "light", without="name class target texture"),
+        default_row(contact.PAIR, "pair", without="name class geom1 geom2"),
+        default_row(contact.EQUALITY_CONNECT, "equality", only="active solref solimp"),
+        default_row(tendon.SPATIAL, "tendon", without="name class"),
         *(_actuator(source) for source in (actuator.GENERAL, *actuator.SHORTCUTS)),
     ],
 )

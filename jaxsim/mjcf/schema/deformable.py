@@ -3,7 +3,7 @@
 from jaxsim.mjcf.schema.asset import SKIN
 from jaxsim.mjcf.schema.groups import (
     ONE_ORIENTATION,
-    ORIENTATION,
+    ORIENTATION_ATTRS,
     plugin,
     position,
     rgba,
@@ -11,12 +11,12 @@ from jaxsim.mjcf.schema.groups import (
     solref,
 )
 from jaxsim.mjcf.schema.rows import (
-    ANY,
+    ANY_COUNT,
     boolean,
     file,
     integer,
     keyword,
-    name_of,
+    name_attr,
     real,
     ref,
     refs,
@@ -25,7 +25,7 @@ from jaxsim.mjcf.schema.rows import (
 
 _DOFS = "full radial trilinear quadratic 2d"
 
-CONTACT = row(
+_FLEX_CONTACT = row(
     "contact",
     "?",
     "How the flex collides.",
@@ -44,7 +44,7 @@ CONTACT = row(
     boolean("passive", "false", "contacts as passive forces instead of constraints"),
 )
 
-EDGE = row(
+_FLEX_EDGE = row(
     "edge",
     "?",
     "Springs along the edges of the flex.",
@@ -59,10 +59,10 @@ FLEXCOMP_EDGE = row(
     keyword("equality", "false true strain", "false", "hold the lengths by constraints"),
     solref(of="the edges"),
     solimp(of="the edges"),
-    EDGE.attrs.values(),
+    _FLEX_EDGE.attrs.values(),
 )
 
-ELASTICITY = row(
+_FLEX_ELASTICITY = row(
     "elasticity",
     "?",
     "The material of the flex.",
@@ -81,17 +81,19 @@ PIN = row(
     "pin",
     "*",
     "Points of the flex that do not move relative to the body.",
-    integer("id", None, "the points", n=ANY),
-    integer("range", None, "ranges of points, first and last of each", n=ANY),
-    integer("grid", None, "the points, by their grid coordinates", n=ANY),
-    integer("gridrange", None, "blocks of the grid, first and last coordinates of each", n=ANY),
+    integer("id", None, "the points", n=ANY_COUNT),
+    integer("range", None, "ranges of points, first and last of each", n=ANY_COUNT),
+    integer("grid", None, "the points, by their grid coordinates", n=ANY_COUNT),
+    integer(
+        "gridrange", None, "blocks of the grid, first and last coordinates of each", n=ANY_COUNT
+    ),
 )
 
 FLEX = row(
     "flex",
     "*",
     "A soft body, given by its points and elements.",
-    name_of("flex"),
+    name_attr("flex"),
     integer("group", 0, "group, for switching the drawing on and off"),
     integer("dim", 2, "1: rod, 2: shell, 3: solid"),
     real("radius", 0.005, "m", "radius of the elements"),
@@ -99,22 +101,22 @@ FLEX = row(
     rgba(),
     boolean("flatskin", "false", "draw without smoothing"),
     refs("body", "body", "body of each point, or one for all", required=True),
-    real("vertex", None, "m", "positions of the points in their bodies", n=ANY),
-    integer("element", None, "points of the elements, dim + 1 each", n=ANY, required=True),
-    real("texcoord", None, "1", "texture coordinates", n=ANY),
-    integer("elemtexcoord", None, "texture coordinates of the elements' corners", n=ANY),
+    real("vertex", None, "m", "positions of the points in their bodies", n=ANY_COUNT),
+    integer("element", None, "points of the elements, dim + 1 each", n=ANY_COUNT, required=True),
+    real("texcoord", None, "1", "texture coordinates", n=ANY_COUNT),
+    integer("elemtexcoord", None, "texture coordinates of the elements' corners", n=ANY_COUNT),
     refs("node", "body", "bodies of the nodes of an interpolated flex"),
-    real("nodecoord", None, "m", "positions of the nodes", n=ANY),
+    real("nodecoord", None, "m", "positions of the nodes", n=ANY_COUNT),
     integer("cellcount", None, "cells of the interpolation along each axis", n=3),
     keyword("dof", _DOFS, None, "how the points follow the nodes"),
-    children=[CONTACT, EDGE, ELASTICITY],
+    children=[_FLEX_CONTACT, _FLEX_EDGE, _FLEX_ELASTICITY],
 )
 
 FLEXCOMP = row(
     "flexcomp",
     "*",
     "Makes a soft body: a flex with its bodies, joints and constraints.",
-    name_of("flex", required=True),
+    name_attr("flex", required=True),
     keyword(
         "type",
         "grid box cylinder ellipsoid square disc circle mesh gmsh direct",
@@ -134,19 +136,19 @@ FLEXCOMP = row(
     real("scale", (1, 1, 1), "m", "factors along the axes"),
     file("file", "file of the points and elements"),
     ref("mesh", "mesh", "mesh of the points and elements"),
-    real("point", None, "1", "positions of the points", n=ANY),
-    integer("element", None, "points of the elements, dim + 1 each", n=ANY),
-    real("texcoord", None, "1", "texture coordinates of the points", n=ANY),
+    real("point", None, "1", "positions of the points", n=ANY_COUNT),
+    integer("element", None, "points of the elements, dim + 1 each", n=ANY_COUNT),
+    real("texcoord", None, "1", "texture coordinates of the points", n=ANY_COUNT),
     refs("material", "material", "material of the surface, or one for each element"),
     rgba(),
     boolean("flatskin", "false", "draw without smoothing"),
     position("position of the whole"),
-    ORIENTATION,
+    ORIENTATION_ATTRS,
     real("origin", (0, 0, 0), "1", "point that the triangles of a surface are joined to"),
     children=[
         FLEXCOMP_EDGE,
-        ELASTICITY,
-        CONTACT,
+        _FLEX_ELASTICITY,
+        _FLEX_CONTACT,
         PIN,
         plugin("Plugin that acts on the soft body."),
     ],

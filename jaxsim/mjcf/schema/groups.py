@@ -1,12 +1,22 @@
 """Groups of attributes that several MJCF elements share."""
 
-from jaxsim.mjcf.schema.rows import ANY, Attr, at_most_one, keyword, real, ref, row, text, together
+from jaxsim.mjcf.schema.rows import (
+    ANY_COUNT,
+    Attr,
+    at_most_one,
+    keyword,
+    real,
+    ref,
+    row,
+    text,
+    together,
+)
 
-DRAWING = "drawing only; the physics never reads it"
+DRAWING_ONLY = "drawing only; the physics never reads it"
 
-CLASS = ref("class", "default", "default class that fills in what is not written")
+CLASS_ATTR = ref("class", "default", "default class that fills in what is not written")
 
-ORIENTATION = (
+ORIENTATION_ATTRS = (
     real("quat", (1, 0, 0, 0), "1", "orientation as a quaternion (w, x, y, z)"),
     real("axisangle", None, "1, 1, 1, angle", "orientation as an axis and an angle", n=4),
     real("xyaxes", None, "1", "orientation as the X axis and a vector towards Y", n=6),
@@ -25,7 +35,9 @@ def position(doc: str) -> Attr:
 
 def user(kind: str, count: str) -> Attr:
     """Return the attribute of user-defined numbers."""
-    return real("user", (), "?", f"free numbers kept with each {kind}; see <size {count}>", n=ANY)
+    return real(
+        "user", (), "?", f"free numbers kept with each {kind}; see <size {count}>", n=ANY_COUNT
+    )
 
 
 def solref(name: str = "solref", of: str = "the constraint") -> Attr:

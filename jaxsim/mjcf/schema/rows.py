@@ -24,7 +24,7 @@ import numpy as np
 Value = int | float | str | np.ndarray
 
 # Any number of values; None: no upper bound.
-ANY = (0, None)
+ANY_COUNT = (0, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ def row(
     )
 
 
-def derived(source: Row, tag: str, *, without: str = "", only: str = "") -> Row:
+def default_row(source: Row, tag: str, *, without: str = "", only: str = "") -> Row:
     """Return the `<default>` entry of an element: a subset of its attributes, none of them
     required."""
     dropped, kept = set(without.split()), set(only.split())
@@ -252,7 +252,7 @@ def file(name, doc, *, required=False, no_effect="") -> Attr:
     return Attr(name, "file", required=required, doc=doc, no_effect=no_effect)
 
 
-def name_of(kind, *, required=False) -> Attr:
+def name_attr(kind, *, required=False) -> Attr:
     """Return the declaration of the attribute `name` of an element that defines an object of this
     kind."""
     return Attr("name", "name", kind=kind, required=required, doc=f"name of the {kind}")

@@ -16,7 +16,7 @@ from jaxsim.mjcf.schema.rows import (
     integer,
     keyword,
     keywords,
-    name_of,
+    name_attr,
     one_of,
     real,
     ref,
@@ -46,7 +46,7 @@ _USER = user("sensor", "nuser_sensor")
 
 def _sensor(tag: str, unit: str, doc: str, *attrs, rules=()) -> Row:
     """Return a sensor with a history, whose reading is in `unit`."""
-    head = (name_of("sensor"), _HISTORY, _cutoff(unit), _noise(unit), _USER)
+    head = (name_attr("sensor"), _HISTORY, _cutoff(unit), _noise(unit), _USER)
     return row(tag, "*", doc, head, *attrs, rules=rules)
 
 
@@ -162,7 +162,7 @@ INSIDESITE = _sensor(
     boolean("enclosed", "false", "the whole object, not only its origin, must be inside"),
 )
 
-CONTACT = _sensor(
+_CONTACT_SENSOR = _sensor(
     "contact",
     "?",
     "Contacts between two sides.",
@@ -184,11 +184,11 @@ CONTACT = _sensor(
     ],
 )
 
-TACTILE = row(
+_TACTILE_SENSOR = row(
     "tactile",
     "*",
     "Penetration and slip at the vertices of a mesh on a geom.",
-    name_of("sensor"),
+    name_attr("sensor"),
     ref("geom", "geom", "geom that carries the mesh", required=True),
     ref("mesh", "mesh", "mesh whose vertices measure", required=True),
     _HISTORY,
@@ -196,11 +196,11 @@ TACTILE = row(
     _USER,
 )
 
-USER = row(
+_USER_SENSOR = row(
     "user",
     "*",
     "A sensor that the user computes.",
-    name_of("sensor"),
+    name_attr("sensor"),
     keyword("objtype", OBJECT_TYPES, None, "kind of object that it belongs to"),
     ref("objname", "@objtype", "object that it belongs to"),
     keyword("datatype", "real positive axis quaternion", "real", "kind of reading"),
@@ -212,11 +212,11 @@ USER = row(
     rules=[together("objtype", "objname")],
 )
 
-PLUGIN = row(
+_PLUGIN_SENSOR = row(
     "plugin",
     "*",
     "A sensor that a plugin computes.",
-    name_of("sensor"),
+    name_attr("sensor"),
     text("plugin", None, "identifier of the plugin, where no instance is named"),
     ref("instance", "plugin", "declared plugin instance to use"),
     _cutoff("?"),
@@ -251,10 +251,10 @@ SENSOR = row(
         *_of("body", _OF_SUBTREE),
         INSIDESITE,
         *(_sensor(*entry, _GEOM_OR_BODY, rules=_TWO_SIDES) for entry in _BETWEEN),
-        CONTACT,
+        _CONTACT_SENSOR,
         *(_sensor(*entry) for entry in _OF_MODEL),
-        TACTILE,
-        USER,
-        PLUGIN,
+        _TACTILE_SENSOR,
+        _USER_SENSOR,
+        _PLUGIN_SENSOR,
     ],
 )

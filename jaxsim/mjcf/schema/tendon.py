@@ -1,11 +1,11 @@
 """`<tendon>`: spatial tendons over the bodies, and linear combinations of joints."""
 
-from jaxsim.mjcf.schema.groups import CLASS, rgba, solimp, solref, user
-from jaxsim.mjcf.schema.rows import integer, name_of, real, ref, row, tristate
+from jaxsim.mjcf.schema.groups import CLASS_ATTR, rgba, solimp, solref, user
+from jaxsim.mjcf.schema.rows import integer, name_attr, real, ref, row, tristate
 
 _HEAD = (
-    name_of("tendon"),
-    CLASS,
+    name_attr("tendon"),
+    CLASS_ATTR,
     integer("group", 0, "group, for switching the drawing on and off"),
     tristate("limited", "auto", "the range is a limit"),
     tristate("actuatorfrclimited", "auto", "the range of actuator forces is a limit"),

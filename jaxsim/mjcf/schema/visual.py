@@ -3,12 +3,12 @@ physics."""
 
 from dataclasses import replace
 
-from jaxsim.mjcf.schema.groups import DRAWING
+from jaxsim.mjcf.schema.groups import DRAWING_ONLY
 from jaxsim.mjcf.schema.rows import Row, boolean, integer, keyword, real, row
 
 
 def _drawing(tag: str, doc: str, *attrs) -> Row:
-    return row(tag, "?", doc, *(replace(attr, no_effect=DRAWING) for attr in attrs))
+    return row(tag, "?", doc, *(replace(attr, no_effect=DRAWING_ONLY) for attr in attrs))
 
 
 GLOBAL = _drawing(

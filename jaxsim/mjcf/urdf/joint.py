@@ -11,9 +11,9 @@ from collections.abc import Set
 
 import numpy as np
 
-from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf.element import AttrValue, Element
 from jaxsim.mjcf.schema import ROOT
-from jaxsim.mjcf.urdf.link import BODY
+from jaxsim.mjcf.urdf.link import BODY_ROW
 from jaxsim.mjcf.urdf.rotation import to_axis
 
 _log = logging.getLogger(__name__)
@@ -25,11 +25,11 @@ _TYPES = {
     "floating": "free",
     "spherical": "ball",
 }
-SCALAR = ("revolute", "continuous", "prismatic")
+SINGLE_AXIS_TYPES = ("revolute", "continuous", "prismatic")
 _EQUALITY = ROOT.children["equality"].children["joint"]
 
 
-def joints(joint: Element, taken: set[str]) -> list[Element]:
+def read_joints(joint: Element, taken: set[str]) -> list[Element]:
     """Return the MJCF joints of a URDF joint; of several joints with one name, the first keeps
     it."""
     kind = str(joint.attrs.get("type", ""))
@@ -40,14 +40,14 @@ def joints(joint: Element, taken: set[str]) -> list[Element]:
         attrs = {"type": _TYPES[kind], **passive, **limits}
         if kind != "floating":
             attrs["axis"] = direction
-        return [_named(joint, "", attrs, taken)]
+        return [_make_named(joint, "", attrs, taken)]
     if kind != "planar":
         return []
     R = to_axis(direction)
     return [
-        _named(joint, "_TX", {"type": "slide", "axis": R[:, 0], **passive, **limits}, taken),
-        _named(joint, "_TY", {"type": "slide", "axis": R[:, 1], **passive}, taken),
-        _named(joint, "_RZ", {"type": "hinge", "axis": direction, **passive}, taken),
+        _make_named(joint, "_TX", {"type": "slide", "axis": R[:, 0], **passive, **limits}, taken),
+        _make_named(joint, "_TY", {"type": "slide", "axis": R[:, 1], **passive}, taken),
+        _make_named(joint, "_RZ", {"type": "hinge", "axis": direction, **passive}, taken),
     ]
 
 
@@ -57,7 +57,7 @@ def mimic(joint: Element, scalar: Set[str]) -> Element | None:
     Only joints with one coordinate can follow, and only those in `scalar` can be followed.
     """
     rule = joint.find("mimic")
-    if rule is None or joint.attrs.get("type") not in SCALAR:
+    if rule is None or joint.attrs.get("type") not in SINGLE_AXIS_TYPES:
         return None
     leader = str(rule.attrs.get("joint", ""))
     if leader not in scalar:
@@ -70,7 +70,7 @@ def mimic(joint: Element, scalar: Set[str]) -> Element | None:
         )
         return None
     offset, factor = rule.attrs.get("offset", 0.0), rule.attrs.get("multiplier", 1.0)
-    attrs: dict[str, Value] = {
+    attrs: dict[str, AttrValue] = {
         "joint1": str(joint.attrs.get("name", "")),
         "joint2": leader,
         "polycoef": np.array([offset, factor, 0.0, 0.0, 0.0], float),
@@ -78,18 +78,20 @@ def mimic(joint: Element, scalar: Set[str]) -> Element | None:
     return Element("joint", attrs, [], rule.place, _EQUALITY)
 
 
-def _named(joint: Element, ending: str, attrs: dict[str, Value], taken: set[str]) -> Element:
+def _make_named(
+    joint: Element, ending: str, attrs: dict[str, AttrValue], taken: set[str]
+) -> Element:
     name = f"{joint.attrs.get('name', '')}{ending}"
     if name and name not in taken:
         attrs = {"name": name, **attrs}
         taken.add(name)
-    return Element("joint", attrs, [], joint.place, BODY.children["joint"])
+    return Element("joint", attrs, [], joint.place, BODY_ROW.children["joint"])
 
 
-def _passive(joint: Element) -> dict[str, Value]:
+def _passive(joint: Element) -> dict[str, AttrValue]:
     dynamics = joint.find("dynamics")
     given = {} if dynamics is None else dynamics.attrs
-    attrs: dict[str, Value] = {}
+    attrs: dict[str, AttrValue] = {}
     if "damping" in given:
         attrs["damping"] = np.array([given["damping"]], float)
     if "friction" in given:
@@ -97,14 +99,14 @@ def _passive(joint: Element) -> dict[str, Value]:
     return attrs
 
 
-def _limits(joint: Element) -> dict[str, Value]:
+def _limits(joint: Element) -> dict[str, AttrValue]:
     """Return the range and force of `<limit>`; the range applies if both ends are given in rising
     order."""
     limit = joint.find("limit")
     if limit is None:
         return {}
     given = limit.attrs
-    attrs: dict[str, Value] = {}
+    attrs: dict[str, AttrValue] = {}
     low, high = (float(given.get(end, 0.0)) for end in ("lower", "upper"))
     if joint.attrs.get("type") != "continuous":
         attrs["range"] = np.array([low, high])

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jaxsim.errors import Problems
-from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf.element import AttrValue, Element
 from jaxsim.mjcf.schema import ROOT
 from jaxsim.mjcf.urdf.rotation import from_rpy
 
 _log = logging.getLogger(__name__)
 
 _WORLD = ROOT.children["worldbody"]
-BODY = _WORLD.children["body"]
+BODY_ROW = _WORLD.children["body"]
 _MESH = ROOT.children["asset"].children["mesh"]
 
-_VISUAL: dict[str, Value] = {"contype": 0, "conaffinity": 0, "group": 1, "density": 0.0}
+_VISUAL: dict[str, AttrValue] = {"contype": 0, "conaffinity": 0, "group": 1, "density": 0.0}
 
 
 @dataclass
-class Shared:
+class LinkContext:
     """State shared by the links of a model.
 
     Attributes:
@@ -65,7 +65,11 @@ class Shared:
         while unique in taken:
             number += 1
             unique = f"{wanted}_{number}"
-        attrs: dict[str, Value] = {"name": unique, "file": name, "scale": np.array(scale, float)}
+        attrs: dict[str, AttrValue] = {
+            "name": unique,
+            "file": name,
+            "scale": np.array(scale, float),
+        }
         self.meshes.append(Element("mesh", attrs, [], source.place, _MESH))
         self._mesh_names[key] = unique
         return unique
@@ -82,7 +86,7 @@ def collect_colors(robot: Element) -> dict[str, np.ndarray]:
     return colors
 
 
-def contents(link: Element, shared: Shared) -> list[Element]:
+def contents(link: Element, shared: LinkContext) -> list[Element]:
     """Return the inertial and the geoms of a link, as children of a body."""
     found = [_inertial(e, shared.problems) for e in link.find_all("inertial")]
     color: np.ndarray | None = None
@@ -94,7 +98,7 @@ def contents(link: Element, shared: Shared) -> list[Element]:
     return [element for element in found if element is not None]
 
 
-def pose(element: Element) -> dict[str, Value]:
+def pose(element: Element) -> dict[str, AttrValue]:
     """Return the `<origin>` of an element as attributes; `rpy` is `euler` in the sequence XYZ."""
     origin = element.find("origin")
     if origin is None:
@@ -111,7 +115,7 @@ def part(element: Element, tag: str, problems: Problems) -> Element | None:
     return found
 
 
-def _color(visual: Element, shared: Shared, current: np.ndarray | None) -> np.ndarray | None:
+def _color(visual: Element, shared: LinkContext, current: np.ndarray | None) -> np.ndarray | None:
     """Return the color of a visual: its own, else that of its material, else the current one."""
     material = visual.find("material")
     if material is None:
@@ -126,7 +130,7 @@ def _rgba(color: Element) -> np.ndarray:
     return np.array(color.attrs.get("rgba", np.ones(4)), float)
 
 
-def _geom(element: Element, shared: Shared, color: np.ndarray | None) -> Element | None:
+def _geom(element: Element, shared: LinkContext, color: np.ndarray | None) -> Element | None:
     """Return a visual or a collision as a geom; None, and a problem, without a shape."""
     geometry = part(element, "geometry", shared.problems)
     if geometry is None:
@@ -148,29 +152,29 @@ def _geom(element: Element, shared: Shared, color: np.ndarray | None) -> Element
     elif isinstance(name, str):
         attrs["name"] = name
         shared.geoms.add(name)
-    return Element("geom", attrs, [], element.place, BODY.children["geom"])
+    return Element("geom", attrs, [], element.place, BODY_ROW.children["geom"])
 
 
-def _box(shape: Element, shared: Shared) -> dict[str, Value]:
+def _box(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
     return {"type": "box", "size": np.array(shape.attrs.get("size", np.ones(3)), float) / 2}
 
 
-def _sphere(shape: Element, shared: Shared) -> dict[str, Value]:
+def _sphere(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
     return {"type": "sphere", "size": np.array([_number(shape, "radius")])}
 
 
-def _round(shape: Element, shared: Shared) -> dict[str, Value]:
+def _round(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
     size = np.array([_number(shape, "radius"), _number(shape, "length") / 2])
     return {"type": shape.tag, "size": size}
 
 
-def _mesh(shape: Element, shared: Shared) -> dict[str, Value]:
+def _mesh(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
     if "filename" not in shape.attrs:
         return {"type": "mesh"}
     return {"type": "mesh", "mesh": shared.mesh(shape)}
 
 
-_SHAPES: dict[str, Callable[[Element, Shared], dict[str, Value]]] = {
+_SHAPES: dict[str, Callable[[Element, LinkContext], dict[str, AttrValue]]] = {
     "box": _box,
     "cylinder": _round,
     "sphere": _sphere,
@@ -195,10 +199,10 @@ def _inertial(element: Element, problems: Problems) -> Element | None:
     if "euler" in placed:
         R = from_rpy(np.asarray(placed["euler"]))
         matrix = R @ matrix @ R.T
-    attrs: dict[str, Value] = {
+    attrs: dict[str, AttrValue] = {
         "pos": placed.get("pos", np.zeros(3)),
         "mass": _number(mass, "value"),
     }
     if np.any(matrix):
         attrs["fullinertia"] = matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-    return Element("inertial", attrs, [], element.place, BODY.children["inertial"])
+    return Element("inertial", attrs, [], element.place, BODY_ROW.children["inertial"])

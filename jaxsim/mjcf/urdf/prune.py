@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.schema import Row
-from jaxsim.mjcf.urdf.table import GONE, IGNORED, ROBOT
-from jaxsim.words import is_slip
+from jaxsim.mjcf.urdf.table import IGNORED_ELEMENTS, REMOVED_ELEMENTS, ROBOT
+from jaxsim.spelling import is_misspelling
 
 _log = logging.getLogger(__name__)
 
@@ -26,14 +26,14 @@ def prune(root: Node) -> None:
         node, row = stack.pop()
         node.cdata = None
         for name in [name for name in node.attrs if not _is_known(name, row.attrs)]:
-            if name not in GONE and not _is_foreign(name):
+            if name not in REMOVED_ELEMENTS and not _is_foreign(name):
                 strange.setdefault(f"attribute '{name}' of <{node.tag}>", []).append(node)
             del node.attrs[name]
         children, node.children = node.children, []
         for child in children:
             if _is_known(child.tag, row.children):
                 node.children.append(child)
-            elif child.tag not in IGNORED and not _is_foreign(child.tag):
+            elif child.tag not in IGNORED_ELEMENTS and not _is_foreign(child.tag):
                 strange.setdefault(f"<{child.tag}> in <{node.tag}>", []).append(child)
         stack.extend(
             (child, row.children[child.tag])
@@ -50,7 +50,10 @@ def _is_known(name: str, known: Iterable[str]) -> bool:
     if name in known:
         return True
     return (
-        is_slip(name, known) and not _is_foreign(name) and name not in IGNORED and name not in GONE
+        is_misspelling(name, known)
+        and not _is_foreign(name)
+        and name not in IGNORED_ELEMENTS
+        and name not in REMOVED_ELEMENTS
     )
 
 

@@ -9,21 +9,21 @@ and visual geoms are discarded unless the `<mujoco>` section of the file specifi
 from __future__ import annotations
 
 from jaxsim.errors import Problems
-from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf.element import AttrValue, Element
 from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.schema import ROOT
-from jaxsim.mjcf.urdf.joint import SCALAR, joints, mimic
-from jaxsim.mjcf.urdf.link import BODY, Shared, collect_colors, contents, part, pose
+from jaxsim.mjcf.urdf.joint import SINGLE_AXIS_TYPES, mimic, read_joints
+from jaxsim.mjcf.urdf.link import BODY_ROW, LinkContext, collect_colors, contents, part, pose
 from jaxsim.mjcf.urdf.prune import prune
-from jaxsim.mjcf.urdf.table import ROBOT, SETTINGS
-from jaxsim.mjcf.validate import check
+from jaxsim.mjcf.urdf.table import ROBOT, SETTINGS_SECTIONS
+from jaxsim.mjcf.validate import check_element
 
 _WORLD = "world"
-_NAMED = ("link", "joint", "material")
+_NAMED_TAGS = ("link", "joint", "material")
 
 # Compiler settings of URDF: defaults that the file may change, and fixed settings.
-_DEFAULTS: dict[str, Value] = {"fusestatic": "true", "discardvisual": "true"}
-_FIXED: dict[str, Value] = {"angle": "radian", "eulerseq": "XYZ"}
+_DEFAULTS: dict[str, AttrValue] = {"fusestatic": "true", "discardvisual": "true"}
+_FIXED_SETTINGS: dict[str, AttrValue] = {"angle": "radian", "eulerseq": "XYZ"}
 
 
 def read_robot(root: Node, problems: Problems) -> Element:
@@ -39,11 +39,11 @@ def read_robot(root: Node, problems: Problems) -> Element:
     prune(root)
     _check_names(root, problems)
     _drop_visuals(root)
-    robot = check(root, ROBOT, problems)
-    attrs: dict[str, Value] = {"model": robot.attrs["name"]} if "name" in robot.attrs else {}
+    robot = check_element(root, ROBOT, problems)
+    attrs: dict[str, AttrValue] = {"model": robot.attrs["name"]} if "name" in robot.attrs else {}
     model = Element("mujoco", attrs, _settings(robot, problems), robot.place, ROOT)
     discard = model.children[0].attrs["discardvisual"] == "true"
-    shared = Shared(problems, collect_colors(robot), discard)
+    shared = LinkContext(problems, collect_colors(robot), discard)
     world = _worldbody(robot, shared)
     assets, equalities = (
         [Element(tag, {}, elements, robot.place, ROOT.children[tag])] if elements else []
@@ -60,7 +60,7 @@ def _check_names(root: Node, problems: Problems) -> None:
         node = stack.pop()
         stack.extend(node.children)
         colored = any(child.tag == "color" for child in node.children)
-        if node.tag in _NAMED and "name" not in node.attrs and not colored:
+        if node.tag in _NAMED_TAGS and "name" not in node.attrs and not colored:
             problems.add(node.place, f"{node.label} needs the attribute 'name'")
 
 
@@ -83,15 +83,15 @@ def _settings(robot: Element, problems: Problems) -> list[Element]:
     for section in given:
         if section.tag == "compiler":
             compiler = section
-    for tag in SETTINGS:
+    for tag in SETTINGS_SECTIONS:
         for repeated in [section for section in given if section.tag == tag][1:]:
             message = f"<mujoco> has more than one <{tag}>; merge them"
             problems.add(repeated.place, message)
-    compiler.attrs = {**_DEFAULTS, **compiler.attrs, **_FIXED}
+    compiler.attrs = {**_DEFAULTS, **compiler.attrs, **_FIXED_SETTINGS}
     return [compiler, *(section for section in given if section.tag != "compiler")]
 
 
-def _worldbody(robot: Element, shared: Shared) -> Element:
+def _worldbody(robot: Element, shared: LinkContext) -> Element:
     """Return the world: the geoms of link `world` and the trees of bodies.
 
     A joint whose child is the world only gives it a pose, which MJCF cannot express and which has
@@ -110,7 +110,7 @@ def _worldbody(robot: Element, shared: Shared) -> Element:
     bodies = {name: _body(name, link, shared) for name, link in links.items()}
     taken: set[str] = set()
     for child, (parent, joint) in parents.items():
-        moving = joints(joint, taken)
+        moving = read_joints(joint, taken)
         if child == _WORLD and moving:
             message = "the world cannot move; make the joint fixed, or rename the link 'world'"
             shared.problems.add(joint.place, f"{joint.label}: {message}")
@@ -130,9 +130,9 @@ def _worldbody(robot: Element, shared: Shared) -> Element:
     return world
 
 
-def _body(name: str, link: Element, shared: Shared) -> Element:
-    attrs: dict[str, Value] = {"name": name} if name else {}
-    return Element("body", attrs, contents(link, shared), link.place, BODY)
+def _body(name: str, link: Element, shared: LinkContext) -> Element:
+    attrs: dict[str, AttrValue] = {"name": name} if name else {}
+    return Element("body", attrs, contents(link, shared), link.place, BODY_ROW)
 
 
 def _parents(
@@ -182,6 +182,8 @@ def _refuse_loops(
 
 def _equalities(robot: Element) -> list[Element]:
     all_joints = robot.find_all("joint")
-    scalar = {str(e.attrs.get("name", "")) for e in all_joints if e.attrs.get("type") in SCALAR}
+    scalar = {
+        str(e.attrs.get("name", "")) for e in all_joints if e.attrs.get("type") in SINGLE_AXIS_TYPES
+    }
     found = [mimic(joint, scalar) for joint in all_joints]
     return [equality for equality in found if equality is not None]

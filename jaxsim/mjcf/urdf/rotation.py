@@ -10,7 +10,7 @@ def from_rpy(rpy: np.ndarray) -> np.ndarray:
     (3, 3)."""
     R = np.eye(3)
     for axis, angle in enumerate(rpy):
-        R = about(np.eye(3)[axis], float(angle)) @ R
+        R = rotation_about_axis(np.eye(3)[axis], float(angle)) @ R
     return R
 
 
@@ -20,10 +20,10 @@ def to_axis(axis: np.ndarray) -> np.ndarray:
     across = np.array([-axis[1], axis[0], 0.0])
     sine = float(np.linalg.norm(across))
     across = across / sine if sine > 0 else np.array([1.0, 0.0, 0.0])
-    return about(across, float(np.arctan2(sine, axis[2])))
+    return rotation_about_axis(across, float(np.arctan2(sine, axis[2])))
 
 
-def about(axis: np.ndarray, angle: float) -> np.ndarray:
+def rotation_about_axis(axis: np.ndarray, angle: float) -> np.ndarray:
     """Return the rotation about a unit axis (Rodrigues' formula), (3, 3)."""
     x, y, z = axis
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

@@ -1,15 +1,15 @@
 """The URDF format: its elements and attributes, declared with the functions of the MJCF schema.
 
 Source: the XML specification of ROS (wiki.ros.org/urdf/XML), as far as MuJoCo reads it. `no_effect`
-gives the reason why an attribute is not used; `IGNORED` does so for elements. URDF files are shared
-by many tools that add parts of their own, so parts in neither table are skipped with a log message,
-unless they look like misspellings.
+gives the reason why an attribute is not used; `IGNORED_ELEMENTS` does so for elements. URDF files
+are shared by many tools that add parts of their own, so parts in neither table are skipped with a
+log message, unless they look like misspellings.
 """
 
 from dataclasses import replace
 
 from jaxsim.mjcf.schema import ROOT
-from jaxsim.mjcf.schema.rows import Row, file, keyword, name_of, real, ref, row, text
+from jaxsim.mjcf.schema.rows import Row, file, keyword, name_attr, real, ref, row, text
 
 JOINT_TYPES = "revolute continuous prismatic fixed floating planar spherical"
 
@@ -27,7 +27,7 @@ _ORIGIN = row(
 
 _COLOR = row("color", "?", "A color.", real("rgba", None, "1", "color", n=4, required=True))
 
-MATERIAL = row(
+_URDF_MATERIAL = row(
     "material",
     "?",
     "A color with a name, by which it can be used again.",
@@ -71,9 +71,11 @@ _GEOMETRY = row(
 
 _SHAPE = (text("name", None, "name of the geom"),)
 
-VISUAL = row("visual", "*", "What is drawn.", *_SHAPE, children=[_ORIGIN, _GEOMETRY, MATERIAL])
-COLLISION = row(
-    "collision", "*", "What collides.", *_SHAPE, children=[_ORIGIN, _GEOMETRY, MATERIAL]
+_URDF_VISUAL = row(
+    "visual", "*", "What is drawn.", *_SHAPE, children=[_ORIGIN, _GEOMETRY, _URDF_MATERIAL]
+)
+_URDF_COLLISION = row(
+    "collision", "*", "What collides.", *_SHAPE, children=[_ORIGIN, _GEOMETRY, _URDF_MATERIAL]
 )
 
 _INERTIAL = row(
@@ -95,21 +97,21 @@ _INERTIAL = row(
     ],
 )
 
-LINK = row(
+_URDF_LINK = row(
     "link",
     "*",
     "A rigid body.",
-    name_of("body"),
+    name_attr("body"),
     text("type", None, "kind of link", no_effect="obsolete; all links are alike"),
     text("concave", None, "for some tools", no_effect="MuJoCo takes the convex hull in any case"),
-    children=[_INERTIAL, VISUAL, COLLISION],
+    children=[_INERTIAL, _URDF_VISUAL, _URDF_COLLISION],
 )
 
-JOINT = row(
+_URDF_JOINT = row(
     "joint",
     "*",
     "The motion of one link relative to another.",
-    name_of("joint"),
+    name_attr("joint"),
     keyword("type", JOINT_TYPES, None, "kind of motion", required=True),
     children=[
         _ORIGIN,
@@ -146,12 +148,12 @@ JOINT = row(
 )
 
 # Sections of MuJoCo's settings that are allowed in the extension element, each once.
-SETTINGS = ("compiler", "option", "size")
+SETTINGS_SECTIONS = ("compiler", "option", "size")
 
 
 def _extension() -> Row:
     extension = row("mujoco", "?", "Settings of MuJoCo, as in MJCF.")
-    extension.children.update({tag: ROOT.children[tag] for tag in SETTINGS})
+    extension.children.update({tag: ROOT.children[tag] for tag in SETTINGS_SECTIONS})
     return extension
 
 
@@ -161,7 +163,7 @@ ROBOT = row(
     "A model.",
     text("name", None, "name of the model"),
     text("version", None, "version of the format", no_effect="there is one version"),
-    children=[_extension(), LINK, JOINT, replace(MATERIAL, occurs="*")],
+    children=[_extension(), _URDF_LINK, _URDF_JOINT, replace(_URDF_MATERIAL, occurs="*")],
 )
 
 _GAZEBO = (
@@ -180,7 +182,7 @@ _DRIVERS = (
 _PLANNERS = "group group_state end_effector virtual_joint passive_joint disable_collisions"
 
 # Elements that are skipped wherever they occur, and why.
-IGNORED: dict[str, str] = (
+IGNORED_ELEMENTS: dict[str, str] = (
     dict.fromkeys(_GAZEBO.split(), "settings of Gazebo, which MuJoCo does not read")
     | dict.fromkeys(_OTHERS.split(), "settings of another simulator, which MuJoCo does not read")
     | dict.fromkeys(_DRIVERS.split(), "hardware and control are not part of the model of motion")
@@ -194,7 +196,7 @@ IGNORED: dict[str, str] = (
 )
 
 # Attributes of <compiler> in models written for older versions of MuJoCo.
-GONE = {
+REMOVED_ELEMENTS = {
     "convexhull": "hulls are always computed; the attribute was removed",
     "exactmeshinertia": "the attribute was removed; use <mesh inertia='exact'/>",
     "inertiafrommesh": "the attribute was removed",

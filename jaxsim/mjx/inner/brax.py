@@ -12,8 +12,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-MODULE = "brax.envs.base"
-MESSAGE = (
+_BRAX_ENV_MODULE = "brax.envs.base"
+_BRAX_WARNING = (
     'PipelineEnv(backend="mjx") runs on MJX, not on jaxsim: call '
     "jaxsim.envs.brax_pipeline.take_mjx_backend() before it, which makes it run on jaxsim"
 )
@@ -21,8 +21,8 @@ MESSAGE = (
 
 def watch() -> None:
     """Let PipelineEnv warn, when Brax is imported or at once if it is already."""
-    if MODULE in sys.modules:
-        _warns(sys.modules[MODULE])
+    if _BRAX_ENV_MODULE in sys.modules:
+        _warns(sys.modules[_BRAX_ENV_MODULE])
     else:
         sys.meta_path.insert(0, Watch())
 
@@ -34,7 +34,7 @@ class Watch(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """None for any other module."""
-        if fullname != MODULE:
+        if fullname != _BRAX_ENV_MODULE:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
@@ -63,7 +63,7 @@ def _warns(module: Any) -> None:
     @functools.wraps(make)
     def __init__(self: Any, sys: Any, backend: str = "mjx", *args: Any, **named: Any) -> None:
         if backend == "mjx" and module.m_pipeline is pipeline:
-            warnings.warn(MESSAGE, stacklevel=2)
+            warnings.warn(_BRAX_WARNING, stacklevel=2)
         make(self, sys, backend, *args, **named)
 
     module.PipelineEnv.__init__ = __init__

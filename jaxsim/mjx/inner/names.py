@@ -1,7 +1,7 @@
 """The inner modules of MJX: which names each has, and what takes the place of those it lacks.
 
-A name is looked up in the module's own row of `OWN`, then in `jaxsim.mjx`, then among the modules
-beside it. One that is in none of them is answered by `absent`.
+A name is looked up in the module's own row of `_OWN_NAMES`, then in `jaxsim.mjx`, then among the
+modules beside it. One that is in none of them is answered by `absent`.
 """
 
 import sys
@@ -11,10 +11,10 @@ from typing import Any
 from jaxsim.functions import muscle
 from jaxsim.mjx import math
 from jaxsim.mjx.inner import functions, pytree_node, scan
-from jaxsim.mjx.inner.absent import INSTEAD, MODULES, PACKAGE, absent
+from jaxsim.mjx.inner.absent import MJX_PACKAGE, MJX_REPLACEMENTS, MODULES, absent
 from jaxsim.model.bind import Bound
 
-OWN: dict[str, dict[str, Any]] = {
+_OWN_NAMES: dict[str, dict[str, Any]] = {
     "dataclasses": {"PyTreeNode": pytree_node.PyTreeNode, "dataclass": pytree_node.dataclass},
     "forward": {
         "_integrate_pos": functions.integrate_pos,
@@ -41,19 +41,19 @@ class Inner(ModuleType):
     """An inner module of MJX, with the names that have a counterpart."""
 
     def __init__(self, name: str):
-        super().__init__(f"{PACKAGE}._src.{name}", f"MJX's inner module `{name}`.")
+        super().__init__(f"{MJX_PACKAGE}._src.{name}", f"MJX's inner module `{name}`.")
         self.__path__: list[str] = []  # as of a package, so that `from` asks absent.py
-        vars(self).update(OWN.get(name, {}))
+        vars(self).update(_OWN_NAMES.get(name, {}))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        outer, root = sys.modules[PACKAGE], sys.modules["jaxsim"]
-        if name in vars(outer) or (name not in INSTEAD and hasattr(root, name)):
+        outer, root = sys.modules[MJX_PACKAGE], sys.modules["jaxsim"]
+        if name in vars(outer) or (name not in MJX_REPLACEMENTS and hasattr(root, name)):
             return getattr(outer, name)
         if name in MODULES:
-            return sys.modules[f"{PACKAGE}._src.{name}"]
+            return sys.modules[f"{MJX_PACKAGE}._src.{name}"]
         raise AttributeError(absent(self.__name__, name))
 
     def __dir__(self) -> list[str]:
-        return sorted({*vars(self), *dir(sys.modules[PACKAGE])})
+        return sorted({*vars(self), *dir(sys.modules[MJX_PACKAGE])})

@@ -15,10 +15,18 @@ import numpy as np
 from jaxsim.enums import JointType, TrnType
 from jaxsim.model.model import Model
 
-SIZES = {"b": "nbody", "j": "njnt", "q": "nq", "v": "nv", "u": "nu", "a": "na", "s": "nsite"}
-SIZES |= {"c": "ncam"}
-WIDTH = {JointType.FREE: 7, JointType.BALL: 4}  # numbers of qpos; other joints have one
-SINGLE = {"j": "b", "u": "uaj", "c": "c"}  # letters of which an object has one row
+_COUNT_OF_LETTER = {
+    "b": "nbody",
+    "j": "njnt",
+    "q": "nq",
+    "v": "nv",
+    "u": "nu",
+    "a": "na",
+    "s": "nsite",
+}
+_COUNT_OF_LETTER |= {"c": "ncam"}
+_QPOS_WIDTH = {JointType.FREE: 7, JointType.BALL: 4}  # numbers of qpos; other joints have one
+_SINGLE_ROW_LETTERS = {"j": "b", "u": "uaj", "c": "c"}  # letters of which an object has one row
 Rows = dict[str, np.ndarray]  # by letter, the rows of one object
 
 
@@ -53,15 +61,15 @@ def body_tree(
     for key in sorted(groups, key=lambda key: (key[0], groups[key][0]), reverse=reverse):
         ids = np.array(groups[key])
         carry = (_of_children if reverse else _of_parents)(m, ids, done)
-        own = (_take(a, _stacked(bodies, ids, t)) for a, t in _paired(args, in_types))
-        y = _mapped(f, carry, *own)
+        own = (_take(a, _stack_rows(bodies, ids, t)) for a, t in _pair_rows(args, in_types))
+        y = _vmap_rows(f, carry, *own)
         if y is not None:
             done.append((ids, y))
     several = len(out_types) > 1
     results = []
     for k, letter in enumerate(out_types):
-        parts = [(_stacked(bodies, ids, letter), y[k] if several else y) for ids, y in done]
-        results.append(_in_order(parts, None, letter == "b"))
+        parts = [(_stack_rows(bodies, ids, letter), y[k] if several else y) for ids, y in done]
+        results.append(_restore_order(parts, None, letter == "b"))
     return tuple(results) if several else results[0]
 
 
@@ -107,9 +115,9 @@ def flat(
       The results in the order of the model, a tuple if the function gives several.
     """
     _check(m, args, in_types)
-    if group_by not in OBJECTS:
-        raise ValueError(f"group_by: expected one of {', '.join(OBJECTS)}, got {group_by!r}")
-    count, rows_of, kind_of = OBJECTS[group_by]
+    if group_by not in _ROW_FUNCTIONS:
+        raise ValueError(f"group_by: expected one of {', '.join(_ROW_FUNCTIONS)}, got {group_by!r}")
+    count, rows_of, kind_of = _ROW_FUNCTIONS[group_by]
     objects = [rows_of(m, i) for i in range(getattr(m, count))]
     groups: dict[tuple, list[int]] = {}
     for i, rows in enumerate(objects):
@@ -117,25 +125,27 @@ def flat(
     done, several = [], False
     for key in sorted(groups):
         ids = np.array(groups[key])
-        if all(_stacked(objects, ids, t).size == 0 for t in out_types):
+        if all(_stack_rows(objects, ids, t).size == 0 for t in out_types):
             continue  # nothing would be taken from the result
-        own = (_take(a, _stacked(objects, ids, t)) for a, t in _paired(args, in_types))
-        y = _mapped(f, *own)
+        own = (_take(a, _stack_rows(objects, ids, t)) for a, t in _pair_rows(args, in_types))
+        y = _vmap_rows(f, *own)
         several = isinstance(y, tuple | list)
         done.append((ids, y if several else (y,)))
     kept = np.sort(np.concatenate([ids for ids, _ in done]))
     results = []
     for k, letter in enumerate(out_types):
         order = np.concatenate([objects[i][letter].ravel() for i in kept])
-        parts = [(_stacked(objects, ids, letter), y[k]) for ids, y in done]
-        results.append(_in_order(parts, order[order != -1], letter in SINGLE[group_by]))
+        parts = [(_stack_rows(objects, ids, letter), y[k]) for ids, y in done]
+        results.append(
+            _restore_order(parts, order[order != -1], letter in _SINGLE_ROW_LETTERS[group_by])
+        )
     return tuple(results) if several else results[0]
 
 
 def _rows_of_body(m: Model, i: int) -> Rows:
     joints = np.flatnonzero(m.jnt_bodyid == i)
     first = m.jnt_qposadr[joints]
-    width = [WIDTH.get(JointType(t), 1) for t in m.jnt_type[joints]]
+    width = [_QPOS_WIDTH.get(JointType(t), 1) for t in m.jnt_type[joints]]
     q = [np.arange(a, a + n) for a, n in zip(first, width, strict=True)]
     return {
         "b": np.array(i),
@@ -152,7 +162,7 @@ def _rows_of_actuator(m: Model, i: int) -> Rows:
     none = np.array([-1])
     q = none
     if of_joint:
-        width = WIDTH.get(JointType(int(m.jnt_type[joint])), 1)
+        width = _QPOS_WIDTH.get(JointType(int(m.jnt_type[joint])), 1)
         q = m.jnt_qposadr[joint] + np.arange(width)
     return {
         "u": np.array(i),
@@ -198,7 +208,7 @@ def _kind_of_camera(m: Model, rows: Rows, letters: str) -> tuple:
     return int(m.cam_mode[i]), bool(m.cam_targetbodyid[i] >= 0)
 
 
-OBJECTS: dict[str, tuple[str, Callable, Callable]] = {
+_ROW_FUNCTIONS: dict[str, tuple[str, Callable, Callable]] = {
     "j": ("nbody", _rows_of_body, _kind_of_body),
     "u": ("nu", _rows_of_actuator, _kind_of_actuator),
     "c": ("ncam", _rows_of_camera, _kind_of_camera),
@@ -209,21 +219,23 @@ def _check(m: Model, args: Sequence, letters: str) -> None:
     """Raises IndexError if an argument has not the rows that its letter says."""
     if m.nv == 0:
         raise ValueError("scan: the model has no degrees of freedom")
-    for k, (arg, letter) in enumerate(_paired(args, letters)):
-        if letter not in SIZES:
-            raise ValueError(f"in_types: expected letters of {''.join(SIZES)}, got {letter!r}")
-        expected = getattr(m, SIZES[letter])
+    for k, (arg, letter) in enumerate(_pair_rows(args, letters)):
+        if letter not in _COUNT_OF_LETTER:
+            raise ValueError(
+                f"in_types: expected letters of {''.join(_COUNT_OF_LETTER)}, got {letter!r}"
+            )
+        expected = getattr(m, _COUNT_OF_LETTER[letter])
         if len(arg) != expected:
             raise IndexError(
                 f"argument {k}, of type {letter!r}: expected {expected} rows, got {len(arg)}"
             )
 
 
-def _paired(args: Sequence, letters: str) -> Iterable[tuple[Any, str]]:
+def _pair_rows(args: Sequence, letters: str) -> Iterable[tuple[Any, str]]:
     return zip(args, letters, strict=True)
 
 
-def _stacked(objects: list[Rows], ids: np.ndarray, letter: str) -> np.ndarray:
+def _stack_rows(objects: list[Rows], ids: np.ndarray, letter: str) -> np.ndarray:
     """The rows of several objects of one kind, (n,) or (n, width)."""
     return np.stack([objects[i][letter] for i in ids])
 
@@ -239,7 +251,7 @@ def _index(among: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return order[np.searchsorted(among[order], wanted)]
 
 
-def _mapped(f: Callable, *args: Any) -> Any:
+def _vmap_rows(f: Callable, *args: Any) -> Any:
     """`vmap` of a function; arrays of numpy, whose rows are all alike, are given to it as one."""
     for a in args:
         if isinstance(a, np.ndarray) and (a != a[:1]).any():
@@ -256,7 +268,9 @@ def _mapped(f: Callable, *args: Any) -> Any:
     return jax.vmap(of_one, in_axes=tuple(None if a is None else 0 for a in traced))(*traced)
 
 
-def _in_order(parts: list[tuple[np.ndarray, Any]], order: np.ndarray | None, single: bool) -> Any:
+def _restore_order(
+    parts: list[tuple[np.ndarray, Any]], order: np.ndarray | None, single: bool
+) -> Any:
     """Results of all calls in the order of the model.
 
     Args:
@@ -266,12 +280,12 @@ def _in_order(parts: list[tuple[np.ndarray, Any]], order: np.ndarray | None, sin
     """
     rows = np.concatenate([r.ravel() for r, _ in parts])
     wanted = np.sort(rows) if order is None else order
-    whole = [y if single else jax.tree.map(_flattened, y) for _, y in parts]
+    whole = [y if single else jax.tree.map(_flatten, y) for _, y in parts]
     y = jax.tree.map(lambda *a: jnp.concatenate(a), *whole)
     if (have := jax.tree.leaves(y)[0].shape[0]) != len(rows):
         raise IndexError(f"a result has {have} rows, its type {len(rows)}")
     return _take(y, _index(rows, wanted))
 
 
-def _flattened(a: jax.Array) -> jax.Array:
+def _flatten(a: jax.Array) -> jax.Array:
     return a.reshape(-1, *a.shape[2:])

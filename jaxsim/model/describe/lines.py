@@ -8,8 +8,8 @@ from jaxsim.enums import JointType
 from jaxsim.escape import line
 from jaxsim.model.model import Model
 
-ROWS = 12  # entries of a list that are shown
-AXES = {
+_MAX_LISTED_ROWS = 12  # entries of a list that are shown
+DOF_AXES = {
     JointType.FREE: ("x", "y", "z", "turn x", "turn y", "turn z"),
     JointType.BALL: ("turn x", "turn y", "turn z"),
     JointType.SLIDE: ("",),
@@ -17,12 +17,12 @@ AXES = {
 }
 
 
-def dofs(m: Model) -> list[str]:
+def dof_labels(m: Model) -> list[str]:
     """Return the name of each dof: its joint and axis."""
     return [
         f"{name_of(m, 'joint', j)} {axis}".rstrip()
         for j in range(m.njnt)
-        for axis in AXES[JointType(int(m.jnt_type[j]))]
+        for axis in DOF_AXES[JointType(int(m.jnt_type[j]))]
     ]
 
 
@@ -33,18 +33,18 @@ def name_of(m: Model, kind: str, index: int) -> str:
     return line(own) or f"{kind} {index}"
 
 
-def numbers(values: np.ndarray) -> str:
+def format_numbers(values: np.ndarray) -> str:
     """Return numbers as text, four digits each."""
-    return " ".join(map(number, values))
+    return " ".join(map(format_number, values))
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number as text, four digits."""
     return f"{float(value):.4g}"
 
 
-def shown(lines: Iterable[str]) -> list[str]:
-    """Return the first `ROWS` lines, and a line with the number of those left out."""
+def truncate_lines(lines: Iterable[str]) -> list[str]:
+    """Return the first `_MAX_LISTED_ROWS` lines, and a line with the number of those left out."""
     every = [*lines]
-    more = len(every) - ROWS
-    return every if more <= 1 else [*every[:ROWS], f"... and {more} more"]
+    more = len(every) - _MAX_LISTED_ROWS
+    return every if more <= 1 else [*every[:_MAX_LISTED_ROWS], f"... and {more} more"]

@@ -15,7 +15,7 @@ from jaxsim.enums import (
     SolverType,
     TrnType,
 )
-from jaxsim.errors import SHOWN, Place, Problem
+from jaxsim.errors import MAX_SHOWN_PROBLEMS, Problem, SourceLocation
 from jaxsim.escape import line
 from jaxsim.model.allocate import Keep, allocate
 from jaxsim.model.data import Data
@@ -60,7 +60,7 @@ def _of_model(m: Model) -> str:
         "flexes": f"{m.nflex}{_kinds(FlexDim, m.flex_dim)}",
         "equalities": f"{m.neq}{_kinds(EqType, m.eq_type)}",
         "sensors": f"{m.nsensor}{_kinds(SensorType, m.sensor_type)}",
-        "key frames": f"{m.nkey}{_named(m.names.get('key', []))}",
+        "key frames": f"{m.nkey}{_format_names(m.names.get('key', []))}",
         "time step": f"{float(m.opt.timestep):g} s, {_word(IntegratorType, m.opt.integrator)}",
         "solver": (
             f"{_word(SolverType, m.opt.solver)}, {m.opt.iterations} iterations, "
@@ -85,7 +85,8 @@ def _not_simulated(m: Model) -> list[str]:
     if not m.unsupported:
         return []
     lines = [
-        f"  {Problem(Place(file, number), what)}" for file, number, what in m.unsupported[:SHOWN]
+        f"  {Problem(SourceLocation(file, number), what)}"
+        for file, number, what in m.unsupported[:MAX_SHOWN_PROBLEMS]
     ]
     more = len(m.unsupported) - len(lines)
     return ["cannot be simulated:", *lines, *([f"  ... and {more} more"] if more else [])]
@@ -114,6 +115,6 @@ def _callbacks(m: Model) -> str:
     return ", ".join(name for name, function in given.items() if function is not None)
 
 
-def _named(names) -> str:
+def _format_names(names) -> str:
     text = ", ".join(line(n) for n in names if n)
     return f" ({text})" if text else ""

@@ -10,12 +10,19 @@ import numpy as np
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.describe.batch import all_worlds, leading_axes, not_finite
-from jaxsim.model.describe.lines import AXES, dofs, name_of, number, numbers, shown
+from jaxsim.model.describe.lines import (
+    DOF_AXES,
+    dof_labels,
+    format_number,
+    format_numbers,
+    name_of,
+    truncate_lines,
+)
 from jaxsim.model.describe.warnings import warning_texts
 from jaxsim.model.model import Model
 from jaxsim.model.warning import warning_counts
 
-FORCES = (
+_FORCE_NAMES = (
     "qfrc_applied qfrc_actuator qfrc_passive qfrc_bias qfrc_smooth qfrc_constraint qfrc_inverse "
     "qacc_smooth qacc"
 ).split()
@@ -42,7 +49,7 @@ def describe_state(m: Model, d: Data, world: int = 0) -> str:
         "contacts": _contacts(m, one),
         "rows": _rows(one),
         "forces": _forces(m, one),
-        "bodies": _pushed(m, one),
+        "bodies": _applied_forces(m, one),
         "energy": _energy(one),
         "not finite": not_finite(one),
         "warnings": [
@@ -63,13 +70,15 @@ def _joints(m: Model, d: Data) -> list[str]:
     for j in range(m.njnt):
         kind = JointType(int(m.jnt_type[j]))
         q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
-        qpos, qvel = d.qpos[q : q + QPOS[kind]], d.qvel[v : v + len(AXES[kind])]
+        qpos, qvel = d.qpos[q : q + _QPOS_WIDTHS[kind]], d.qvel[v : v + len(DOF_AXES[kind])]
         name = name_of(m, "joint", j)
-        lines.append(f"{name:20} {kind.name.lower():5} {numbers(qpos)} | {numbers(qvel)}")
-    return shown(["name, type, qpos | qvel", *lines]) if lines else []
+        lines.append(
+            f"{name:20} {kind.name.lower():5} {format_numbers(qpos)} | {format_numbers(qvel)}"
+        )
+    return truncate_lines(["name, type, qpos | qvel", *lines]) if lines else []
 
 
-QPOS = {JointType.FREE: 7, JointType.BALL: 4, JointType.SLIDE: 1, JointType.HINGE: 1}
+_QPOS_WIDTHS = {JointType.FREE: 7, JointType.BALL: 4, JointType.SLIDE: 1, JointType.HINGE: 1}
 
 
 def _mocap(m: Model, d: Data) -> list[str]:
@@ -77,7 +86,9 @@ def _mocap(m: Model, d: Data) -> list[str]:
         np.flatnonzero(m.body_mocapid >= 0).tolist(), key=lambda b: int(m.body_mocapid[b])
     )
     pairs = zip(bodies, d.mocap_pos, d.mocap_quat, strict=True)
-    return shown(f"{name_of(m, 'body', b):20} {numbers(p)} | {numbers(q)}" for b, p, q in pairs)
+    return truncate_lines(
+        f"{name_of(m, 'body', b):20} {format_numbers(p)} | {format_numbers(q)}" for b, p, q in pairs
+    )
 
 
 def _controls(m: Model, d: Data) -> list[str]:
@@ -85,14 +96,14 @@ def _controls(m: Model, d: Data) -> list[str]:
     force = d.actuator_force
     if force is None or len(force) != m.nu:
         force = [None] * m.nu
-    return shown(
-        f"{name_of(m, 'actuator', k):20} {number(d.ctrl[k])}" + ("" if f is None else _to(f))
+    return truncate_lines(
+        f"{name_of(m, 'actuator', k):20} {format_number(d.ctrl[k])}" + ("" if f is None else _to(f))
         for k, f in enumerate(force)
     )
 
 
 def _to(force: float) -> str:
-    return f" -> {number(force)}"
+    return f" -> {format_number(force)}"
 
 
 def _contacts(m: Model, d: Data) -> list[str]:
@@ -104,10 +115,10 @@ def _contacts(m: Model, d: Data) -> list[str]:
     lines = []
     for k in np.argsort(c.dist[:count], kind="stable"):
         one, two = (_surface(m, d, k, side) for side in range(2))
-        force = "" if c.force is None else f", normal force {number(c.force[k, 0])} N"
-        place = numbers(c.pos[k])
-        lines.append(f"{one} - {two}: {number(c.dist[k])} m, at {place}{force}")
-    return [f"{count} of {m.ncontact} slots used, the deepest first", *shown(lines)]
+        force = "" if c.force is None else f", normal force {format_number(c.force[k, 0])} N"
+        place = format_numbers(c.pos[k])
+        lines.append(f"{one} - {two}: {format_number(c.dist[k])} m, at {place}{force}")
+    return [f"{count} of {m.ncontact} slots used, the deepest first", *truncate_lines(lines)]
 
 
 def _surface(m: Model, d: Data, contact: int, side: int) -> str:
@@ -129,20 +140,21 @@ def _rows(d: Data) -> list[str]:
 
 def _forces(m: Model, d: Data) -> list[str]:
     """Return the largest entry of each generalized force, and its dof."""
-    names, lines = dofs(m), []
-    for field in FORCES:
+    names, lines = dof_labels(m), []
+    for field in _FORCE_NAMES:
         value = getattr(d, field)
         if value is not None and np.any(value):
             k = int(np.argmax(np.abs(value)))
-            lines.append(f"{field:16} at most {number(value[k])}, of {names[k]}")
+            lines.append(f"{field:16} at most {format_number(value[k])}, of {names[k]}")
     return lines
 
 
-def _pushed(m: Model, d: Data) -> list[str]:
+def _applied_forces(m: Model, d: Data) -> list[str]:
     """Return the bodies with an applied force and torque."""
     bodies = np.flatnonzero(np.any(d.xfrc_applied, axis=1)).tolist()
-    return shown(
-        f"{name_of(m, 'body', b):20} xfrc_applied {numbers(d.xfrc_applied[b])}" for b in bodies
+    return truncate_lines(
+        f"{name_of(m, 'body', b):20} xfrc_applied {format_numbers(d.xfrc_applied[b])}"
+        for b in bodies
     )
 
 
@@ -150,4 +162,4 @@ def _energy(d: Data) -> list[str]:
     if d.energy is None or not np.any(d.energy):
         return []
     potential, kinetic = d.energy
-    return [f"{number(potential)} J potential, {number(kinetic)} J kinetic"]
+    return [f"{format_number(potential)} J potential, {format_number(kinetic)} J kinetic"]

@@ -4,16 +4,16 @@ import numpy as np
 
 from jaxsim.enums import JointType, WarningType
 from jaxsim.model.data import Data
-from jaxsim.model.describe.lines import AXES, dofs, name_of
+from jaxsim.model.describe.lines import DOF_AXES, dof_labels, name_of
 from jaxsim.model.model import Model
 from jaxsim.model.names import actuator_input_name
-from jaxsim.model.warning import ENTRY_OF, MEANINGS, about, warning_counts
+from jaxsim.model.warning import ENTRY_OF, MEANINGS, describe_entry, warning_counts
 
-QUATERNION = tuple(f"quaternion {c}" for c in "wxyz")
-COORDINATES = {
-    **AXES,
-    JointType.FREE: (*AXES[JointType.FREE][:3], *QUATERNION),
-    JointType.BALL: QUATERNION,
+_QUATERNION_NAMES = tuple(f"quaternion {c}" for c in "wxyz")
+_COORDINATE_NAMES = {
+    **DOF_AXES,
+    JointType.FREE: (*DOF_AXES[JointType.FREE][:3], *_QUATERNION_NAMES),
+    JointType.BALL: _QUATERNION_NAMES,
 }
 
 
@@ -48,7 +48,7 @@ def warning_texts(m: Model, d: Data, worlds: int = 3) -> list[str]:
 
 def _sentence(m: Model, kind: WarningType, times: int, info: int, where: str) -> str:
     often = "once" if times == 1 else f"{times} times"
-    what, name = about(kind, info), _name(m, kind, info)
+    what, name = describe_entry(kind, info), _name(m, kind, info)
     last = f", the last {what}" if what else ""
     return f"{where}{kind.name} {often}, {MEANINGS[kind].what}{last}{name}"
 
@@ -66,9 +66,15 @@ def _entries(m: Model) -> dict[str, list[str]]:
     qpos = [
         f"{name_of(m, 'joint', j)} {axis}".rstrip()
         for j in range(m.njnt)
-        for axis in COORDINATES[JointType(int(m.jnt_type[j]))]
+        for axis in _COORDINATE_NAMES[JointType(int(m.jnt_type[j]))]
     ]
-    return {"qpos": qpos, "qvel": dofs(m), "qacc": dofs(m), "dof": dofs(m), "ctrl": _controls(m)}
+    return {
+        "qpos": qpos,
+        "qvel": dof_labels(m),
+        "qacc": dof_labels(m),
+        "dof": dof_labels(m),
+        "ctrl": _controls(m),
+    }
 
 
 def _controls(m: Model) -> list[str]:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 
 
 def start_history(m: Model) -> jax.Array:
@@ -29,7 +29,7 @@ def start_history(m: Model) -> jax.Array:
     if is_sensor.any():
         period, phase = (m.sensor_interval[np.maximum(table.sensor, 0), k] for k in range(2))
         last = jnp.where(phase == 0, -period, phase)
-        steps = _sampled(last, period, h, of(table.back - 1))
+        steps = _sampled_steps(last, period, h, of(table.back - 1))
         sampled = is_sensor & of(table.is_time) & (period > 0)
         out = jnp.where(sampled, steps * h, out)
         user = is_sensor & of(table.is_user)
@@ -37,7 +37,7 @@ def start_history(m: Model) -> jax.Array:
     return out.astype(h.dtype)
 
 
-def _sampled(last: jax.Array, period: jax.Array, h: jax.Array, back: np.ndarray) -> jax.Array:
+def _sampled_steps(last: jax.Array, period: jax.Array, h: jax.Array, back: np.ndarray) -> jax.Array:
     """Return the steps at which a sensor with an interval was sampled, `back` samples before the
     last.
 
@@ -72,7 +72,7 @@ class _Numbers(NamedTuple):
     sensor: np.ndarray
 
 
-@derived
+@cache_by_structure
 def _numbers(s: Structure) -> _Numbers:
     none = np.zeros(s.nhistory)
     out = _Numbers(none > 0, none > 0, none.copy(), none.copy(), np.full(s.nhistory, -1))

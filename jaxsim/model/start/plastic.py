@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsim.enums import JointType
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 
 
 def start_plastic(m: Model) -> jax.Array:
@@ -20,7 +20,7 @@ def start_plastic(m: Model) -> jax.Array:
     return jnp.concatenate([jnp.broadcast_to(a, (len(a), *worlds)) for a in given])[_source(m)]
 
 
-@derived
+@cache_by_structure
 def _source(s: Structure) -> np.ndarray:
     """Return the source index of each entry among positions, both spring lengths and a zero,
     [nplastic]."""

@@ -8,17 +8,17 @@ from jaxsim.math import Quat
 from jaxsim.model.model import Model
 from jaxsim.model.start.history import start_history
 from jaxsim.model.start.plastic import start_plastic
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 
 
-@derived
+@cache_by_structure
 def mocap_bodies(s: Structure) -> np.ndarray:
     """Return the bodies in the order of their mocap ids, [nmocap]."""
     bodies = np.flatnonzero(s.body_mocapid >= 0)
     return bodies[np.argsort(s.body_mocapid[bodies])]
 
 
-@derived
+@cache_by_structure
 def neutral_controls(s: Structure) -> np.ndarray:
     """Return controls without effect: zeros, and the identity for quaternions, [nu]."""
     by_quat = (s.actuator_gaintype == GainType.SO3) & (s.actuator_ctrlspec == CtrlChart.QUAT)

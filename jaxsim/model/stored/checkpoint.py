@@ -29,11 +29,11 @@ from flax import serialization
 
 from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Contact, Data, SolverStat
-from jaxsim.model.fields import Record, brief
+from jaxsim.model.fields import Record, brief_value
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.switch.hulls import hulls_differ
 
-AnyRecord = TypeVar("AnyRecord", bound=Record)
+_RecordT = TypeVar("_RecordT", bound=Record)
 
 
 def state_dict(record: Record) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def state_dict(record: Record) -> dict[str, Any]:
     return found
 
 
-def from_state_dict(like: AnyRecord, state: Mapping[str, Any]) -> AnyRecord:
+def from_state_dict(like: _RecordT, state: Mapping[str, Any]) -> _RecordT:
     """Return the record from which `state_dict` made a dict.
 
     Args:
@@ -70,18 +70,18 @@ def from_state_dict(like: AnyRecord, state: Mapping[str, Any]) -> AnyRecord:
         is not zero. The message gives the path to it, from the outermost tree that flax restores.
     """
     path = serialization.current_path().split("/")
-    return _filled(like, state, "".join(f"{name}." for name in path if name.strip(".")))
+    return _fill_record(like, state, "".join(f"{name}." for name in path if name.strip(".")))
 
 
-def _filled(like: Any, state: Any, prefix: str) -> Any:
+def _fill_record(like: Any, state: Any, prefix: str) -> Any:
     if not isinstance(state, Mapping):
         record = f"{prefix.removesuffix('.')} " if prefix else ""
-        raise ValueError(f"state: {record}must be a dict of fields, got {brief(state)}")
+        raise ValueError(f"state: {record}must be a dict of fields, got {brief_value(state)}")
     values: dict[str, Any] = {}
     rest = dict(state)
     for name, old in _present(like):
         if isinstance(old, Record):
-            values[name] = _filled(old, rest.pop(name, {}), f"{prefix}{name}.")
+            values[name] = _fill_record(old, rest.pop(name, {}), f"{prefix}{name}.")
         elif np.size(old) if np.isscalar(old) else old.size:
             if name not in rest:
                 raise ValueError(f"state: {prefix}{name} is missing")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 
 # Kinds of objects in the order of the text, with the names of their tables in mjModel.
 NAME_TABLES = {
@@ -74,18 +74,18 @@ class NameText(bytes):
         return _text, (tuple(self.of.items()),)
 
 
-@derived
+@cache_by_structure
 def name_text(s: Structure) -> NameText:
     """Return the names of a model."""
     return _text(s.names)
 
 
-@derived
+@cache_by_structure
 def name_addresses(s: Structure) -> dict[str, np.ndarray]:
     """Return the addresses of names in the text, by MuJoCo's name of each table."""
     names, begin, found = dict(s.names), 1, {}
     for table, kind in ADDRESSES.items():
-        lengths = [len(_encoded(name)) + 1 for name in names.get(kind, ())]
+        lengths = [len(_encode_name(name)) + 1 for name in names.get(kind, ())]
         ends = begin + np.cumsum(lengths, dtype=np.int32)
         found[table] = (ends - lengths).astype(np.int32)
         begin += sum(lengths)
@@ -95,11 +95,11 @@ def name_addresses(s: Structure) -> dict[str, np.ndarray]:
 def _text(names: tuple[tuple[str, tuple[str, ...]], ...]) -> NameText:
     of = dict(names)
     ordered = [name for kind in NAME_TABLES for name in of.get(kind, ())]
-    text = NameText(b"".join(_encoded(name) + b"\0" for name in ["", *ordered]))
+    text = NameText(b"".join(_encode_name(name) + b"\0" for name in ["", *ordered]))
     text.of = of
     return text
 
 
-def _encoded(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     """Return the encoded name; names made in Python may contain lone surrogates."""
     return name.encode("utf-8", "surrogatepass")

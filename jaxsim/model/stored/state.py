@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import State
-from jaxsim.model.data import LOW, Data
-from jaxsim.model.fields import brief
+from jaxsim.model.data import LOW_PARTS, Data
+from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 
 # Fields in the order of their bits, starting with bit 0.
-FIELDS = (
+_STATE_BIT_FIELDS = (
     *("time", "qpos", "qvel", "act", "history", "qacc_warmstart", "ctrl", "qfrc_applied"),
     *("xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state"),
     "plastic",
@@ -125,7 +125,9 @@ def copy_state(m: Model, src: Data, dst: Data, spec: int) -> Data:
             "them alike, as with jaxsim.replicate"
         )
     names = [name for name, _ in _parts(m, spec)]
-    names += [LOW[n] for n in names if n in LOW and getattr(src, LOW[n]) is not None]
+    names += [
+        LOW_PARTS[n] for n in names if n in LOW_PARTS and getattr(src, LOW_PARTS[n]) is not None
+    ]
     return dst.replace(**{name: getattr(src, name) for name in names})
 
 
@@ -136,13 +138,13 @@ def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
       ValueError: a bit that MuJoCo does not have.
     """
     if not hasattr(spec, "__index__"):
-        raise ValueError(f"spec: expected bits of jaxsim.State, got {brief(spec)}")
+        raise ValueError(f"spec: expected bits of jaxsim.State, got {brief_value(spec)}")
     spec = operator.index(spec)
-    if not 0 <= spec < 1 << len(FIELDS):
+    if not 0 <= spec < 1 << len(_STATE_BIT_FIELDS):
         raise ValueError(
-            f"spec: expected bits of jaxsim.State, below {1 << len(FIELDS)}, got {spec}"
+            f"spec: expected bits of jaxsim.State, below {1 << len(_STATE_BIT_FIELDS)}, got {spec}"
         )
-    for bit, name in enumerate(FIELDS):
+    for bit, name in enumerate(_STATE_BIT_FIELDS):
         if spec >> bit & 1:
             yield name, Data.fields[name].dims(m.structure.sizes)
 

@@ -21,10 +21,10 @@ from jaxsim.enums import (
 )
 from jaxsim.model.soft import asks_passive
 
-STRAIN = 3  # flex_edgeequality of a flex with strain constraints
+STRAIN_EQUALITY = 3  # flex_edgeequality of a flex with strain constraints
 
 
-class Found(NamedTuple):
+class FoundClash(NamedTuple):
     """One clash in a model.
 
     Attributes:
@@ -52,7 +52,7 @@ class Clash(NamedTuple):
     kind: str = ""
 
 
-def clashing(m: Any) -> tuple[Found, ...]:
+def find_clashes(m: Any) -> tuple[FoundClash, ...]:
     """Return all clashes of a model with its present values."""
     return tuple(found for clash in CLASHES for found in _each(m, clash))
 
@@ -67,26 +67,28 @@ def check_clashes(before: Any, after: Any, field: str) -> None:
     Raises:
       ValueError: names the first new clash and its remedy.
     """
-    known = clashing(before)
-    for found in clashing(after):
+    known = find_clashes(before)
+    for found in find_clashes(after):
         if found not in known:
-            raise ValueError(f"{field}: {found.message.removeprefix(OF_OPTIONS)}")
+            raise ValueError(f"{field}: {found.message.removeprefix(_OPTION_PREFIX)}")
 
 
 # Fields whose changes are checked for clashes.
-DECIDE = frozenset(("opt", "smooth", "flex_edgestiffness", "flex_edgedamping"))
-OF_OPTIONS = "option: "
+DECIDING_FIELDS = frozenset(("opt", "smooth", "flex_edgestiffness", "flex_edgedamping"))
+_OPTION_PREFIX = "option: "
 
 
-def _each(m: Any, clash: Clash) -> Iterator[Found]:
+def _each(m: Any, clash: Clash) -> Iterator[FoundClash]:
     there = clash.there(m)
     if not clash.kind:
-        return iter([Found(OF_OPTIONS + clash.what, "", 0)] if there else [])
+        return iter([FoundClash(_OPTION_PREFIX + clash.what, "", 0)] if there else [])
     ids = np.flatnonzero(there).tolist()
-    return (Found(f"{_named(m, clash.kind, i)}: {clash.what}", clash.kind, i) for i in ids)
+    return (
+        FoundClash(f"{_format_object(m, clash.kind, i)}: {clash.what}", clash.kind, i) for i in ids
+    )
 
 
-def _named(m: Any, kind: str, i: int) -> str:
+def _format_object(m: Any, kind: str, i: int) -> str:
     name = m.names[kind][i] if kind in m.names else ""
     return f"{kind} '{name}'" if name else f"{kind} {i}"
 
@@ -101,7 +103,7 @@ def _enables(m: Any, *flags: EnableBit) -> bool:
 
 def _elastic(m: Any) -> np.ndarray:
     """Return which flexes have an elastic energy, rather than constraints."""
-    stretches = (m.flex_stiffnessadr >= 0) & (m.flex_edgeequality != STRAIN)
+    stretches = (m.flex_stiffnessadr >= 0) & (m.flex_edgeequality != STRAIN_EQUALITY)
     return (stretches | (m.flex_bendingadr >= 0)) & ~np.asarray(m.flex_rigid, bool)
 
 
@@ -118,7 +120,9 @@ def _springy(m: Any) -> np.ndarray:
     # not present while the structure is being made
     places = getattr(m.structure, "clash_places", ())
     said = {message for *_, message in places}
-    found = np.array([f"{_named(m, 'flex', f)}: {SPRINGS}" in said for f in range(m.nflex)], bool)
+    found = np.array(
+        [f"{_format_object(m, 'flex', f)}: {_SPRING_FIELDS}" in said for f in range(m.nflex)], bool
+    )
     values = (m.flex_edgestiffness, m.flex_edgedamping)
     if not any(isinstance(value, jax.core.Tracer) for value in values):
         numbers = [np.asarray(value) != 0 for value in values if hasattr(value, "dtype")]
@@ -169,7 +173,7 @@ def _if(condition: bool, which: Callable[[Any], np.ndarray], m: Any) -> np.ndarr
 
 
 DISCRETE = IntegratorType.DISCRETE
-SPRINGS = (
+_SPRING_FIELDS = (
     "edge stiffness and damping cannot be used with the integrator 'discrete', as in MuJoCo; use "
     "elasticity, or edge equality='true'"
 )
@@ -221,7 +225,7 @@ CLASHES = (
     ),
     Clash(
         lambda m: _if(_integrates(m, DISCRETE), _springy, m),
-        SPRINGS,
+        _SPRING_FIELDS,
         "flex",
     ),
     Clash(

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 
-SINGLE = 1e-6  # relative to the size of a mesh: closer vertices count as equal in any precision
+_SINGLE_PRECISION_TOLERANCE = (
+    1e-6  # relative to the size of a mesh: closer vertices count as equal in any precision
+)
 
 
 def hulls_differ(s: Structure, mesh_vert: Any) -> bool:
@@ -16,7 +18,7 @@ def hulls_differ(s: Structure, mesh_vert: Any) -> bool:
     return bool(off.any())
 
 
-@derived
+@cache_by_structure
 def loaded_hulls(s: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the vertices of hulls as they were loaded.
 
@@ -30,4 +32,4 @@ def loaded_hulls(s: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     mesh = np.searchsorted(s.mesh_vertadr, vertex, side="right") - 1
     size = np.zeros(s.nmesh)
     np.maximum.at(size, mesh, np.abs(point).max(axis=1, initial=0))
-    return vertex, point, SINGLE * size[mesh]
+    return vertex, point, _SINGLE_PRECISION_TOLERANCE * size[mesh]

@@ -45,7 +45,7 @@ class Switch(NamedTuple):
     positive: bool = False
 
 
-DAMPING = ("actuator_damping", "actuator_dampingpoly")
+_DAMPING_FIELDS = ("actuator_damping", "actuator_dampingpoly")
 SWITCHES = (
     Switch("dof_hasfriction", ("dof_frictionloss",), True, "dry friction of the dof"),
     Switch("tendon_hasfriction", ("tendon_frictionloss",), True, "dry friction of the tendon"),
@@ -56,13 +56,13 @@ SWITCHES = (
     Switch("flg_fluid", ("opt.density", "opt.viscosity"), False, "forces of a medium"),
     Switch(
         "flg_damping",
-        ("dof_damping", "dof_dampingpoly", *DAMPING),
+        ("dof_damping", "dof_dampingpoly", *_DAMPING_FIELDS),
         False,
         "the implicit part of Euler integration",
     ),
     Switch(
         "actuator_reflects",
-        (*DAMPING, "actuator_armature"),
+        (*_DAMPING_FIELDS, "actuator_armature"),
         True,
         "damping and inertia reflected into its joint or tendon",
     ),
@@ -72,7 +72,7 @@ SWITCHES = (
     Switch("geom_hasfluid", ("geom_fluid",), True, "the forces of fluidshape='ellipsoid'"),
 )
 # Items with a slot in Data: the compiler allocates it, so these are on or off per item, for good.
-FIXED = (
+FIXED_FIELDS = (
     Switch("jnt_isplastic", ("jnt_springyield",), True, "a spring that yields", "jnt_plasticadr"),
     Switch(
         "tendon_isplastic",
@@ -96,24 +96,24 @@ FIXED = (
         "sensor_historyadr",
     ),
 )
-FREE = frozenset(name for switch in SWITCHES for name in switch.fields)
+FREEABLE_FIELDS = frozenset(name for switch in SWITCHES for name in switch.fields)
 
 
 def flags(value: Callable[[str], Any]) -> dict[str, Any]:
     """Return the flags of a model by name; `value(field)` returns the numbers of a field."""
     return {
         s.flag: value(s.adr) >= 0 if s.adr else _flag(s, [value(name) for name in s.fields])
-        for s in (*SWITCHES, *FIXED)
+        for s in (*SWITCHES, *FIXED_FIELDS)
     }
 
 
-def freed(structure: Structure, free: Free) -> Structure:
+def free_fields(structure: Structure, free: Free) -> Structure:
     """Return a structure in which some fields are live, zero or not.
 
     Raises:
       ValueError: `free` is no collection of names of fields.
     """
-    names = FREE if free == "all" else free
+    names = FREEABLE_FIELDS if free == "all" else free
     if isinstance(names, str):
         raise ValueError(f"free: expected 'all' or names of fields, got {free!r}")
     names = frozenset(names)
@@ -125,7 +125,7 @@ def freed(structure: Structure, free: Free) -> Structure:
 
 
 def freeable(structure: Structure, fields: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some fields that were compiled out and that `freed` makes live.
+    """Return those of some fields that were compiled out and that `free_fields` makes live.
 
     Args:
       structure: of the model.
@@ -133,7 +133,7 @@ def freeable(structure: Structure, fields: Iterable[str]) -> tuple[str, ...]:
     """
     found = (
         name
-        for switch, name in _concerned(dict.fromkeys(fields))
+        for switch, name in _affected_switches(dict.fromkeys(fields))
         if switch in SWITCHES and not np.all(getattr(structure, switch.flag))
     )
     return tuple(dict.fromkeys(found))
@@ -147,8 +147,11 @@ def without_slot(structure: Structure, field: str, ids: np.ndarray) -> str | Non
       field: name of a real field.
       ids: the items that matter.
     """
-    for switch, name in _concerned({field: None}):
-        if switch in FIXED and not np.asarray(getattr(structure, switch.flag), bool)[ids].all():
+    for switch, name in _affected_switches({field: None}):
+        if (
+            switch in FIXED_FIELDS
+            and not np.asarray(getattr(structure, switch.flag), bool)[ids].all()
+        ):
             return _lack(switch, name)
     return None
 
@@ -166,7 +169,7 @@ def check_switches(
     """Refuse numbers that have no effect in the program of a structure.
 
     The value of a traced field is not known: it is refused where the field was compiled out. A
-    traced delay or yield of an item without a slot (`FIXED`) is ignored, as in MuJoCo.
+    traced delay or yield of an item without a slot (`FIXED_FIELDS`) is ignored, as in MuJoCo.
 
     Args:
       structure: of the model.
@@ -176,7 +179,7 @@ def check_switches(
     Raises:
       ValueError: names the field, the items and the remedy.
     """
-    for switch, name in _concerned(values):
+    for switch, name in _affected_switches(values):
         flag = np.asarray(getattr(structure, switch.flag), bool)
         value = values[name]
         if flag.all() or not (hasattr(value, "dtype") or isinstance(value, int | float)):
@@ -188,7 +191,7 @@ def check_switches(
         on = _by_item(value, len(fields[name].shape)) if switch.each else _any(switch, value)
         dropped = np.flatnonzero(on & ~flag)
         if dropped.size:
-            items = f" of {_listed(dropped)}" if switch.each else ""
+            items = f" of {_list_names(dropped)}" if switch.each else ""
             raise ValueError(f"{name}: {_lack(switch, name)} (a value{items} is not zero)")
 
 
@@ -224,9 +227,12 @@ def _must(present: bool) -> str:
     return "stay positive" if present else "not become positive"
 
 
-def _concerned(values: Mapping[str, Any]) -> Iterator[tuple[Switch, str]]:
+def _affected_switches(values: Mapping[str, Any]) -> Iterator[tuple[Switch, str]]:
     return (
-        (switch, name) for switch in (*SWITCHES, *FIXED) for name in switch.fields if name in values
+        (switch, name)
+        for switch in (*SWITCHES, *FIXED_FIELDS)
+        for name in switch.fields
+        if name in values
     )
 
 
@@ -239,7 +245,7 @@ def _lack(switch: Switch, name: str) -> str:
     return f"was 0 when the model was made, which compiled out {switch.lacks}; {remedy}"
 
 
-def _listed(items: np.ndarray) -> str:
+def _list_names(items: np.ndarray) -> str:
     more = f" and {items.size - 5} more" if items.size > 5 else ""
     return f"item {', '.join(map(str, items[:5]))}{more}"
 

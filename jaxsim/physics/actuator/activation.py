@@ -1,8 +1,8 @@
 """Activation dynamics of actuators: rates of change, and integration over one step.
 
-MuJoCo's documentation, Computation: Stateful actuators. The table `LAWS` has one law per kind of
-activation (`DynType`, or `ActState` for controllers and motors); it corresponds to the activation
-part of `mj_fwdActuation` and to `mj_nextActivation`.
+MuJoCo's documentation, Computation: Stateful actuators. The table `_ACTIVATION_LAWS` has one law
+per kind of activation (`DynType`, or `ActState` for controllers and motors); it corresponds to the
+activation part of `mj_fwdActuation` and to `mj_nextActivation`.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import by_kind
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MINVAL, DisableBit, DynType
 from jaxsim.model import motor
 from jaxsim.model.data import Data
@@ -18,9 +21,6 @@ from jaxsim.model.model import Model
 from jaxsim.model.motor import PID_IMAX, ActState
 from jaxsim.physics.actuator import dcmotor, muscle, pid
 from jaxsim.physics.actuator.layout import act_kind, act_owner, by_column, or_zero
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.callback import of_actuators
 
 
@@ -30,7 +30,7 @@ def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
     The rates of activations owned by plugins are 0 here.
     """
     # One law per kind of activation; results in the order of the activations.
-    table = {k: lambda i, law=law: law.rate(m, d, ctrl, i) for k, law in LAWS.items()}
+    table = {k: lambda i, law=law: law.rate(m, d, ctrl, i) for k, law in _ACTIVATION_LAWS.items()}
     return by_kind(act_kind(m.structure), table, d.act)
 
 
@@ -43,16 +43,16 @@ def next_activation(m: Model, d: Data) -> Array:
         return d.act
     # Disabled actuators: rate zero.
     owner = act_owner(m)
-    off = disabled(m)[owner]
+    off = disabled_actuators(m)[owner]
     if off.any():
         d = d.replace(act_dot=jnp.where(column(off, d.act_dot), 0, d.act_dot))
     # Integrate by kind, then clamp to actrange.
-    table = {k: lambda i, law=law: law.after(m, d, i) for k, law in LAWS.items()}
+    table = {k: lambda i, law=law: law.after(m, d, i) for k, law in _ACTIVATION_LAWS.items()}
     stepped = by_kind(act_kind(m.structure), table, d.act)
     bounded = m.actuator_dyntype[owner] != DynType.DCMOTOR
     limited = m.actuator_actlimited[owner].astype(bool) & bounded
     if limited.any():
-        lower, upper = (take(m.actuator_actrange[:, k], owner) for k in range(2))
+        lower, upper = (gather_static(m.actuator_actrange[:, k], owner) for k in range(2))
         stepped = jnp.where(column(limited, stepped), jnp.clip(stepped, lower, upper), stepped)
     return stepped
 
@@ -63,13 +63,13 @@ def early_activation(m: Model, d: Data) -> Array:
     return jnp.where(column(ahead, d.act), next_activation(m, d), d.act) if ahead.any() else d.act
 
 
-def disabled(m: Model) -> np.ndarray:
+def disabled_actuators(m: Model) -> np.ndarray:
     """Return the actuators whose group is disabled, [nactuator] bool."""
     on_a_switch = (m.actuator_group >= 0) & (m.actuator_group <= 30)
     return on_a_switch & ((m.opt.disableactuator >> np.clip(m.actuator_group, 0, 30)) & 1 > 0)
 
 
-class Law(NamedTuple):
+class ActivationLaw(NamedTuple):
     """Dynamics of one kind of activation.
 
     Attributes:
@@ -82,22 +82,22 @@ class Law(NamedTuple):
 
 
 def _euler(m: Model, d: Data, i: np.ndarray) -> Array:
-    return take(d.act, i) + m.opt.timestep * take(d.act_dot, i)
+    return gather_static(d.act, i) + m.opt.timestep * gather_static(d.act_dot, i)
 
 
 def _exact(parameter: int) -> Callable:
     """Return the exact integration of w' = (goal - w) / tau with a constant goal."""
 
     def after(m: Model, d: Data, i: np.ndarray) -> Array:
-        tau = jnp.maximum(MINVAL, take(m.actuator_dynprm[:, parameter], act_owner(m)[i]))
+        tau = jnp.maximum(MINVAL, gather_static(m.actuator_dynprm[:, parameter], act_owner(m)[i]))
         decay = -tau * jnp.expm1(-m.opt.timestep / tau)
-        return take(d.act, i) + decay * take(d.act_dot, i)
+        return gather_static(d.act, i) + decay * gather_static(d.act_dot, i)
 
     return after
 
 
 def _none(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    return jnp.zeros_like(take(d.act, i))
+    return jnp.zeros_like(gather_static(d.act, i))
 
 
 def _input(m: Model, ctrl: Array, i: np.ndarray) -> Array:
@@ -113,21 +113,21 @@ def _integrator(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def _filter(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    tau = jnp.maximum(MINVAL, take(m.actuator_dynprm[:, 0], act_owner(m)[i]))
-    return (_input(m, ctrl, i) - take(d.act, i)) / tau
+    tau = jnp.maximum(MINVAL, gather_static(m.actuator_dynprm[:, 0], act_owner(m)[i]))
+    return (_input(m, ctrl, i) - gather_static(d.act, i)) / tau
 
 
 def _muscle(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     # Muscle: excitation and time constants.
-    prm = take(m.actuator_dynprm, act_owner(m)[i])
-    act = take(d.act, i)
-    return muscle.activation_rate(_input(m, ctrl, i), act, (prm[:, 0], prm[:, 1], prm[:, 2]))
+    prm = gather_static(m.actuator_dynprm, act_owner(m)[i])
+    act = gather_static(d.act, i)
+    return muscle.muscle_activation_rate(_input(m, ctrl, i), act, (prm[:, 0], prm[:, 1], prm[:, 2]))
 
 
 def _slew(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     """Return the rate towards the first control, which is already rate-limited (`pursued`)."""
-    goal = take(ctrl, m.actuator_ctrladr[act_owner(m)[i]])
-    return (goal - take(d.act, i)) / m.opt.timestep
+    goal = gather_static(ctrl, m.actuator_ctrladr[act_owner(m)[i]])
+    return (goal - gather_static(d.act, i)) / m.opt.timestep
 
 
 def _integral(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
@@ -158,19 +158,19 @@ def _of_motor(rate: Callable) -> Callable:
 
 
 def _bristle_after(m: Model, d: Data, i: np.ndarray) -> Array:
-    return dcmotor.next_bristle(m, d, take(d.act, i), act_owner(m)[i])
+    return dcmotor.next_bristle(m, d, gather_static(d.act, i), act_owner(m)[i])
 
 
-LAWS = {
-    DynType.NONE: Law(_none, _euler),
-    DynType.INTEGRATOR: Law(_integrator, _euler),
-    DynType.FILTER: Law(_filter, _euler),
-    DynType.FILTEREXACT: Law(_filter, _exact(0)),
-    DynType.MUSCLE: Law(_muscle, _euler),
-    DynType.USER: Law(_user, _euler),
-    ActState.SLEW: Law(_slew, _euler),
-    ActState.INTEGRAL: Law(_integral, _integral_after),
-    ActState.TEMPERATURE: Law(_of_motor(dcmotor.temperature_rate), _euler),
-    ActState.BRISTLE: Law(_of_motor(dcmotor.bristle_rate), _bristle_after),
-    ActState.CURRENT: Law(_of_motor(dcmotor.current_rate), _exact(motor.TAU)),
+_ACTIVATION_LAWS = {
+    DynType.NONE: ActivationLaw(_none, _euler),
+    DynType.INTEGRATOR: ActivationLaw(_integrator, _euler),
+    DynType.FILTER: ActivationLaw(_filter, _euler),
+    DynType.FILTEREXACT: ActivationLaw(_filter, _exact(0)),
+    DynType.MUSCLE: ActivationLaw(_muscle, _euler),
+    DynType.USER: ActivationLaw(_user, _euler),
+    ActState.SLEW: ActivationLaw(_slew, _euler),
+    ActState.INTEGRAL: ActivationLaw(_integral, _integral_after),
+    ActState.TEMPERATURE: ActivationLaw(_of_motor(dcmotor.temperature_rate), _euler),
+    ActState.BRISTLE: ActivationLaw(_of_motor(dcmotor.bristle_rate), _bristle_after),
+    ActState.CURRENT: ActivationLaw(_of_motor(dcmotor.current_rate), _exact(motor.TAU)),
 }

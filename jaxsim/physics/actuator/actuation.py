@@ -8,6 +8,9 @@ actuators, motor friction outside of the limits, moments, limits of joints.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import by_kind
+from jaxsim.arrays.gather import column, gather_static, weighted_sum
 from jaxsim.enums import (
     BiasType,
     DisableBit,
@@ -20,25 +23,18 @@ from jaxsim.math import Vec, safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator import dcmotor, laws, orientation, plugins
-from jaxsim.physics.actuator.activation import activation_rate, disabled
+from jaxsim.physics.actuator.activation import activation_rate, disabled_actuators
 from jaxsim.physics.actuator.activation import next_activation as next_activation
-from jaxsim.physics.actuator.layout import (
-    act_owner,
-    in_turn,
-    output_actuator,
-)
-from jaxsim.physics.actuator.setpoint import pursued
+from jaxsim.physics.actuator.layout import act_owner, flatten_vectors, output_actuator
+from jaxsim.physics.actuator.setpoint import setpoint_controls
 from jaxsim.physics.actuator.transmission import moment_pattern, output_trntype
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import column, take, weighted_sum
 from jaxsim.physics.history.read import delayed_ctrl
-from jaxsim.physics.plugin import lack as plugin_lack
+from jaxsim.physics.plugin import missing_function as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
-from jaxsim.physics.sleep.incidence import actuators
-from jaxsim.physics.sleep.trees import sleeps, tree_awake
+from jaxsim.physics.sleep.incidence import actuator_incidence
+from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
-from jaxsim.physics.warning import count, first_bad
+from jaxsim.physics.warning import count_warning, first_bad
 
 
 @stage(
@@ -65,36 +61,36 @@ def actuation(m: Model, d: Data) -> Data:
         )
     # Controls, rate-limited or unwrapped as the activations follow them, and activation rates.
     d, ctrl = _control(m, d)
-    ctrl = pursued(m, d, ctrl)
+    ctrl = setpoint_controls(m, d, ctrl)
     before = d.act_dot
     d = d.replace(act_dot=activation_rate(m, d, ctrl))
     # Plugins replace the rates of their activations.
     d = d.replace(act_dot=plugins.rates(m, d, laws.setpoints(m, ctrl, d.act)))
     force = _with_mechanical(m, d, _electrical(m, d, ctrl))
-    if sleeps(m):  # sleeping actuators keep their rates and have no force
-        awake = actuators(m).awake(tree_awake(d))
-        force = jnp.where(take(awake, output_actuator(m)), force, 0)
+    if can_sleep(m):  # sleeping actuators keep their rates and have no force
+        awake = actuator_incidence(m).awake(tree_awake(d))
+        force = jnp.where(gather_static(awake, output_actuator(m)), force, 0)
         if m.na and before is not None:
-            d = d.replace(act_dot=jnp.where(take(awake, act_owner(m)), d.act_dot, before))
+            d = d.replace(act_dot=jnp.where(gather_static(awake, act_owner(m)), d.act_dot, before))
     # Map forces to dofs by the moments.
     pattern = moment_pattern(m)
     qfrc = pattern.apply_transpose(pattern.entries(d.actuator_moment), force)
     return d.replace(actuator_force=force, qfrc_actuator=_on_dofs(m, d, qfrc))
 
 
-def held_force(m: Model, d: Data) -> Array:
+def limited_force(m: Model, d: Data) -> Array:
     """Return forces within their limits, without friction and cogging of motors; `[nout, *W]`."""
     if not _motors(m).any():
         return d.actuator_force
-    return _electrical(m, d, controls(m, d))
+    return _electrical(m, d, effective_controls(m, d))
 
 
-def controls(m: Model, d: Data) -> Array:
+def effective_controls(m: Model, d: Data) -> Array:
     """Return the effective controls, `[nu, *W]`: delayed, clamped and rate-limited."""
-    return pursued(m, d, _control(m, d)[1])
+    return setpoint_controls(m, d, _control(m, d)[1])
 
 
-def refusals(m: Model) -> list[Refusal]:
+def unsupported_actuators(m: Model) -> list[Refusal]:
     """Return the actuators that are not supported."""
     return [
         refuse(m, "actuator", int(i), f"{what} not supported")
@@ -116,13 +112,13 @@ def _control(m: Model, d: Data) -> tuple[Data, Array]:
         clipped = jnp.clip(ctrl, m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1])
         ctrl = clipped if limited.all() else jnp.where(column(limited, ctrl), clipped, ctrl)
     bad = first_bad(ctrl)
-    return count(d, WarningType.BADCTRL, bad), jnp.where(bad.where, 0, ctrl)
+    return count_warning(d, WarningType.BADCTRL, bad), jnp.where(bad.where, 0, ctrl)
 
 
 def _electrical(m: Model, d: Data, ctrl: Array) -> Array:
     """Compute forces `[nout, *W]` within their limits, without mechanical motor forces."""
     # Force law, plugins, limits of tendons, limits of actuators.
-    given = laws.given(m, d, ctrl)
+    given = laws.force_inputs(m, d, ctrl)
     force = laws.free_force(m, d, given)
     force = plugins.forces(m, d, force, laws.setpoints(m, ctrl, given.act))
     return _within_range(m, _limit_tendons(m, force))
@@ -138,7 +134,7 @@ def _limit_tendons(m: Model, force: Array) -> Array:
         return force
     # Sum on each tendon, and the factor that clamps it.
     whole = weighted_sum(1.0 * mine, force)
-    lower, upper = (take(m.tendon_actfrcrange[:, k], limited) for k in range(2))
+    lower, upper = (gather_static(m.tendon_actfrcrange[:, k], limited) for k in range(2))
     factor = jnp.where((whole < lower) | (whole > upper), jnp.clip(whole, lower, upper), whole)
     factor = jnp.where(factor == whole, 1, safe_divide(factor, whole))
     # An actuator acts on at most one tendon; the others keep their force.
@@ -154,13 +150,13 @@ def _within_range(m: Model, force: Array) -> Array:
     if not limited.any():
         return force
     whole = m.actuator_gaintype[owner] == GainType.SO3
-    lower, upper = (take(m.actuator_forcerange[:, k], owner) for k in range(2))
+    lower, upper = (gather_static(m.actuator_forcerange[:, k], owner) for k in range(2))
     inside = jnp.clip(force, lower, upper)
     if (limited & whole).any():
         i = np.flatnonzero(whole)
-        torque = Vec(*(take(force, i[k::3]) for k in range(3)))
-        torque = orientation.within_norm(torque, take(upper, i[::3]))
-        table = {True: lambda _: in_turn(torque), False: lambda i: take(inside, i)}
+        torque = Vec(*(gather_static(force, i[k::3]) for k in range(3)))
+        torque = orientation.within_norm(torque, gather_static(upper, i[::3]))
+        table = {True: lambda _: flatten_vectors(torque), False: lambda i: gather_static(inside, i)}
         inside = by_kind(whole, table, force)
     return jnp.where(column(limited, force), inside, force)
 
@@ -171,15 +167,15 @@ def _with_mechanical(m: Model, d: Data, force: Array) -> Array:
     if not motors.any():
         return force
     table = {
-        True: lambda i: take(force, i) + dcmotor.mechanical(m, d, owner[i]),
-        False: lambda i: take(force, i),
+        True: lambda i: gather_static(force, i) + dcmotor.mechanical_force(m, d, owner[i]),
+        False: lambda i: gather_static(force, i),
     }
     return by_kind(motors, table, force)
 
 
 def _motors(m: Model) -> np.ndarray:
     """Return the outputs of enabled motors, [nout] bool."""
-    return ((m.actuator_biastype == BiasType.DCMOTOR) & ~disabled(m))[output_actuator(m)]
+    return ((m.actuator_biastype == BiasType.DCMOTOR) & ~disabled_actuators(m))[output_actuator(m)]
 
 
 def _on_dofs(m: Model, d: Data, qfrc: Array) -> Array:
@@ -193,6 +189,6 @@ def _on_dofs(m: Model, d: Data, qfrc: Array) -> Array:
     scalar = np.isin(m.jnt_type, (JointType.SLIDE, JointType.HINGE))
     limited = (m.jnt_actfrclimited.astype(bool) & scalar)[joint]
     if limited.any():
-        lower, upper = (take(m.jnt_actfrcrange[:, k], joint) for k in range(2))
+        lower, upper = (gather_static(m.jnt_actfrcrange[:, k], joint) for k in range(2))
         qfrc = jnp.where(column(limited, qfrc), jnp.clip(qfrc, lower, upper), qfrc)
     return qfrc

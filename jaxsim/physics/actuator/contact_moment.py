@@ -6,19 +6,19 @@ MuJoCo's documentation, Computation: Transmission, body; XML reference: actuator
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import sum_items
+from jaxsim.arrays.products import gram
 from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import gram
-from jaxsim.physics.arrays.select import total
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.pairs import candidate_pairs
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.sides import of_geoms
 from jaxsim.physics.collision.listed import contacts_of
-from jaxsim.physics.collision.smooth import felt
+from jaxsim.physics.collision.smooth import smooth_distance
 from jaxsim.physics.constraint.contact.basis import basis_jacobian
 from jaxsim.physics.topology import ancestors
 
@@ -46,16 +46,16 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
     # Membership of contacts and bodies, weighted for smoothed contacts; then the mean.
     first, second = (c.each(b)[:, None] for b in c.body)
     wanted = body.astype(np.int32).reshape(1, -1, *(1,) * (c.dist.ndim - 1))
-    member = ((first == wanted) | (second == wanted)) & _counted(m, c)[:, None]
+    member = ((first == wanted) | (second == wanted)) & _sharing_contacts(m, c)[:, None]
     member = member.astype(c.dist.dtype)
     if c.smooth is not None:
-        member = member * felt(c.dist - c.includemargin, c.smooth, c.exists)[1][:, None]
-    number = total(member)[0]
+        member = member * smooth_distance(c.dist - c.includemargin, c.smooth, c.exists)[1][:, None]
+    number = sum_items(member)[0]
     mean = gram(member, normal) / jnp.maximum(number, 1)[:, None]
     return -mean
 
 
-def _counted(m: Model, c: Contacts) -> Array:
+def _sharing_contacts(m: Model, c: Contacts) -> Array:
     """Return the contacts that share the force, `[ncontact, *W]` bool.
 
     Excluded are contacts between geoms that no dof moves relative to each other, and, as in MuJoCo,
@@ -63,7 +63,7 @@ def _counted(m: Model, c: Contacts) -> Array:
     """
     if c.item is not None:
         return c.exists & of_geoms(c) & (c.active | _in_gap(c))
-    if layout(m).moved.all():
+    if collision_layout(m).moved.all():
         return c.exists
     return c.exists & (c.active | _in_gap(c))
 
@@ -73,7 +73,7 @@ def _in_gap(c: Contacts) -> Array:
     return in_gap if c.adhesion is None else in_gap & (c.adhesion == 0)
 
 
-@derived
+@cache_by_structure
 def touched_dofs(s: Structure) -> np.ndarray:
     """Return the dofs that a contact of a body can act on, with any flags, [nbody, nv] bool."""
     # Body pairs that can be in contact under any flags.

@@ -13,16 +13,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MINVAL, CtrlInput
 from jaxsim.model import motor
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.motor import ActState
-from jaxsim.physics.actuator.layout import has_state, input_of, state_of
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.actuator.layout import activation_of, has_state, input_of
 
-FOLLOWS = CtrlInput.POS | CtrlInput.VEL | CtrlInput.FF  # inputs of the controller
+_CONTROLLER_INPUTS = CtrlInput.POS | CtrlInput.VEL | CtrlInput.FF  # inputs of the controller
 
 
 def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
@@ -34,13 +34,13 @@ def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
         V = clip(R / K torque + K v, +-Vmax) + u_voltage
     """
     # Inputs; missing ones are zero.
-    pos, vel, ff, raw = (input_of(m, ctrl, i, which) for which in INPUTS)
-    controlled = (m.actuator_ctrlspec[i] & FOLLOWS) > 0
+    pos, vel, ff, raw = (input_of(m, ctrl, i, which) for which in _DCMOTOR_INPUTS)
+    controlled = (m.actuator_ctrlspec[i] & _CONTROLLER_INPUTS) > 0
     if not controlled.any():
         return raw
     length, speed = _motion(m, d, i)
-    R, K, kp, ki, kd, most = (gainprm(m, i, k) for k in CONTROLLER)
-    z = state_of(m, d.act, i, ActState.INTEGRAL)
+    R, K, kp, ki, kd, most = (gainprm(m, i, k) for k in _CONTROLLER_COLUMNS)
+    z = activation_of(m, d.act, i, ActState.INTEGRAL)
     # PID torque, converted to a voltage against the back-EMF.
     torque = kp * (pos - length) + kd * (vel - speed) + ki * z + ff
     on = column(controlled, K)
@@ -49,31 +49,31 @@ def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     return raw + jnp.where(on, driven, 0)
 
 
-def gain(m: Model, d: Data, i: np.ndarray) -> Array:
+def dcmotor_gain(m: Model, d: Data, i: np.ndarray) -> Array:
     """Return force per current, K, or without inductance per voltage, K / R(T)."""
     K = gainprm(m, i, motor.K)
-    by_voltage = K / jnp.maximum(MINVAL, resistance(m, d, i))
+    by_voltage = K / jnp.maximum(MINVAL, winding_resistance(m, d, i))
     return jnp.where(column(has_state(m, ActState.CURRENT)[i], K), K, by_voltage)
 
 
 def back_emf(m: Model, d: Data, i: np.ndarray) -> Array:
     """Return the back-EMF force, `-K^2 v / R(T)`; 0 if the current is a state."""
     _, speed = _motion(m, d, i)
-    force = -gain(m, d, i) * gainprm(m, i, motor.K) * speed
+    force = -dcmotor_gain(m, d, i) * gainprm(m, i, motor.K) * speed
     return jnp.where(column(has_state(m, ActState.CURRENT)[i], force), 0, force)
 
 
-def mechanical(m: Model, d: Data, i: np.ndarray) -> Array:
+def mechanical_force(m: Model, d: Data, i: np.ndarray) -> Array:
     """Compute cogging and LuGre friction, `A sin(n l + phase) - sigma0 z - sigma1 dz/dt`."""
     # Cogging torque.
     length, _ = _motion(m, d, i)
-    amplitude, poles, phase = (take(m.actuator_biasprm[:, k], i) for k in COGGING)
+    amplitude, poles, phase = (gather_static(m.actuator_biasprm[:, k], i) for k in _COGGING_COLUMNS)
     force = amplitude * jnp.sin(poles * length + phase)
     if not has_state(m, ActState.BRISTLE)[i].any():
         return force
     # LuGre friction.
     sigma0, sigma1 = (dynprm(m, i, k) for k in (motor.SIGMA0, motor.SIGMA1))
-    z, rate = (state_of(m, x, i, ActState.BRISTLE) for x in (d.act, d.act_dot))
+    z, rate = (activation_of(m, x, i, ActState.BRISTLE) for x in (d.act, d.act_dot))
     return force - sigma0 * z - sigma1 * rate
 
 
@@ -90,7 +90,7 @@ def current_slope(m: Model, d: Data, ctrl: Array, by: str, i: np.ndarray) -> Arr
     x = getattr(d, by)
     _, change = jax.jvp(rate, (x,), (jnp.ones_like(x),))
     tau = jnp.maximum(MINVAL, dynprm(m, i, motor.TAU))
-    return gain(m, d, i) * change * -tau * jnp.expm1(-m.opt.timestep / tau)
+    return dcmotor_gain(m, d, i) * change * -tau * jnp.expm1(-m.opt.timestep / tau)
 
 
 def friction_slope(m: Model, i: np.ndarray) -> Array:
@@ -100,19 +100,19 @@ def friction_slope(m: Model, i: np.ndarray) -> Array:
 
 def cogging_slope(m: Model, d: Data, i: np.ndarray) -> Array:
     """Return the derivative of the cogging by the angle."""
-    amplitude, poles, phase = (take(m.actuator_biasprm[:, k], i) for k in COGGING)
+    amplitude, poles, phase = (gather_static(m.actuator_biasprm[:, k], i) for k in _COGGING_COLUMNS)
     length, _ = _motion(m, d, i)
     return amplitude * poles * jnp.cos(poles * length + phase)
 
 
-def resistance(m: Model, d: Data, i: np.ndarray) -> Array:
+def winding_resistance(m: Model, d: Data, i: np.ndarray) -> Array:
     """Return R(T) = R (1 + tempcoef (T + ambient - reftemp)) [Ohm]; R without temperature."""
     R = gainprm(m, i, motor.R)
     warm = has_state(m, ActState.TEMPERATURE)[i]
     if not warm.any():
         return R
     above = dynprm(m, i, motor.AMBIENT) - gainprm(m, i, motor.REFTEMP)
-    rise = state_of(m, d.act, i, ActState.TEMPERATURE) + above
+    rise = activation_of(m, d.act, i, ActState.TEMPERATURE) + above
     hot = R * (1 + gainprm(m, i, motor.TEMPCOEF) * rise)
     return jnp.where(column(warm, R), hot, R)
 
@@ -123,27 +123,27 @@ def resistance(m: Model, d: Data, i: np.ndarray) -> Array:
 def temperature_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     """Compute dT/dt = (R(T) i^2 - T / R_thermal) / C_thermal, T above the ambient [K/s]."""
     # Ohmic loss, with the current state or the quasi-static current.
-    R, (_, speed) = resistance(m, d, i), _motion(m, d, i)
+    R, (_, speed) = winding_resistance(m, d, i), _motion(m, d, i)
     current = (voltage(m, d, ctrl, i) - gainprm(m, i, motor.K) * speed) / R
     inductive = column(has_state(m, ActState.CURRENT)[i], current)
-    current = jnp.where(inductive, state_of(m, d.act, i, ActState.CURRENT), current)
-    loss = state_of(m, d.act, i, ActState.TEMPERATURE) / dynprm(m, i, motor.THERMAL_R)
+    current = jnp.where(inductive, activation_of(m, d.act, i, ActState.CURRENT), current)
+    loss = activation_of(m, d.act, i, ActState.TEMPERATURE) / dynprm(m, i, motor.THERMAL_R)
     return (R * current * current - loss) / dynprm(m, i, motor.THERMAL_C)
 
 
 def bristle_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     """Compute dz/dt = v - sigma0 |v| / g(v) z, the bristle deflection of the LuGre model."""
     _, speed = _motion(m, d, i)
-    return speed - _relaxation(m, i, speed) * state_of(m, d.act, i, ActState.BRISTLE)
+    return speed - _relaxation(m, i, speed) * activation_of(m, d.act, i, ActState.BRISTLE)
 
 
 def current_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     """Compute di/dt = (V / R(T) - K / R(T) v - i) R / L, limited to the driver's rate [A/s]."""
-    R, (_, speed) = resistance(m, d, i), _motion(m, d, i)
+    R, (_, speed) = winding_resistance(m, d, i), _motion(m, d, i)
     # Quasi-static current, approached with the electrical time constant.
     settled = (voltage(m, d, ctrl, i) - gainprm(m, i, motor.K) * speed) / R
     most, tau = dynprm(m, i, motor.RATE), dynprm(m, i, motor.TAU)
-    rate = (settled - state_of(m, d.act, i, ActState.CURRENT)) / jnp.maximum(MINVAL, tau)
+    rate = (settled - activation_of(m, d.act, i, ActState.CURRENT)) / jnp.maximum(MINVAL, tau)
     return jnp.where(most > 0, jnp.clip(rate, -most, most), rate)
 
 
@@ -160,7 +160,9 @@ def next_bristle(m: Model, d: Data, z: Array, i: np.ndarray) -> Array:
 def _relaxation(m: Model, i: np.ndarray, speed: Array) -> Array:
     """Return sigma0 |v| / g(v) [1/s], Stribeck curve g = Fc + (Fs - Fc) exp(-(v / vs)^2)."""
     # Stribeck curve between static and Coulomb friction.
-    coulomb, static, stribeck = (take(m.actuator_biasprm[:, k], i) for k in STRIBECK)
+    coulomb, static, stribeck = (
+        gather_static(m.actuator_biasprm[:, k], i) for k in _STRIBECK_COLUMNS
+    )
     ratio = speed / jnp.maximum(MINVAL, stribeck)
     g = coulomb + (static - coulomb) * jnp.exp(-ratio * ratio)
     return dynprm(m, i, motor.SIGMA0) * jnp.abs(speed) / jnp.maximum(MINVAL, g)
@@ -168,20 +170,20 @@ def _relaxation(m: Model, i: np.ndarray, speed: Array) -> Array:
 
 def _motion(m: Model, d: Data, i: np.ndarray) -> tuple[Array, Array]:
     output = m.actuator_outadr[i]
-    return take(d.actuator_length, output), take(d.actuator_velocity, output)
+    return gather_static(d.actuator_length, output), gather_static(d.actuator_velocity, output)
 
 
 def gainprm(m: Model, i: np.ndarray, column: int) -> Array:
     """Gather a gain parameter of motors `i`, `[k, *W]`."""
-    return take(m.actuator_gainprm[:, column], i)
+    return gather_static(m.actuator_gainprm[:, column], i)
 
 
 def dynprm(m: Model, i: np.ndarray, column: int) -> Array:
     """Gather a dynamics parameter of motors `i`, `[k, *W]`."""
-    return take(m.actuator_dynprm[:, column], i)
+    return gather_static(m.actuator_dynprm[:, column], i)
 
 
-INPUTS = (CtrlInput.POS, CtrlInput.VEL, CtrlInput.FF, CtrlInput.VOLTAGE)
-CONTROLLER = (motor.R, motor.K, motor.KP, motor.KI, motor.KD, motor.VMAX)
-COGGING = (motor.AMPLITUDE, motor.POLES, motor.PHASE)
-STRIBECK = (motor.COULOMB, motor.STATIC, motor.STRIBECK)
+_DCMOTOR_INPUTS = (CtrlInput.POS, CtrlInput.VEL, CtrlInput.FF, CtrlInput.VOLTAGE)
+_CONTROLLER_COLUMNS = (motor.R, motor.K, motor.KP, motor.KI, motor.KD, motor.VMAX)
+_COGGING_COLUMNS = (motor.AMPLITUDE, motor.POLES, motor.PHASE)
+_STRIBECK_COLUMNS = (motor.COULOMB, motor.STATIC, motor.STRIBECK)

@@ -12,17 +12,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import by_kind
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import BiasType, GainType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.motor import ActState
 from jaxsim.physics.actuator import dcmotor, laws
-from jaxsim.physics.actuator.actuation import controls, held_force
+from jaxsim.physics.actuator.actuation import effective_controls, limited_force
 from jaxsim.physics.actuator.layout import has_state, output_actuator
-from jaxsim.physics.actuator.saturation import joint_saturated, saturated
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.actuator.saturation import joint_saturated, saturated_outputs
 
 
 def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
@@ -36,8 +36,8 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
       by: the field of Data, `actuator_velocity` or `actuator_length`.
     """
     # Inputs of the force laws are held constant.
-    ctrl = controls(m, d)
-    given = laws.given(m, d, ctrl)
+    ctrl = effective_controls(m, d)
+    given = laws.force_inputs(m, d, ctrl)
     of_engine = m.converted({"callbacks": None}, native=True)
 
     # One JVP of the force laws gives all derivatives.
@@ -49,7 +49,7 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     # Currents that are a state and act early contribute at the end of the step.
     motors = m.actuator_gaintype == GainType.DCMOTOR
     early = motors & has_state(m, ActState.CURRENT) & m.actuator_actearly.astype(bool)
-    slope = _plus(m, slope, early, partial(dcmotor.current_slope, m, d, ctrl, by))
+    slope = _add_to_outputs(m, slope, early, partial(dcmotor.current_slope, m, d, ctrl, by))
     # Friction and cogging, to which no limit applies.
     if by == "actuator_velocity":
         unlimited = partial(dcmotor.friction_slope, m)
@@ -58,8 +58,8 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
         motors = m.actuator_biastype == BiasType.DCMOTOR
         unlimited = partial(dcmotor.cogging_slope, m, d)
     # Zero at limits, then add what no limit applies to.
-    slope = jnp.where(saturated(m, held_force(m, d)), 0, slope)
-    slope = _plus(m, slope, motors, unlimited)
+    slope = jnp.where(saturated_outputs(m, limited_force(m, d)), 0, slope)
+    slope = _add_to_outputs(m, slope, motors, unlimited)
     return jnp.where(joint_saturated(m, d), 0, laws.only_active(m, slope))
 
 
@@ -69,13 +69,16 @@ def _isotropic(m: Model, slope: Array) -> Array:
     turns = (m.actuator_gaintype == GainType.SO3)[owner]
     if not turns.any():
         return slope
-    return jnp.where(column(turns, slope), take(m.actuator_biasprm[:, 1], owner), slope)
+    return jnp.where(column(turns, slope), gather_static(m.actuator_biasprm[:, 1], owner), slope)
 
 
-def _plus(m: Model, slope: Array, which: np.ndarray, more: Callable) -> Array:
+def _add_to_outputs(m: Model, slope: Array, which: np.ndarray, more: Callable) -> Array:
     """Add values of some actuators, `[nactuator]` bool, to those of outputs."""
     if not which.any():
         return slope
     owner = output_actuator(m)
-    table = {True: lambda i: take(slope, i) + more(owner[i]), False: lambda i: take(slope, i)}
+    table = {
+        True: lambda i: gather_static(slope, i) + more(owner[i]),
+        False: lambda i: gather_static(slope, i),
+    }
     return by_kind(which[owner], table, slope)

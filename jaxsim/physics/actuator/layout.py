@@ -7,34 +7,34 @@ one. A missing control or activation reads as zero.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import CtrlInput, DynType
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
 from jaxsim.model.motor import ActState
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
+from jaxsim.model.structure import Structure, cache_by_structure
 
 
-@derived
+@cache_by_structure
 def act_owner(s: Structure) -> np.ndarray:
     """Return the actuator of each activation, [na]."""
     return np.repeat(np.arange(s.nactuator), s.actuator_actnum)
 
 
-@derived
+@cache_by_structure
 def ctrl_owner(s: Structure) -> np.ndarray:
     """Return the actuator of each control, [nu]."""
     return np.repeat(np.arange(s.nactuator), s.actuator_ctrlnum)
 
 
-@derived
+@cache_by_structure
 def output_actuator(s: Structure) -> np.ndarray:
     """Return the actuator of each output, [nout]."""
     return np.repeat(np.arange(s.nactuator), s.actuator_outnum)
 
 
-@derived
+@cache_by_structure
 def act_kind(s: Structure) -> np.ndarray:
     """Return the law of each activation, [na]: `DynType`, or `ActState` of controllers and motors.
 
@@ -50,7 +50,7 @@ def act_kind(s: Structure) -> np.ndarray:
     return np.where((s.actuator_plugin[act_owner(s)] >= 0) & ~last, DynType.NONE, kind)
 
 
-@derived
+@cache_by_structure
 def first_control(s: Structure) -> np.ndarray:
     """Return the address of the first control of each actuator, [nactuator]; nu: none."""
     return np.where(s.actuator_ctrlnum > 0, s.actuator_ctrladr, s.nu)
@@ -61,7 +61,7 @@ def has_state(m: Model | Structure, state: ActState) -> np.ndarray:
     return m.actuator_states[:, state - ActState.SLEW]
 
 
-def state_of(m: Model, act: Array, i: np.ndarray, state: ActState) -> Array:
+def activation_of(m: Model, act: Array, i: np.ndarray, state: ActState) -> Array:
     """Gather an activation of this kind of actuators `i`, `[k, *W]`; 0 where there is none."""
     has = m.actuator_states.astype(int)
     place = m.actuator_actadr + has[:, : state - ActState.SLEW].sum(axis=1)
@@ -79,21 +79,21 @@ def input_of(m: Model, ctrl: Array, i: np.ndarray, which: CtrlInput) -> Array:
 def or_zero(x: Array, place: np.ndarray) -> Array:
     """Gather items of `x` `[n, *W]`; index n gives zero."""
     if (place < len(x)).all():
-        return take(x, place)
-    return take(jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)]), place)
+        return gather_static(x, place)
+    return gather_static(jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)]), place)
 
 
-def columns(prm: Array, i: np.ndarray) -> list[Array]:
+def parameter_columns(prm: Array, i: np.ndarray) -> list[Array]:
     """Gather the parameters of some actuators: one array `[k, *W]` per column."""
-    return [take(prm[:, k], i) for k in range(prm.shape[1])]
+    return [gather_static(prm[:, k], i) for k in range(prm.shape[1])]
 
 
 def by_column(prm: Array, i: np.ndarray, column: np.ndarray) -> Array:
     """Gather one parameter per actuator, each from its own column, `[k, *W]`."""
     flat = prm.reshape(prm.shape[0] * prm.shape[1], *prm.shape[2:])
-    return take(flat, i * prm.shape[1] + column)
+    return gather_static(flat, i * prm.shape[1] + column)
 
 
-def in_turn(v: Vec) -> Array:
+def flatten_vectors(v: Vec) -> Array:
     """Interleave vectors `[n, *W]` to components `[3 n, *W]`."""
     return jnp.stack(v.parts, axis=1).reshape(3 * len(v.x), *v.x.shape[1:])

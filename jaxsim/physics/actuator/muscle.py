@@ -8,11 +8,11 @@ shortening velocity, forces of the peak active force (`mju_muscleGain`, `mju_mus
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
-from jaxsim.physics.arrays.array import Array
 
 
-def activation_rate(ctrl: Array, act: Array, prm: tuple[Array, Array, Array]) -> Array:
+def muscle_activation_rate(ctrl: Array, act: Array, prm: tuple[Array, Array, Array]) -> Array:
     """Compute the rate of change of muscle activation.
 
         act_dot = (ctrl - act) / tau,
@@ -52,7 +52,7 @@ def peak_force(prm: list[Array], acc0: Array) -> Array:
     return jnp.where(force < 0, scale / _at_least(acc0), force)
 
 
-def gain(
+def muscle_gain(
     length: Array, velocity: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]
 ) -> Array:
     """Compute the active force per unit activation, `-F0 FL(s) FV(v)`; muscles pull.
@@ -70,8 +70,8 @@ def gain(
     return -peak_force(prm, acc0) * _active_length(s, lmin, lmax) * _active_velocity(v, fvmax)
 
 
-def bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]) -> Array:
-    """Compute the passive force `-F0 FP(s)` of a stretched muscle; arguments as for `gain`.
+def muscle_bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]) -> Array:
+    """Compute the passive force `-F0 FP(s)` of a stretched muscle; arguments as for `muscle_gain`.
 
     FP rises as a parabola from the optimal length to fpmax / 2 midway to lmax, then linearly.
     """

@@ -7,16 +7,16 @@ are the components of a torque in the frame of the moving body.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import CtrlChart, DynType, GainType
 from jaxsim.math import Quat, Vec, safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
 
 
-def torque(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Vec:
+def orientation_torque(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Vec:
     """Compute kp log(q^-1 q_goal) of servos `i`, `[k, *W]`; the bias adds damping.
 
     q is the current orientation.
@@ -29,9 +29,9 @@ def torque(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Vec:
     """
     # Current rotation vector, and the error in the body frame.
     first = m.actuator_outadr[i]
-    now = Vec(*(take(d.actuator_length, first + k) for k in range(3)))
+    now = Vec(*(gather_static(d.actuator_length, first + k) for k in range(3)))
     error = (Quat.from_rotation_vector(now).conj * _goal(m, ctrl, act, i)).rotation_vector()
-    return error.scale(take(m.actuator_gainprm[:, 0], i))
+    return error.scale(gather_static(m.actuator_gainprm[:, 0], i))
 
 
 def within_norm(f: Vec, most: Array) -> Vec:
@@ -40,22 +40,22 @@ def within_norm(f: Vec, most: Array) -> Vec:
     return f.scale(jnp.where(norm > most, safe_divide(most, norm), 1))
 
 
-def anchored(m: Model, act: Array) -> Array:
+def wrap_goals(m: Model, act: Array) -> Array:
     """Wrap goals among the activations `[na, *W]` to rotation vectors of norm at most pi."""
-    i = _integrating(m.structure)
+    i = _integrated_servos(m.structure)
     if not len(i):
         return act
     place = m.actuator_actadr[i] + np.arange(3)[:, None]
-    goal = Vec(*(take(act, p) for p in place))
+    goal = Vec(*(gather_static(act, p) for p in place))
     angle = goal.norm()
     turned = angle - 2 * np.pi * jnp.round(angle / (2 * np.pi))
     goal = goal.scale(jnp.where(angle > np.pi, safe_divide(turned, angle), 1))
     source = np.arange(m.na)
     source[place.ravel()] = m.na + np.arange(place.size)
-    return take(jnp.concatenate([act, *goal.parts]), source)
+    return gather_static(jnp.concatenate([act, *goal.parts]), source)
 
 
-def _integrating(s: Structure) -> np.ndarray:
+def _integrated_servos(s: Structure) -> np.ndarray:
     """Return the servos whose goal is an activation."""
     so3 = s.actuator_gaintype == GainType.SO3
     return np.flatnonzero(so3 & (s.actuator_dyntype == DynType.INTEGRATOR))
@@ -68,7 +68,9 @@ def _goal(m: Model, ctrl: Array, act: Array, i: np.ndarray) -> Quat:
     given = jnp.concatenate([act, ctrl, jnp.zeros_like(ctrl[:1])])
     first = np.where(held, m.actuator_actadr[i], m.na + m.actuator_ctrladr[i])
     by_quat = m.actuator_ctrlspec[i] == CtrlChart.QUAT
-    parts = [take(given, np.where(by_quat | (k < 3), first + k, m.na + m.nu)) for k in range(4)]
+    parts = [
+        gather_static(given, np.where(by_quat | (k < 3), first + k, m.na + m.nu)) for k in range(4)
+    ]
     by_vector = Quat.from_rotation_vector(Vec(*parts[:3]))
     if not by_quat.any():
         return by_vector

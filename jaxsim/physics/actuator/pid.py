@@ -6,19 +6,19 @@ MuJoCo's documentation, XML reference: actuator/pid.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import CtrlInput
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.motor import PID_KI, ActState
-from jaxsim.physics.actuator.layout import input_of, state_of
+from jaxsim.physics.actuator.layout import activation_of, input_of
 from jaxsim.physics.actuator.setpoint import nearest_setpoint
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
 
-INPUTS = (CtrlInput.POS, CtrlInput.VEL, CtrlInput.FF)
+_PID_INPUTS = (CtrlInput.POS, CtrlInput.VEL, CtrlInput.FF)
 
 
-def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
+def pid_force(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
     """Compute the force of inputs and integral z, `[k, *W]`; the affine bias adds -kp l - kv v.
 
         kp u_pos + kv u_vel + u_ff + ki z
@@ -30,19 +30,19 @@ def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
       i: actuators, `[k]`.
     """
     # Setpoints and gains.
-    pos, vel, ff = (input_of(m, ctrl, i, which) for which in INPUTS)
-    kp, kv = (-take(m.actuator_biasprm[:, k], i) for k in (1, 2))
-    ki = take(m.actuator_gainprm[:, PID_KI], i)
+    pos, vel, ff = (input_of(m, ctrl, i, which) for which in _PID_INPUTS)
+    kp, kv = (-gather_static(m.actuator_biasprm[:, k], i) for k in (1, 2))
+    ki = gather_static(m.actuator_gainprm[:, PID_KI], i)
     force = kp * nearest_setpoint(m, d, i, pos) + kv * vel + ff
-    return force + ki * state_of(m, act, i, ActState.INTEGRAL)
+    return force + ki * activation_of(m, act, i, ActState.INTEGRAL)
 
 
 def integral_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray, imax: Array) -> Array:
     """Return the rate of the integral: the position error; 0 beyond imax (0: no limit)."""
     # Position error, unwrapped on a circle.
     pos = nearest_setpoint(m, d, i, input_of(m, ctrl, i, CtrlInput.POS))
-    error = pos - take(d.actuator_length, m.actuator_outadr[i])
-    z = state_of(m, d.act, i, ActState.INTEGRAL)
+    error = pos - gather_static(d.actuator_length, m.actuator_outadr[i])
+    z = activation_of(m, d.act, i, ActState.INTEGRAL)
     # Anti-windup: no growth beyond the limit.
     above, below = ((imax > 0) & beyond for beyond in (z >= imax, z <= -imax))
     error = jnp.where(above, jnp.minimum(error, 0), error)

@@ -6,11 +6,11 @@ adds the squared gear times its own coefficients to the joint or tendon that it 
 
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import TrnType
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.model.structure import Structure, cache_by_structure
 
 
 def dof_armature(m: Model) -> Array:
@@ -59,14 +59,14 @@ def _with_reflected(
     # Reflected coefficients scale with the squared gear.
     if not len(actuator):
         return own
-    gear = take(m.actuator_gear[:, 0], m.actuator_outadr[actuator])
+    gear = gather_static(m.actuator_gear[:, 0], m.actuator_outadr[actuator])
     return tuple(
-        a + weighted_sum(member, gear * gear * take(b, actuator))
+        a + weighted_sum(member, gear * gear * gather_static(b, actuator))
         for a, b in zip(own, theirs, strict=True)
     )
 
 
-@derived
+@cache_by_structure
 def _of_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return actuators of joints, and `[nv, k]`: 1 where an actuator reflects to a dof."""
     kind = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
@@ -74,7 +74,7 @@ def _of_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return actuator, 1.0 * (s.dof_jntid[:, None] == s.actuator_trnid[actuator, 0])
 
 
-@derived
+@cache_by_structure
 def _of_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return actuators of tendons, and `[ntendon, k]`: 1 where an actuator reflects to a tendon."""
     kind = s.actuator_trntype == TrnType.TENDON

@@ -6,18 +6,18 @@ MuJoCo's documentation, Changelog 4.0: saturated actuators have no implicit deri
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static, weighted_sum
 from jaxsim.enums import GainType, JointType, TrnType
 from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.layout import output_actuator
 from jaxsim.physics.actuator.transmission import output_trntype
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take, weighted_sum
 
 
-def saturated(m: Model, force: Array) -> Array:
+def saturated_outputs(m: Model, force: Array) -> Array:
     """Return outputs whose force is at the limit of actuator or tendon, `[nout, *W]` bool.
 
     For an orientation servo the norm of the torque is compared.
@@ -27,14 +27,16 @@ def saturated(m: Model, force: Array) -> Array:
     slack = 1 + max(1e-10, 8 * float(jnp.finfo(force.dtype).eps))
     # Limits of each output.
     own = jnp.asarray(column(m.actuator_forcelimited.astype(bool)[owner], force))
-    limits = take(m.actuator_forcerange, owner)
+    limits = gather_static(m.actuator_forcerange, owner)
     whole = column(m.actuator_gaintype[owner] == GainType.SO3, force)
-    out = own & jnp.where(whole, slack * _norm(m, force) >= limits[:, 1], _outside(force, limits))
+    out = own & jnp.where(whole, slack * _norm(m, force) >= limits[:, 1], _at_limits(force, limits))
     # Limits of the tendon's total force.
     tendon, of_tendon = _on_limited_tendons(m)
     if len(tendon):
         total = slack * weighted_sum(of_tendon.T, force)
-        out = out | _any_of(of_tendon, _outside(total, take(m.tendon_actfrcrange, tendon)))
+        out = out | _any_of(
+            of_tendon, _at_limits(total, gather_static(m.tendon_actfrcrange, tendon))
+        )
     return out
 
 
@@ -47,8 +49,8 @@ def joint_saturated(m: Model, d: Data) -> Array:
     if not len(joint):
         return jnp.zeros_like(d.actuator_length, bool)
     # Total actuator force on the joint.
-    whole = take(d.qfrc_actuator, m.jnt_dofadr[joint])
-    return _any_of(of_joint, _outside(whole, take(m.jnt_actfrcrange, joint)))
+    whole = gather_static(d.qfrc_actuator, m.jnt_dofadr[joint])
+    return _any_of(of_joint, _at_limits(whole, gather_static(m.jnt_actfrcrange, joint)))
 
 
 def _norm(m: Model, force: Array) -> Array:
@@ -59,7 +61,7 @@ def _norm(m: Model, force: Array) -> Array:
     return safe_sqrt(weighted_sum(1.0 * (owner[:, None] == owner), force * force))
 
 
-def _outside(x: Array, limits: Array) -> Array:
+def _at_limits(x: Array, limits: Array) -> Array:
     """Return True at or beyond the limits `[n, 2, *W]`."""
     return (x <= limits[:, 0]) | (x >= limits[:, 1])
 
@@ -69,7 +71,7 @@ def _any_of(member: np.ndarray, flags: Array) -> Array:
     return weighted_sum(member, flags.astype(jnp.float32)) > 0
 
 
-@derived
+@cache_by_structure
 def _on_limited_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return joints that limit actuator forces, and `[nout, k]`: 1 where an output acts on one."""
     scalar = np.isin(s.jnt_type, (JointType.SLIDE, JointType.HINGE))
@@ -78,7 +80,7 @@ def _on_limited_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return joint, 1.0 * (kind[:, None] & (s.actuator_trnid[output_actuator(s), :1] == joint))
 
 
-@derived
+@cache_by_structure
 def _on_limited_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return tendons that limit actuator forces, and `[nout, k]`: 1 where an output acts on one."""
     tendon = np.flatnonzero(s.tendon_actfrclimited)

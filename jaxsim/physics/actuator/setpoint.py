@@ -8,27 +8,30 @@ rotation about its axis as the setpoint.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import BiasType, DynType, GainType, JointType, TrnType
 from jaxsim.math import safe_sqrt
 from jaxsim.model import motor
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.motor import PID_SLEW, ActState
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.layout import (
     act_owner,
+    activation_of,
     by_column,
     ctrl_owner,
     first_control,
     has_state,
-    state_of,
 )
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
 
-FILTERS = (DynType.FILTER, DynType.FILTEREXACT)
-HELD = (DynType.INTEGRATOR, *FILTERS)  # types whose activation is the setpoint
-SERVOS = (DynType.NONE, *HELD)
+_FILTER_DYNTYPES = (DynType.FILTER, DynType.FILTEREXACT)
+_SETPOINT_DYNTYPES = (
+    DynType.INTEGRATOR,
+    *_FILTER_DYNTYPES,
+)  # types whose activation is the setpoint
+_SERVO_DYNTYPES = (DynType.NONE, *_SETPOINT_DYNTYPES)
 
 
 def nearest_setpoint(m: Model, d: Data, i: np.ndarray, given: Array) -> Array:
@@ -41,11 +44,11 @@ def nearest_setpoint(m: Model, d: Data, i: np.ndarray, given: Array) -> Array:
 
 def nearest_activation(m: Model, d: Data, act: Array) -> Array:
     """Unwrap activations `[na, *W]` that are setpoints on a circle, so that they stay bounded."""
-    owner = _whose(act_owner(m), m.structure, HELD)
+    owner = _owners_of_types(act_owner(m), m.structure, _SETPOINT_DYNTYPES)
     return _nearest(m, owner, act, d.actuator_length, m.actuator_outadr[owner])
 
 
-def pursued(m: Model, d: Data, ctrl: Array) -> Array:
+def setpoint_controls(m: Model, d: Data, ctrl: Array) -> Array:
     """Return the controls `[nu, *W]` that activations follow.
 
     Controls of filters and rate-limited setpoints on a circle are unwrapped to the angle nearest to
@@ -56,20 +59,20 @@ def pursued(m: Model, d: Data, ctrl: Array) -> Array:
     # First controls that are rate-limited or filtered on a circle.
     first = np.arange(m.nu) == first_control(m)[owner]
     slow = first & has_state(m, ActState.SLEW)[owner]
-    turned = first & (slow | np.isin(m.actuator_dyntype[owner], FILTERS))
+    turned = first & (slow | np.isin(m.actuator_dyntype[owner], _FILTER_DYNTYPES))
     ctrl = _nearest(m, np.where(turned, owner, -1), ctrl, d.act, m.actuator_actadr[owner])
     if not slow.any():
         return ctrl
     # Clip to the largest step from the last value.
     place = np.where(m.actuator_gaintype == GainType.PID, PID_SLEW, motor.SLEW)
     most = by_column(m.actuator_dynprm, owner, place[owner]) * m.opt.timestep
-    last = state_of(m, d.act, owner, ActState.SLEW)
+    last = activation_of(m, d.act, owner, ActState.SLEW)
     return jnp.where(column(slow, ctrl), jnp.clip(ctrl, last - most, last + most), ctrl)
 
 
-def turns_back(m: Model) -> Array | None:
+def has_circular_setpoints(m: Model) -> Array | None:
     """Return where activations are setpoints on a circle, `[1, *W]` bool; None: never."""
-    period = _period(m, _whose(act_owner(m), m.structure, HELD))
+    period = _period(m, _owners_of_types(act_owner(m), m.structure, _SETPOINT_DYNTYPES))
     return None if period is None else (period > 0).any(axis=0, keepdims=True)
 
 
@@ -80,7 +83,9 @@ def _nearest(m: Model, owner: np.ndarray, angle: Array, goal: Array, place: np.n
         return angle
     # Number of revolutions to the nearest equivalent angle.
     here = period > 0
-    turns = jnp.round((angle - take(goal, np.maximum(place, 0))) / jnp.where(here, period, 1))
+    turns = jnp.round(
+        (angle - gather_static(goal, np.maximum(place, 0))) / jnp.where(here, period, 1)
+    )
     return angle - jnp.where(here, period * turns, 0)
 
 
@@ -96,16 +101,18 @@ def _period(m: Model, owner: np.ndarray) -> Array | None:
         return None
     actuator = np.maximum(owner, 0)
     # A revolution in units of length is 2 pi times the rotational gear.
-    gear = take(m.actuator_gear, m.actuator_outadr[actuator])
+    gear = gather_static(m.actuator_gear, m.actuator_outadr[actuator])
     moves = (gear[:, 0] != 0) | (gear[:, 1] != 0) | (gear[:, 2] != 0)
     first, last = (safe_sqrt(sum(gear[:, k + j] ** 2 for j in range(3))) for k in (0, 3))
     turn = jnp.where(column(ball[actuator], first), first, jnp.where(moves, 0, last))
-    gain, bias = (take(p, actuator) for p in (m.actuator_gainprm[:, 0], m.actuator_biasprm[:, 1]))
+    gain, bias = (
+        gather_static(p, actuator) for p in (m.actuator_gainprm[:, 0], m.actuator_biasprm[:, 1])
+    )
     pid = column(m.actuator_gaintype[actuator] == GainType.PID, gain)  # a pid has one kp for both
     return jnp.where(column(served, turn) & (pid | (gain == -bias)), 2 * np.pi * turn, 0)
 
 
-def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.ndarray:
+def _owners_of_types(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.ndarray:
     """Return the actuators `owner` of these types, -1 for others."""
     return np.where(np.isin(s.actuator_dyntype[owner], kinds), owner, -1)
 
@@ -113,10 +120,12 @@ def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.nd
 def _is_servo(s: Structure) -> np.ndarray:
     """Return position servos: fixed gain with a bias affine in the length; or a pid."""
     fixed = (s.actuator_gaintype == GainType.FIXED) & (s.actuator_biastype == BiasType.AFFINE)
-    return fixed & np.isin(s.actuator_dyntype, SERVOS) | (s.actuator_gaintype == GainType.PID)
+    return fixed & np.isin(s.actuator_dyntype, _SERVO_DYNTYPES) | (
+        s.actuator_gaintype == GainType.PID
+    )
 
 
-@derived
+@cache_by_structure
 def _on_ball(s: Structure) -> np.ndarray:
     """Return the servos on ball joints, [nactuator] bool."""
     on_joint = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
@@ -125,7 +134,7 @@ def _on_ball(s: Structure) -> np.ndarray:
     return _is_servo(s) & is_ball[joint]
 
 
-@derived
+@cache_by_structure
 def _on_site(s: Structure) -> np.ndarray:
     """Return the servos between two sites, [nactuator] bool."""
     return _is_servo(s) & (s.actuator_trntype == TrnType.SITE) & (s.actuator_trnid[:, 1] >= 0)

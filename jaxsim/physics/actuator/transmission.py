@@ -2,9 +2,9 @@
 
 MuJoCo's documentation, Computation: Transmission; corresponds to `mj_transmission`. Joint and
 tendon transmissions scale a length by the gear; site transmissions apply a force and a torque to
-one or two bodies; body transmissions attract the body's contacts. The table `RULES` has one rule
-per kind; the sparsity pattern of the moments is known at compile time, and each rule computes its
-nonzeros.
+one or two bodies; body transmissions attract the body's contacts. The table `TRANSMISSION_RULES`
+has one rule per kind; the sparsity pattern of the moments is known at compile time, and each rule
+computes its nonzeros.
 """
 
 from collections.abc import Callable
@@ -13,20 +13,20 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.pattern import SparsityPattern
 from jaxsim.enums import DisableBit, JointType, TrnType
 from jaxsim.math import Quat, Spatial, Vec, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.contact_moment import contact_moment, touched_dofs
-from jaxsim.physics.actuator.layout import in_turn, output_actuator
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.actuator.layout import flatten_vectors, output_actuator
 from jaxsim.physics.refusal import Refusal, refuse
-from jaxsim.physics.sleep.incidence import actuators
-from jaxsim.physics.sleep.trees import sleeps, tree_awake
+from jaxsim.physics.sleep.incidence import actuator_incidence
+from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
@@ -56,13 +56,13 @@ def transmission(m: Model, d: Data) -> Data:
     # Outputs without a rule: the model can be loaded, but not simulated.
     nothing = [jnp.zeros_like(d.qpos[:1])] if plan.rest else []
     # Reorder from rules to outputs.
-    length = take(join([r[0] for r in results] + nothing), plan.length_order)
-    entries = take(join([r[1] for r in results] + nothing), plan.entry_order)
-    if sleeps(m):  # sleeping actuators keep their length, and have no moment
-        awake = take(actuators(m).awake(tree_awake(d)), output_actuator(m))
+    length = gather_static(concatenate_kinds([r[0] for r in results] + nothing), plan.length_order)
+    entries = gather_static(concatenate_kinds([r[1] for r in results] + nothing), plan.entry_order)
+    if can_sleep(m):  # sleeping actuators keep their length, and have no moment
+        awake = gather_static(actuator_incidence(m).awake(tree_awake(d)), output_actuator(m))
         if d.actuator_length is not None:
             length = jnp.where(awake, length, d.actuator_length)
-        entries = jnp.where(take(awake, plan.pattern.row), entries, 0)
+        entries = jnp.where(gather_static(awake, plan.pattern.row), entries, 0)
     return d.replace(actuator_length=length, actuator_moment=plan.pattern.dense(entries))
 
 
@@ -75,16 +75,16 @@ def actuator_velocity(m: Model, d: Data) -> Data:
     return d.replace(actuator_velocity=pattern.apply(pattern.entries(d.actuator_moment), d.qvel))
 
 
-def refusals(m: Model) -> list[Refusal]:
+def unsupported_transmissions(m: Model) -> list[Refusal]:
     """Return the transmissions that are not supported."""
     return [
         refuse(m, "actuator", i, f"transmission {TrnType(kind).name.lower()} is not supported")
         for i, kind in enumerate(m.actuator_trntype)
-        if kind not in SIMULATED
+        if kind not in SUPPORTED_TRANSMISSIONS
     ]
 
 
-class Rule(NamedTuple):
+class TransmissionRule(NamedTuple):
     """Transmission rule of one kind.
 
     Attributes:
@@ -101,40 +101,40 @@ class Rule(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    groups: list[tuple[Rule, np.ndarray]]
+    groups: list[tuple[TransmissionRule, np.ndarray]]
     length_order: np.ndarray
     entry_order: np.ndarray
-    pattern: Pattern
+    pattern: SparsityPattern
     rest: bool  # some outputs have no rule
 
 
-@derived
+@cache_by_structure
 def _plan(s: Structure) -> _Plan:
     # Outputs and nonzeros of each rule, then their sorted order.
-    groups = [(rule, ids) for rule in RULES if len(ids := rule.members(s))]
+    groups = [(rule, ids) for rule in TRANSMISSION_RULES if len(ids := rule.members(s))]
     outputs = np.concatenate([ids for _, ids in groups] or [np.zeros(0, int)])
     places = [rule.places(s, ids) for rule, ids in groups]
     row = np.concatenate([r for r, _ in places] or [np.zeros(0, int)])
     col = np.concatenate([c for _, c in places] or [np.zeros(0, int)])
     order = np.lexsort((col, row))
-    pattern = Pattern(row[order], col[order], (s.nout, s.nv))
+    pattern = SparsityPattern(row[order], col[order], (s.nout, s.nv))
     place = np.full(s.nout, len(outputs))
     place[outputs] = np.arange(len(outputs))
     return _Plan(groups, place, order, pattern, len(outputs) < s.nout)
 
 
-@derived
+@cache_by_structure
 def output_trntype(s: Structure) -> np.ndarray:
     """Return the transmission type of each output, [nout]."""
     return s.actuator_trntype[output_actuator(s)]
 
 
-@derived
+@cache_by_structure
 def _output_trnid(s: Structure) -> np.ndarray:
     return s.actuator_trnid[output_actuator(s)]
 
 
-def moment_pattern(m: Model | Structure) -> Pattern:
+def moment_pattern(m: Model | Structure) -> SparsityPattern:
     """Return the sparsity pattern of `actuator_moment`."""
     return _plan(m).pattern
 
@@ -153,7 +153,7 @@ def _on_joint(*kinds: JointType) -> Callable:
     return members
 
 
-def _joint_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _joint_moment_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return nonzeros of all dofs of the joints: the first dofs, the second ones, ..."""
     joint = _output_trnid(s)[ids, 0]
     count = JointType(s.jnt_type[joint[0]]).nv
@@ -163,31 +163,31 @@ def _joint_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def _scalar(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute length = gear * joint position."""
-    gear = take(m.actuator_gear[:, 0], ids)
-    return gear * take(d.qpos, m.jnt_qposadr[_output_trnid(m)[ids, 0]]), gear
+    gear = gather_static(m.actuator_gear[:, 0], ids)
+    return gear * gather_static(d.qpos, m.jnt_qposadr[_output_trnid(m)[ids, 0]]), gear
 
 
 def _ball(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute length = gear . rotation vector of the joint, with the moment along `gear`."""
     gear = _gear(m, ids, 0)
     turn = _joint_quat(m, d, ids, 0)
-    moment = _about(m, ids, turn, gear)
-    return gear.dot(turn.rotation_vector()), join(list(moment.parts))
+    moment = _joint_axis(m, ids, turn, gear)
+    return gear.dot(turn.rotation_vector()), concatenate_kinds(list(moment.parts))
 
 
 def _free(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute the moments of a force and torque on a free joint; length 0."""
-    moment = _about(m, ids, _joint_quat(m, d, ids, 3), _gear(m, ids, 3))
-    entries = join([*_gear(m, ids, 0).parts, *moment.parts])
+    moment = _joint_axis(m, ids, _joint_quat(m, d, ids, 3), _gear(m, ids, 3))
+    entries = concatenate_kinds([*_gear(m, ids, 0).parts, *moment.parts])
     return jnp.zeros_like(entries[: len(ids)]), entries
 
 
 def _joint_quat(m: Model, d: Data, ids: np.ndarray, offset: int) -> Quat:
     adr = m.jnt_qposadr[_output_trnid(m)[ids, 0]] + offset
-    return Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize()
+    return Quat(*(gather_static(d.qpos, adr + k) for k in range(4))).normalize()
 
 
-def _about(m: Model, ids: np.ndarray, turn: Quat, axis: Vec) -> Vec:
+def _joint_axis(m: Model, ids: np.ndarray, turn: Quat, axis: Vec) -> Vec:
     """Return the axis in the moving body's frame; `jointinparent` specifies it in the parent's."""
     inparent = output_trntype(m)[ids] == TrnType.JOINTINPARENT
     if not inparent.any():
@@ -198,7 +198,7 @@ def _about(m: Model, ids: np.ndarray, turn: Quat, axis: Vec) -> Vec:
 
 
 def _gear(m: Model, ids: np.ndarray, first: int) -> Vec:
-    return Vec(*(take(m.actuator_gear[:, first + k], ids) for k in range(3)))
+    return Vec(*(gather_static(m.actuator_gear[:, first + k], ids) for k in range(3)))
 
 
 # Tendons.
@@ -208,7 +208,7 @@ def _of_kind(*kinds: TrnType) -> Callable:
     return lambda s: np.flatnonzero(np.isin(output_trntype(s), kinds))
 
 
-def _tendon_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tendon_moment_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     entry, which = _tendon_entries(s, ids)
     return ids[which], tendon_pattern(s).col[entry]
 
@@ -222,10 +222,12 @@ def _tendon_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _tendon(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute length = gear * tendon length."""
-    gear = take(m.actuator_gear[:, 0], ids)
+    gear = gather_static(m.actuator_gear[:, 0], ids)
     entry, which = _tendon_entries(m.structure, ids)
-    J = take(tendon_pattern(m).entries(d.ten_J), entry)
-    return gear * take(d.ten_length, _output_trnid(m)[ids, 0]), take(gear, which) * J
+    J = gather_static(tendon_pattern(m).entries(d.ten_J), entry)
+    return gear * gather_static(d.ten_length, _output_trnid(m)[ids, 0]), gather_static(
+        gear, which
+    ) * J
 
 
 # Sites.
@@ -261,10 +263,10 @@ def _site(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute the moments of a force and torque fixed to a site; length 0."""
     # Force and torque in the site frame.
     site = _output_trnid(m)[ids, 0]
-    R = take(d.site_xmat, site)
+    R = gather_static(d.site_xmat, site)
     wrench = _wrench(m, d, site, R @ _gear(m, ids, 0), R @ _gear(m, ids, 3))
     row, dof = _one_end(m.structure, ids)
-    entries = take(d.cdof, dof).dot(take(wrench, np.searchsorted(ids, row)))
+    entries = gather_static(d.cdof, dof).dot(gather_static(wrench, np.searchsorted(ids, row)))
     return jnp.zeros_like(wrench.parts[0]), entries
 
 
@@ -272,14 +274,14 @@ def _refsite(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute length = gear . (position, rotation vector) of the site in the reference frame."""
     site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
     # Pose of the site in the reference frame.
-    R, along, about = take(d.site_xmat, ref), _gear(m, ids, 0), _gear(m, ids, 3)
-    offset = R.T @ (take(d.site_xpos, site) - take(d.site_xpos, ref))
+    R, along, about = gather_static(d.site_xmat, ref), _gear(m, ids, 0), _gear(m, ids, 3)
+    offset = R.T @ (gather_static(d.site_xpos, site) - gather_static(d.site_xpos, ref))
     turn = (_site_quat(m, d, ref).conj * _site_quat(m, d, site)).rotation_vector()
     length = along.dot(offset) + about.dot(turn)
     # Wrenches on both sites.
     force, torque = R @ along, R @ about
     here, there = _wrench(m, d, site, force, torque), _wrench(m, d, ref, force, torque)
-    return length, _between(m, d, ids, here, -there)
+    return length, _site_pair_moment(m, d, ids, here, -there)
 
 
 def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
@@ -290,10 +292,10 @@ def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """
     # Position of the pin relative to the slider axis.
     crank, slider = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
-    gear = take(m.actuator_gear[:, 0], ids)
-    rod = take(m.actuator_cranklength, output_actuator(m)[ids])
-    axis = take(d.site_xmat, slider).cols[2]
-    v = take(d.site_xpos, crank) - take(d.site_xpos, slider)
+    gear = gather_static(m.actuator_gear[:, 0], ids)
+    rod = gather_static(m.actuator_cranklength, output_actuator(m)[ids])
+    axis = gather_static(d.site_xmat, slider).cols[2]
+    v = gather_static(d.site_xpos, crank) - gather_static(d.site_xpos, slider)
     # Quadratic equation for the slider position.
     along = v.dot(axis)
     square = along * along + rod * rod - v.dot(v)
@@ -305,30 +307,32 @@ def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     force, torque = by_pin.scale(gear), axis.cross(by_axis).scale(gear)
     at_pin = _wrench(m, d, crank, force, force.map(jnp.zeros_like))
     at_slider = _wrench(m, d, slider, -force, torque)
-    return gear * (along - root), _between(m, d, ids, at_pin, at_slider)
+    return gear * (along - root), _site_pair_moment(m, d, ids, at_pin, at_slider)
 
 
-def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial) -> Array:
+def _site_pair_moment(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial) -> Array:
     """Compute the moment nonzeros of wrenches on the bodies of an output's two sites."""
     # Select the wrench of the site that the dof moves.
     row, dof = _two_ends(m.structure, ids)
     which = np.searchsorted(ids, row)
     at_first = ancestors(m)[m.site_bodyid[_output_trnid(m)[row, 0]], dof].astype(bool)
-    pushed = take(d.cdof, dof)
+    pushed = gather_static(d.cdof, dof)
     return jnp.where(
-        column(at_first, pushed), pushed.dot(take(first, which)), pushed.dot(take(second, which))
+        column(at_first, pushed),
+        pushed.dot(gather_static(first, which)),
+        pushed.dot(gather_static(second, which)),
     )
 
 
 def _wrench(m: Model, d: Data, site: np.ndarray, force: Vec, torque: Vec) -> Spatial:
     """Return wrenches of forces and torques at sites, about the centers of mass of their trees."""
-    origin = take(d.subtree_com, m.body_rootid[m.site_bodyid[site]])
-    arm = take(d.site_xpos, site) - origin
+    origin = gather_static(d.subtree_com, m.body_rootid[m.site_bodyid[site]])
+    arm = gather_static(d.site_xpos, site) - origin
     return Spatial.of(torque + arm.cross(force), force)
 
 
 def _site_quat(m: Model, d: Data, site: np.ndarray) -> Quat:
-    return take(d.xquat, m.site_bodyid[site]) * take(m.site_quat, site)
+    return gather_static(d.xquat, m.site_bodyid[site]) * gather_static(m.site_quat, site)
 
 
 # Orientations: three outputs, the components of a rotation vector.
@@ -342,14 +346,14 @@ def _of_orientation(on_site: bool) -> Callable:
     return members
 
 
-def _component_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _component_moment_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ids, s.jnt_dofadr[_output_trnid(s)[ids, 0]] + np.arange(len(ids)) % 3
 
 
 def _ball_orientation(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute lengths = rotation vector of the joint, with moments about the body's axes."""
     # Components of three outputs are consecutive.
-    turn = in_turn(_joint_quat(m, d, ids[::3], 0).rotation_vector())
+    turn = flatten_vectors(_joint_quat(m, d, ids[::3], 0).rotation_vector())
     return turn, jnp.ones_like(turn)
 
 
@@ -361,16 +365,16 @@ def _site_orientation(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]
     site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
     turn = (_site_quat(m, d, ref[::3]).conj * _site_quat(m, d, site[::3])).rotation_vector()
     # Axes of the site as torques.
-    axes = take(d.site_xmat, site[::3]).cols
-    axis = Vec(*(in_turn(Vec(*(a.parts[k] for a in axes))) for k in range(3)))
+    axes = gather_static(d.site_xmat, site[::3]).cols
+    axis = Vec(*(flatten_vectors(Vec(*(a.parts[k] for a in axes))) for k in range(3)))
     torque = Spatial.of(axis, axis.map(jnp.zeros_like))
-    return in_turn(turn), _between(m, d, ids, torque, -torque)
+    return flatten_vectors(turn), _site_pair_moment(m, d, ids, torque, -torque)
 
 
 # Contacts of bodies.
 
 
-def _body_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _body_moment_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     which, dof = np.nonzero(touched_dofs(s)[_output_trnid(s)[ids, 0]])
     return ids[which], dof
 
@@ -379,22 +383,30 @@ def _body(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute the moments of an attraction shared by the contacts of a body; length 0."""
     # Select the entries of the pattern.
     moment = contact_moment(m, d, _output_trnid(m)[ids, 0])
-    row, dof = _body_places(m.structure, ids)
-    entries = take(moment.reshape(-1, *moment.shape[2:]), np.searchsorted(ids, row) * m.nv + dof)
+    row, dof = _body_moment_entries(m.structure, ids)
+    entries = gather_static(
+        moment.reshape(-1, *moment.shape[2:]), np.searchsorted(ids, row) * m.nv + dof
+    )
     return jnp.zeros((len(ids), *moment.shape[2:]), moment.dtype), entries
 
 
 _JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)
-RULES = (
-    Rule(_JOINT, _on_joint(JointType.SLIDE, JointType.HINGE), _joint_places, _scalar),
-    Rule(_JOINT, _on_joint(JointType.BALL), _joint_places, _ball),
-    Rule(_JOINT, _on_joint(JointType.FREE), _joint_places, _free),
-    Rule((TrnType.TENDON,), _of_kind(TrnType.TENDON), _tendon_places, _tendon),
-    Rule((TrnType.SITE,), _site_members(False), _one_end, _site),
-    Rule((TrnType.SITE,), _site_members(True), _two_ends, _refsite),
-    Rule((TrnType.SLIDERCRANK,), _of_kind(TrnType.SLIDERCRANK), _two_ends, _slidercrank),
-    Rule((TrnType.SO3,), _of_orientation(False), _component_places, _ball_orientation),
-    Rule((TrnType.SO3,), _of_orientation(True), _two_ends, _site_orientation),
-    Rule((TrnType.BODY,), _of_kind(TrnType.BODY), _body_places, _body),
+TRANSMISSION_RULES = (
+    TransmissionRule(
+        _JOINT, _on_joint(JointType.SLIDE, JointType.HINGE), _joint_moment_entries, _scalar
+    ),
+    TransmissionRule(_JOINT, _on_joint(JointType.BALL), _joint_moment_entries, _ball),
+    TransmissionRule(_JOINT, _on_joint(JointType.FREE), _joint_moment_entries, _free),
+    TransmissionRule((TrnType.TENDON,), _of_kind(TrnType.TENDON), _tendon_moment_entries, _tendon),
+    TransmissionRule((TrnType.SITE,), _site_members(False), _one_end, _site),
+    TransmissionRule((TrnType.SITE,), _site_members(True), _two_ends, _refsite),
+    TransmissionRule(
+        (TrnType.SLIDERCRANK,), _of_kind(TrnType.SLIDERCRANK), _two_ends, _slidercrank
+    ),
+    TransmissionRule(
+        (TrnType.SO3,), _of_orientation(False), _component_moment_entries, _ball_orientation
+    ),
+    TransmissionRule((TrnType.SO3,), _of_orientation(True), _two_ends, _site_orientation),
+    TransmissionRule((TrnType.BODY,), _of_kind(TrnType.BODY), _body_moment_entries, _body),
 )
-SIMULATED = frozenset(kind for rule in RULES for kind in rule.kinds)
+SUPPORTED_TRANSMISSIONS = frozenset(kind for rule in TRANSMISSION_RULES for kind in rule.kinds)

@@ -1,10 +1,10 @@
 """Generalized force of forces and torques applied to bodies."""
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.stage import stage
 
@@ -28,7 +28,7 @@ def xfrc_accumulate(m: Model, d: Data) -> Array:
 def wrench_force(m: Model, d: Data, force: Vec, torque: Vec, point: Vec) -> Array:
     """Compute the generalized force `[nv, *W]` of one force, torque and point per body."""
     # Move the wrenches to the tree's center of mass, sum them over subtrees, project on cdof.
-    arm = point - take(d.subtree_com, m.body_rootid)
+    arm = point - gather_static(d.subtree_com, m.body_rootid)
     wrench = Spatial.of(torque + arm.cross(force), force)
     subtree = subtree_sums(m, wrench)
-    return d.cdof.dot(take(subtree, m.dof_bodyid))
+    return d.cdof.dot(gather_static(subtree, m.dof_bodyid))

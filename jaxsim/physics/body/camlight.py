@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import CamLight
 from jaxsim.math import Rot, Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.stage import stage
 
 
@@ -47,12 +47,14 @@ class _Mounts(NamedTuple):
 
     def positions(self, d: Data, fixed: Vec) -> Vec:
         """Return the positions; `fixed` are those in the frames of the bodies."""
-        pos = take(d.xpos, self.body) + take(d.xquat, self.body).rotate(fixed)
+        pos = gather_static(d.xpos, self.body) + gather_static(d.xquat, self.body).rotate(fixed)
         for kind, origin, offset in (
             (CamLight.TRACK, d.xpos, self.pos0),
             (CamLight.TRACKCOM, d.subtree_com, self.poscom0),
         ):
-            pos = select(column(self.mode == kind, pos), take(origin, self.body) + offset, pos)
+            pos = select(
+                column(self.mode == kind, pos), gather_static(origin, self.body) + offset, pos
+            )
         return pos
 
     def goals(self, d: Data) -> Iterator[tuple[np.ndarray, Vec]]:
@@ -63,7 +65,7 @@ class _Mounts(NamedTuple):
         ):
             here = (self.mode == kind) & (self.target >= 0)
             if here.any():
-                yield here, take(goal, np.maximum(self.target, 0))
+                yield here, gather_static(goal, np.maximum(self.target, 0))
 
 
 def _cameras(m: Model, d: Data) -> Data:
@@ -72,11 +74,11 @@ def _cameras(m: Model, d: Data) -> Data:
     # Fixed attachment, then replace the modes that follow qpos0.
     mounts = _Mounts(m.cam_bodyid, m.cam_mode, m.cam_targetbodyid, m.cam_pos0, m.cam_poscom0)
     pos = mounts.positions(d, m.cam_pos)
-    mat = (take(d.xquat, m.cam_bodyid) * m.cam_quat).matrix()
+    mat = (gather_static(d.xquat, m.cam_bodyid) * m.cam_quat).matrix()
     mat = select(column(mounts.follows, pos), m.cam_mat0, mat)
     # Aim at targets: the camera's z axis points away from the target.
     for here, goal in mounts.goals(d):
-        mat = select(column(here, pos), _aimed(pos - goal), mat)
+        mat = select(column(here, pos), _aim_camera(pos - goal), mat)
     return d.replace(cam_xpos=pos, cam_xmat=mat)
 
 
@@ -91,14 +93,14 @@ def _lights(m: Model, d: Data) -> Data:
     )
     pos = mounts.positions(d, m.light_pos)
     # Light direction by mode, like the camera orientations.
-    way = take(d.xquat, m.light_bodyid).rotate(m.light_dir)
+    way = gather_static(d.xquat, m.light_bodyid).rotate(m.light_dir)
     way = select(column(mounts.follows, pos), m.light_dir0, way)
     for here, goal in mounts.goals(d):
         way = select(column(here, pos), goal - pos, way)
     return d.replace(light_xpos=pos, light_xdir=way.normalize())
 
 
-def _aimed(back: Vec) -> Rot:
+def _aim_camera(back: Vec) -> Rot:
     """Return the axes of a camera whose z axis is along `back`, with a horizontal x axis."""
     z = back.normalize()
     x = Vec(-z.y, z.x, 0 * z.z).normalize()  # cross product of the vertical and z

@@ -7,12 +7,12 @@ map.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.topology import joints_of
 
 
@@ -37,13 +37,13 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
         return qpos + step
     # Linear coordinates take the step of their dof, quaternions are replaced below.
     dof, linear = _linear(s)
-    moved = qpos + jnp.where(_mask(linear, qpos), take(step, dof), 0)
+    moved = qpos + jnp.where(_mask(linear, qpos), gather_static(step, dof), 0)
     # Quaternions rotate by the exponential map.
-    adr, first = rotations(s)
-    q = Quat(*(take(qpos, adr + k) for k in range(4)))
-    turn = Quat.from_rotation_vector(Vec(*(take(step, first + k) for k in range(3))))
+    adr, first = quaternion_addresses(s)
+    q = Quat(*(gather_static(qpos, adr + k) for k in range(4)))
+    turn = Quat.from_rotation_vector(Vec(*(gather_static(step, first + k) for k in range(3))))
     turned = (q.normalize() * turn).normalize()
-    return place(moved, adr, turned.parts)
+    return replace_items(moved, adr, turned.parts)
 
 
 def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
@@ -54,14 +54,16 @@ def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
     # Linear coordinates: plain differences.
     s = m.structure
     adr_of_dof, linear = linear_dofs(s)
-    out = jnp.where(_mask(linear, qpos1), take(qpos2, adr_of_dof) - take(qpos1, adr_of_dof), 0)
+    out = jnp.where(
+        _mask(linear, qpos1), gather_static(qpos2, adr_of_dof) - gather_static(qpos1, adr_of_dof), 0
+    )
     if len(joints_of(s, JointType.FREE, JointType.BALL)):
         # Rotations: logarithm of the relative rotation, in the frame of the first.
-        adr, first = rotations(s)
-        a = Quat(*(take(qpos1, adr + k) for k in range(4))).normalize()
-        b = Quat(*(take(qpos2, adr + k) for k in range(4))).normalize()
+        adr, first = quaternion_addresses(s)
+        a = Quat(*(gather_static(qpos1, adr + k) for k in range(4))).normalize()
+        b = Quat(*(gather_static(qpos2, adr + k) for k in range(4))).normalize()
         turn = (a.conj * b).rotation_vector()
-        out = place(out, first, turn.parts)
+        out = replace_items(out, first, turn.parts)
     return out / dt
 
 
@@ -72,9 +74,9 @@ def normalize_quat(m: Model, qpos: Array) -> Array:
     """
     if not len(joints_of(m.structure, JointType.FREE, JointType.BALL)):
         return qpos
-    adr, _ = rotations(m.structure)
-    q = Quat(*(take(qpos, adr + k) for k in range(4)))
-    return place(qpos, adr, q.normalize().parts)
+    adr, _ = quaternion_addresses(m.structure)
+    q = Quat(*(gather_static(qpos, adr + k) for k in range(4)))
+    return replace_items(qpos, adr, q.normalize().parts)
 
 
 def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
@@ -100,8 +102,8 @@ def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
     if not len(joints_of(s, JointType.FREE, JointType.BALL)):
         return qvel
     # Displacement u and velocity omega of each rotation.
-    _, first = rotations(s)
-    u, omega = (Vec(*(take(x, first + k) for k in range(3))) for x in (step, qvel))
+    _, first = quaternion_addresses(s)
+    u, omega = (Vec(*(gather_static(x, first + k) for k in range(3))) for x in (step, qvel))
     square = u.dot(u)
     # c(r), by its power series near 0.
     small = square < 1e-3
@@ -111,20 +113,20 @@ def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
     # u_dot by the inverse differential of the exponential.
     across = u.cross(omega)
     rate = omega + across.scale(0.5) + u.cross(across).scale(c)
-    return place(qvel, first, rate.parts)
+    return replace_items(qvel, first, rate.parts)
 
 
-def place(x: Array, first: np.ndarray, parts: list[Array] | tuple) -> Array:
+def replace_items(x: Array, first: np.ndarray, parts: list[Array] | tuple) -> Array:
     """Replace items `first + k` of `x` by part k, as a gather, which costs less than a scatter."""
     # Gather table that selects the new items.
     n, count = x.shape[0], len(first)
     source = np.arange(n)
     for k in range(len(parts)):
         source[first + k] = n + k * count + np.arange(count)
-    return take(jnp.concatenate([x, *parts]), source)
+    return gather_static(jnp.concatenate([x, *parts]), source)
 
 
-def rotations(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def quaternion_addresses(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return addresses of the quaternions in qpos and of their angular velocities in qvel."""
     joint = joints_of(s, JointType.FREE, JointType.BALL)
     free = 3 * (s.jnt_type[joint] == JointType.FREE)

@@ -6,13 +6,13 @@ entry of the mass matrix with the rest: its six dofs are a small system of their
 
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import JointType
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.topology import descendants, joints_of
 
 
-@derived
+@cache_by_structure
 def free_body_dofs(s: Structure) -> np.ndarray:
     """Return the dofs of the standalone free bodies, one body per column, [6, k]."""
     joint = joints_of(s, JointType.FREE)
@@ -22,6 +22,6 @@ def free_body_dofs(s: Structure) -> np.ndarray:
     return s.jnt_dofadr[joint[dofs_on_it == 6]] + np.arange(6)[:, None]
 
 
-def blocks(matrix: Array, dofs: np.ndarray) -> Array:
+def free_body_blocks(matrix: Array, dofs: np.ndarray) -> Array:
     """Gather the blocks `[6, 6, k, *W]` of a matrix `[nv, nv, *W]`, one per column of `dofs`."""
     return matrix.at[dofs[:, None], dofs[None]].get(mode="promise_in_bounds")

@@ -8,26 +8,26 @@ dofs and their ancestors.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import outer_sum
+from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.products import gram
 from jaxsim.enums import MINVAL, JointType
+from jaxsim.linalg.block_diagonal import BlockDiagonal
+from jaxsim.linalg.factor import solve_spd
+from jaxsim.linalg.ldl import ltdl
+from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.math import Inertia, Spatial, Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import outer_sum
-from jaxsim.physics.arrays.call.differentiated import loops_pay
-from jaxsim.physics.arrays.pin import few, pin
-from jaxsim.physics.arrays.products import gram
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.arrays.system.apart import Apart
-from jaxsim.physics.arrays.system.factor import solve_spd
-from jaxsim.physics.arrays.system.ldl import ltdl
-from jaxsim.physics.arrays.system.tree import TreeMatrix
-from jaxsim.physics.body.singular import lack, raised
+from jaxsim.physics.body.singular import diagonal_deficit, raise_diagonal
 from jaxsim.physics.body.tree_sums import subtree_sums
-from jaxsim.physics.parts import falls_apart, inertia_parts, is_sparse
+from jaxsim.physics.partition import inertia_blocks, is_block_diagonal, is_sparse
 from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import dof_ancestors, dof_forest, dof_slot
+from jaxsim.transforms.differentiated import prefer_loops
+from jaxsim.transforms.materialize import is_unbatched, materialize
 
 
 @stage(reads="xmat xipos ximat xanchor xaxis ", writes="subtree_com cdof cinert")
@@ -46,9 +46,9 @@ def com_pos(m: Model, d: Data) -> Data:
     inverse = 1 / jnp.where(heavy, subtree, 1.0)
     com = select(heavy, moment.scale(inverse), d.xipos)
     # Spatial inertias and motion axes about the center of mass of the tree.
-    origin = take(com, m.body_rootid)
+    origin = gather_static(com, m.body_rootid)
     cinert = Inertia.about(m.body_inertia, d.ximat, mass, d.xipos - origin)
-    cinert, cdof = pin((cinert, motion_axes(m, d, origin)), d.qpos)
+    cinert, cdof = materialize((cinert, motion_axes(m, d, origin)), d.qpos)
     return d.replace(subtree_com=com, cinert=cinert, cdof=cdof)
 
 
@@ -63,12 +63,12 @@ def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
     # Axis of each dof, by the type of its joint.
     joint, body, slot = m.dof_jntid, m.dof_bodyid, dof_slot(m)
     kind = m.jnt_type[joint]
-    axis = take(d.xaxis, joint)
+    axis = gather_static(d.xaxis, joint)
     turn = np.isin(kind, (JointType.BALL, JointType.HINGE))
     free = kind == JointType.FREE
     if np.any(free | (kind == JointType.BALL)):
         # Rotations of ball and free joints are about the axes of the body that they move.
-        columns = take(d.xmat, body).cols
+        columns = gather_static(d.xmat, body).cols
         first = np.where(free, 3, 0)
         for k in range(3):
             here = (free | (kind == JointType.BALL)) & (slot - first == k)
@@ -77,7 +77,7 @@ def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
     # Rotational axes have a moment about the origin; slides are pure translations.
     rotates = column(turn, axis)
     zero = axis.map(jnp.zeros_like)
-    offset = take(origin, body) - take(d.xanchor, joint)
+    offset = gather_static(origin, body) - gather_static(d.xanchor, joint)
     rot = select(rotates, axis, zero)
     lin = select(rotates, axis.cross(offset), axis)
     if free.any():
@@ -103,18 +103,18 @@ def crb(m: Model, d: Data) -> Data:
     moving = column(1.0 * (np.arange(m.nbody) > 0), d.cinert)
     composite = subtree_sums(m, d.cinert).map(lambda a: moving * a)
     # Composite inertias, and the force of each unit acceleration.
-    force = take(composite, m.dof_bodyid) @ d.cdof
+    force = gather_static(composite, m.dof_bodyid) @ d.cdof
     # One product over all dofs, or one per tree.
-    one_by_one = m.ntree > 1 and few(d.qpos) and loops_pay()
+    one_by_one = m.ntree > 1 and is_unbatched(d.qpos) and prefer_loops()
     M = _by_trees(m, force, d.cdof) if one_by_one else _of_all(m, force, d.cdof)
     # Tendon armature, restricted to dofs on one chain.
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
         M = M + jnp.where(_square(dof_ancestors(m) | dof_ancestors(m).T, M), along, 0)
-    M = raised(M)
+    M = raise_diagonal(M)
     # The compiler removes the form that is not used.
     inertia = _by_entries(m, d, force)
-    d = d.replace(crb=composite, M=pin(M, d.qpos), inertia=inertia)
+    d = d.replace(crb=composite, M=materialize(M, d.qpos), inertia=inertia)
     return d if d.qLD is None and d.qLDiagInv is None else _factors(d)
 
 
@@ -131,22 +131,22 @@ def _by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
     """Return M without tendons, one product per tree size, since M is block-diagonal in trees."""
     trees = (np.flatnonzero(m.dof_treeid == tree).tolist() for tree in range(m.ntree))
     parts = tuple(tuple(tree) for tree in trees if tree)
-    M = Apart.of_products(force.parts, cdof.parts, parts, dof_ancestors(m), solve_spd)
+    M = BlockDiagonal.of_products(force.parts, cdof.parts, parts, dof_ancestors(m), solve_spd)
     return M.plus_diagonal(jnp.broadcast_to(dof_armature(m), cdof.parts[0].shape)).dense()
 
 
-def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:
+def _by_entries(m: Model, d: Data, force: Spatial) -> TreeSparse | BlockDiagonal | None:
     """Return M without the zeros between trees; None where there are few."""
     f, x = force.parts, d.cdof.parts
-    products: TreeMatrix | Apart
+    products: TreeSparse | BlockDiagonal
     if is_sparse(m):
-        products = TreeMatrix.of_products(f, x, dof_forest(m))
-    elif falls_apart(m):
-        products = Apart.of_products(f, x, inertia_parts(m), dof_ancestors(m), solve_spd)
+        products = TreeSparse.of_products(f, x, dof_forest(m))
+    elif is_block_diagonal(m):
+        products = BlockDiagonal.of_products(f, x, inertia_blocks(m), dof_ancestors(m), solve_spd)
     else:
         return None
     products = products.plus_diagonal(jnp.broadcast_to(dof_armature(m), x[0].shape))
-    return products.plus_diagonal(lack(products.diagonal))
+    return products.plus_diagonal(diagonal_deficit(products.diagonal))
 
 
 def _factors(d: Data) -> Data:

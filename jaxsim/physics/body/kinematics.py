@@ -9,17 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.linear import bind_gather
 from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec, concat, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.linear import picked
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.stage import stage
-from jaxsim.physics.topology import joint_slot, joint_table, joints_of, levels
+from jaxsim.physics.topology import body_levels, joint_slot, joint_table, joints_of
+from jaxsim.transforms.materialize import materialize
+from jaxsim.transforms.platform import platform
 
 
 @stage(
@@ -39,11 +39,11 @@ def kinematics(m: Model, d: Data) -> Data:
 
     # Joint anchors and axes are known in the parent's frame.
     parent = m.body_parentid[m.jnt_bodyid]
-    ppos, pquat = take((xpos, xquat), parent)
+    ppos, pquat = gather_static((xpos, xquat), parent)
 
     # Poses of geoms and sites are fixed in their bodies.
-    gpos, gquat = take((xpos, xquat), m.geom_bodyid)
-    spos, squat = take((xpos, xquat), m.site_bodyid)
+    gpos, gquat = gather_static((xpos, xquat), m.geom_bodyid)
+    spos, squat = gather_static((xpos, xquat), m.site_bodyid)
     return d.replace(
         xpos=xpos,
         xquat=xquat,
@@ -66,17 +66,17 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
     pos = m.body_pos.map(lambda a: jnp.broadcast_to(a, shape))
     quat = m.body_quat.map(lambda a: jnp.broadcast_to(a, shape))
     if m.nmocap:
-        pos, quat = _place_mocap(m, d, pos, quat)
+        pos, quat = _mocap_body_pose(m, d, pos, quat)
     if not m.njnt:
         return pos, quat, pos[:0], pos[:0]
     # Apply the joints of each body in order; free joints set the pose.
     pos, quat, anchor, axis = _apply_joints(m, d, pos, quat)
     free = joints_of(m.structure, JointType.FREE)
     if len(free):
-        pos, quat = _place_free(m, d, free, pos, quat)
+        pos, quat = _free_body_pose(m, d, free, pos, quat)
         # A free joint has the body's position as anchor and the vertical as axis, as in MuJoCo.
         is_free = column(m.jnt_type == JointType.FREE, pos)
-        anchor = select(is_free, take(pos, m.jnt_bodyid), anchor)
+        anchor = select(is_free, gather_static(pos, m.jnt_bodyid), anchor)
         up = (0.0, 0.0, 1.0)
         axis = Vec(*(jnp.where(is_free, u, a) for u, a in zip(up, axis.parts, strict=True)))
     return pos, quat, anchor, axis
@@ -90,9 +90,9 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
     # Joints by slot: first, second, ... of each body.
     has, joint = joint_table(m)
     slots = len(joint)
-    motion = (m.jnt_pos, m.jnt_axis, *pin(_joint_motion(m, d), d.qpos))
+    motion = (m.jnt_pos, m.jnt_axis, *materialize(_joint_motion(m, d), d.qpos))
     motion = jax.tree.map(
-        lambda a: a.reshape(slots, m.nbody, *a.shape[1:]), take(motion, joint.ravel())
+        lambda a: a.reshape(slots, m.nbody, *a.shape[1:]), gather_static(motion, joint.ravel())
     )
 
     # Rotate about the anchor, translate along the axis.
@@ -112,10 +112,10 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
         (pos, quat), met = move((pos, quat), first)
     else:
         (pos, quat), met = lax.scan(
-            move, (pos, quat), (has.reshape(rank), *motion), unroll=_together()
+            move, (pos, quat), (has.reshape(rank), *motion), unroll=_unroll_count()
         )
         met = jax.tree.map(lambda a: a.reshape(slots * m.nbody, *a.shape[2:]), met)
-    anchor, axis = take(met, joint_slot(m) * m.nbody + m.jnt_bodyid)
+    anchor, axis = gather_static(met, joint_slot(m) * m.nbody + m.jnt_bodyid)
     return pos, quat, anchor, axis
 
 
@@ -125,7 +125,7 @@ def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
     kind = m.jnt_type
     scalar = np.isin(kind, (JointType.SLIDE, JointType.HINGE))
     adr = np.where(scalar, m.jnt_qposadr, 0)
-    value = take(d.qpos, adr) - take(m.qpos0, adr)
+    value = gather_static(d.qpos, adr) - gather_static(m.qpos0, adr)
     angle = jnp.where(column(kind == JointType.HINGE, value), value, 0)
     shift = jnp.where(column(kind == JointType.SLIDE, value), value, 0)
     turn = Quat.from_axis_angle(m.jnt_axis, angle)
@@ -133,44 +133,44 @@ def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
     ball = kind == JointType.BALL
     if ball.any():
         adr = np.where(ball, m.jnt_qposadr, 0)
-        own = Quat(*(take(d.qpos, np.minimum(adr + k, m.nq - 1)) for k in range(4)))
+        own = Quat(*(gather_static(d.qpos, np.minimum(adr + k, m.nq - 1)) for k in range(4)))
         turn = select(column(ball, value), own.normalize(), turn)
     return turn, shift
 
 
-def _place_free(m: Model, d: Data, free: np.ndarray, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+def _free_body_pose(m: Model, d: Data, free: np.ndarray, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
     """Set the poses of free bodies from qpos."""
     adr = np.zeros(m.nbody, int)
     adr[m.jnt_bodyid[free]] = m.jnt_qposadr[free]
     here = np.zeros(m.nbody, bool)
     here[m.jnt_bodyid[free]] = True
     mask = column(here, pos)
-    q = [take(d.qpos, adr + k) for k in range(7)]
+    q = [gather_static(d.qpos, adr + k) for k in range(7)]
     return select(mask, Vec(*q[:3]), pos), select(mask, Quat(*q[3:]).normalize(), quat)
 
 
-def _place_mocap(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+def _mocap_body_pose(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
     """Set the poses of mocap bodies from their inputs."""
     index = np.maximum(m.body_mocapid, 0)
     mask = column(m.body_mocapid >= 0, pos)
-    pos = select(mask, take(d.mocap_pos, index), pos)
-    return pos, select(mask, take(d.mocap_quat.normalize(), index), quat)
+    pos = select(mask, gather_static(d.mocap_pos, index), pos)
+    return pos, select(mask, gather_static(d.mocap_quat.normalize(), index), quat)
 
 
 def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
     """Compose poses in the world from poses in the parents, level by level."""
     # The world and its children.
-    tree = levels(m)
+    tree = body_levels(m)
     world = pos.map(lambda a: jnp.zeros_like(a[:1]))
     upright = Quat(*(jnp.full_like(world.x, k == 0) for k in range(4)))
-    pieces = [(world, upright), (take(pos, tree.roots), take(quat, tree.roots))]
+    pieces = [(world, upright), (gather_static(pos, tree.roots), gather_static(quat, tree.roots))]
     depth, width = tree.body.shape
     # Scan over the deeper levels; each body gathers its parent in the level above.
     if depth:
 
         def descend(above, level):
             parent, p, q = level
-            ppos, pquat = jax.tree.map(lambda a: picked(a, parent), above)
+            ppos, pquat = jax.tree.map(lambda a: bind_gather(a, parent), above)
             here = (ppos + pquat.rotate(p), pquat * q)
             return here, here
 
@@ -181,14 +181,14 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
             parents[0] = np.arange(width)
         local = jax.tree.map(
             lambda a: a.reshape(*tree.body.shape, *a.shape[1:]),
-            take((pos, quat), tree.body.ravel()),
+            gather_static((pos, quat), tree.body.ravel()),
         )
-        _, poses = lax.scan(descend, start, (parents, *local), unroll=_together())
+        _, poses = lax.scan(descend, start, (parents, *local), unroll=_unroll_count())
         pieces.append(jax.tree.map(lambda a: a.reshape(depth * width, *a.shape[2:]), poses))
-    return take(concat(pieces), tree.order)
+    return gather_static(concat(pieces), tree.order)
 
 
-def _together() -> int:
+def _unroll_count() -> int:
     """Return the unroll factor of scans: the depth of most robots where loops cost much."""
     return 1 if platform().scans else 8
 

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.math import safe_divide
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import column, take
 
 
 class Lens(NamedTuple):
@@ -41,9 +41,9 @@ def lens(m: Model, cam: np.ndarray) -> Lens:
     # Focal length in pixels from the sensor size, or from the vertical field of view.
     resolution = m.cam_resolution[cam].astype(m.cam_fovy.dtype)
     width, height = (jnp.asarray(column(resolution[:, k], m.cam_fovy)) for k in range(2))
-    size, given = take(m.cam_sensorsize, cam), take(m.cam_intrinsic, cam)
+    size, given = gather_static(m.cam_sensorsize, cam), gather_static(m.cam_intrinsic, cam)
     sized = (size[:, 0] != 0) & (size[:, 1] != 0)
-    angle = jnp.deg2rad(take(m.cam_fovy, cam))
+    angle = jnp.deg2rad(gather_static(m.cam_fovy, cam))
     by_angle = 0.5 * height / jnp.tan(0.5 * angle)
     fx, fy, cx, cy = (
         safe_divide(given[:, k], size[:, k % 2]) * (width, height)[k % 2] for k in range(4)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import ObjType
 from jaxsim.math import Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import take
 
 
 class _Frame(NamedTuple):
@@ -28,24 +28,26 @@ class _Frame(NamedTuple):
 def _on_body(bodyid: str, pos: str, mat: str, quat: str) -> _Frame:
     return _Frame(
         body=lambda m, ids: getattr(m, bodyid)[ids],
-        pos=lambda d, ids: take(getattr(d, pos), ids),
-        mat=lambda d, ids: take(getattr(d, mat), ids),
-        quat=lambda m, d, ids: take(d.xquat, getattr(m, bodyid)[ids]) * take(getattr(m, quat), ids),
+        pos=lambda d, ids: gather_static(getattr(d, pos), ids),
+        mat=lambda d, ids: gather_static(getattr(d, mat), ids),
+        quat=lambda m, d, ids: (
+            gather_static(d.xquat, getattr(m, bodyid)[ids]) * gather_static(getattr(m, quat), ids)
+        ),
     )
 
 
-FRAMES = {
+_OBJECT_FRAMES = {
     ObjType.BODY: _Frame(
         body=lambda m, ids: ids,
-        pos=lambda d, ids: take(d.xipos, ids),
-        mat=lambda d, ids: take(d.ximat, ids),
-        quat=lambda m, d, ids: take(d.xquat, ids) * take(m.body_iquat, ids),
+        pos=lambda d, ids: gather_static(d.xipos, ids),
+        mat=lambda d, ids: gather_static(d.ximat, ids),
+        quat=lambda m, d, ids: gather_static(d.xquat, ids) * gather_static(m.body_iquat, ids),
     ),
     ObjType.XBODY: _Frame(
         body=lambda m, ids: ids,
-        pos=lambda d, ids: take(d.xpos, ids),
-        mat=lambda d, ids: take(d.xmat, ids),
-        quat=lambda m, d, ids: take(d.xquat, ids),
+        pos=lambda d, ids: gather_static(d.xpos, ids),
+        mat=lambda d, ids: gather_static(d.xmat, ids),
+        quat=lambda m, d, ids: gather_static(d.xquat, ids),
     ),
     ObjType.GEOM: _on_body("geom_bodyid", "geom_xpos", "geom_xmat", "geom_quat"),
     ObjType.SITE: _on_body("site_bodyid", "site_xpos", "site_xmat", "site_quat"),
@@ -55,33 +57,33 @@ FRAMES = {
 
 def object_body(m: Model, kind: ObjType, ids: np.ndarray) -> np.ndarray:
     """Return the bodies that objects are fixed to, `[n]`."""
-    return FRAMES[kind].body(m, ids)
+    return _OBJECT_FRAMES[kind].body(m, ids)
 
 
 def object_pos(d: Data, kind: ObjType, ids: np.ndarray) -> Vec:
     """Return positions [m]."""
-    return FRAMES[kind].pos(d, ids)
+    return _OBJECT_FRAMES[kind].pos(d, ids)
 
 
 def object_mat(d: Data, kind: ObjType, ids: np.ndarray) -> Rot:
     """Return orientations as matrices."""
-    return FRAMES[kind].mat(d, ids)
+    return _OBJECT_FRAMES[kind].mat(d, ids)
 
 
 def object_quat(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Quat:
     """Return orientations as quaternions."""
-    return FRAMES[kind].quat(m, d, ids)
+    return _OBJECT_FRAMES[kind].quat(m, d, ids)
 
 
-def object_velocity(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
+def object_velocities(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
     """Return angular velocity [rad/s], and velocity of the objects' origins [m/s]."""
     # Rigid-body velocity at the object's origin.
     body = object_body(m, kind, ids)
-    v = take(d.cvel, body)
+    v = gather_static(d.cvel, body)
     return Spatial.of(v.rot, v.at(_arm(m, d, kind, ids, body)))
 
 
-def object_acceleration(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
+def object_accelerations(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
     """Return angular acceleration [rad/s^2], and acceleration of the objects' origins [m/s^2].
 
     It is what an accelerometer measures: gravity is included as an upward acceleration.
@@ -90,9 +92,9 @@ def object_acceleration(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Sp
     """
     body = object_body(m, kind, ids)
     arm = _arm(m, d, kind, ids, body)
-    a, v = take(d.cacc, body), take(d.cvel, body)
+    a, v = gather_static(d.cacc, body), gather_static(d.cvel, body)
     return Spatial.of(a.rot, a.at(arm) + v.rot.cross(v.at(arm)))
 
 
 def _arm(m: Model, d: Data, kind: ObjType, ids: np.ndarray, body: np.ndarray) -> Vec:
-    return object_pos(d, kind, ids) - take(d.subtree_com, m.body_rootid[body])
+    return object_pos(d, kind, ids) - gather_static(d.subtree_com, m.body_rootid[body])

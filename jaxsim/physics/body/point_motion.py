@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, gather_static, weighted_sum
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick, take, weighted_sum
 from jaxsim.physics.topology import ancestors
 
 
-class Motion(NamedTuple):
+class PointMotion(NamedTuple):
     """Kinematics of n vectors x in world axes: x' = J qvel, x'' = J qacc + drift.
 
     Attributes:
@@ -26,7 +26,9 @@ class Motion(NamedTuple):
     drift: Vec
 
 
-def point_motion(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Motion, Motion]:
+def point_motion(
+    m: Model, d: Data, body: np.ndarray, point: Vec
+) -> tuple[PointMotion, PointMotion]:
     """Compute the motion of points, and the rotation of their bodies.
 
         velocity v = u + w x r,   r from the reference point of the body's twist (w, u) to the point
@@ -44,13 +46,13 @@ def point_motion(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Motio
     # Jacobians of the points.
     linear, angular = point_jacobian(m, d, body, point)
     moves = ancestors(m)[body]
-    arm = point - take(d.subtree_com, m.body_rootid[body])
-    twist = take(d.cvel, body)
+    arm = point - gather_static(d.subtree_com, m.body_rootid[body])
+    twist = gather_static(d.cvel, body)
     velocity = twist.at(arm)
     # Sum of cdof_dot qvel over the moving dofs.
     drift = weighted_sum(moves, d.cdof_dot.scale(d.qvel))
     linear_drift = drift.at(arm) + twist.rot.cross(velocity)
-    return Motion(linear, velocity, linear_drift), Motion(angular, twist.rot, drift.rot)
+    return PointMotion(linear, velocity, linear_drift), PointMotion(angular, twist.rot, drift.rot)
 
 
 def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec, Vec]:
@@ -66,7 +68,7 @@ def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec
       Linear and angular velocity per unit velocity of each dof, `[n, nv, *W]`.
     """
     # Motion axes at the points, masked by the dofs that move each body.
-    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    origin = gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid])
     arms = Vec(*(p[:, None] - o[None] for p, o in zip(point.parts, origin.parts, strict=True)))
     axis = Spatial(*(a[None] for a in d.cdof.parts))
     mask = column(ancestors(m)[body], point)
@@ -82,5 +84,5 @@ def chosen_velocity(m: Model, d: Data, body: Array, point: Vec) -> Spatial:
       body: int `[n, *W]`.
       point: position in the world `[n, *W]`.
     """
-    v, root = pick(d.cvel, body), take(d.subtree_com, m.body_rootid)
-    return Spatial.of(v.rot, v.at(point - pick(root, body)))
+    v, root = gather(d.cvel, body), gather_static(d.subtree_com, m.body_rootid)
+    return Spatial.of(v.rot, v.at(point - gather(root, body)))

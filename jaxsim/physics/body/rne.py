@@ -2,12 +2,12 @@
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import DisableBit
 from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.tree_sums import moving_and_carrying_sums, moving_sums, subtree_sums
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.bias import tendon_bias
@@ -59,7 +59,7 @@ def rne(m: Model, d: Data, qacc: Array | None = None) -> Array:
     # Forces on bodies, and inward pass: sums over subtrees, projected on the axes.
     force = body_force(d, base_acceleration(m, moving_sums(m, drift)))
     subtree = subtree_sums(m, force)
-    return d.cdof.dot(take(subtree, m.dof_bodyid))
+    return d.cdof.dot(gather_static(subtree, m.dof_bodyid))
 
 
 def base_acceleration(m: Model, acc: Spatial) -> Spatial:

@@ -16,42 +16,46 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, diagonal, gather_static
 from jaxsim.enums import MAXVAL, MINVAL, JointType, WarningType
+from jaxsim.linalg.block_diagonal import BlockDiagonal
+from jaxsim.linalg.ldl import ltdl
+from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, diagonal, take
-from jaxsim.physics.arrays.system.apart import Apart
-from jaxsim.physics.arrays.system.ldl import ltdl
-from jaxsim.physics.arrays.system.tree import TreeMatrix
-from jaxsim.physics.warning import Trouble, count
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.warning import Trouble, count_warning
+from jaxsim.transforms.platform import platform
 
-LEAST = 2 * MINVAL  # on a diagonal: a larger number was not raised
-DEPENDENT = 1e-10  # square of the area, or volume, of unit axes that are looked at
-DIGITS = 16  # what rounding leaves of a pivot that is zero, in units of that of its entry
+_MIN_DIAGONAL = 2 * MINVAL  # on a diagonal: a larger number was not raised
+_MIN_AXES_VOLUME2 = 1e-10  # square of the area, or volume, of unit axes that are looked at
+_PIVOT_ROUNDING_ULPS = (
+    16  # what rounding leaves of a pivot that is zero, in units of that of its entry
+)
 
-Inertia = Array | TreeMatrix | Apart
+InertiaMatrix = Array | TreeSparse | BlockDiagonal
 
 
-def raised(M: Array) -> Array:
+def raise_diagonal(M: Array) -> Array:
     """Return M with numbers below MINVAL on its diagonal raised to it, `[nv, nv, *W]`."""
     unit = column(np.eye(len(M), dtype=bool), M[0])
     return jnp.where(unit & (M < MINVAL), jnp.asarray(MINVAL, M.dtype), M)
 
 
-def lack(whole: Array) -> Array:
+def diagonal_deficit(whole: Array) -> Array:
     """Return what a diagonal `[nv, *W]` lacks to MINVAL."""
     return jnp.maximum(MINVAL - lax.stop_gradient(whole), 0)
 
 
 def count_massless(d: Data, whole: Array) -> Data:
     """Count the warning in worlds where a dof moves no mass, by the diagonal, `[nv, *W]`."""
-    return count(d, WarningType.INERTIA, _first_met(lax.stop_gradient(whole) < LEAST))
+    return count_warning(
+        d, WarningType.INERTIA, _first_low_pivot(lax.stop_gradient(whole) < _MIN_DIAGONAL)
+    )
 
 
-def count_singular(m: Model, d: Data, inertia: Inertia, acc: Array) -> Data:
+def count_singular(m: Model, d: Data, inertia: InertiaMatrix, acc: Array) -> Data:
     """Count the warning in worlds where a pivot is too small.
 
     Args:
@@ -62,32 +66,38 @@ def count_singular(m: Model, d: Data, inertia: Inertia, acc: Array) -> Data:
     if not m.nv:
         return d
     acc, inertia = lax.stop_gradient((acc, inertia))
-    whole = inertia.diagonal if isinstance(inertia, TreeMatrix | Apart) else diagonal(inertia)
-    shared = _shared(m.structure)
+    whole = (
+        inertia.diagonal if isinstance(inertia, TreeSparse | BlockDiagonal) else diagonal(inertia)
+    )
+    shared = _shared_axes(m.structure)
     if not shared:
         return count_massless(d, whole)
     if not platform().recomputes:
         number = jnp.max(jnp.stack([_first_dependent(axes, d) for axes in shared]), axis=0)
-        number = jnp.maximum(number, _first_met(whole < LEAST).info)
-        return count(d, WarningType.INERTIA, Trouble(number >= 0, number))
-    sound = (jnp.abs(acc) <= MAXVAL) & (whole >= LEAST)
+        number = jnp.maximum(number, _first_low_pivot(whole < _MIN_DIAGONAL).info)
+        return count_warning(d, WarningType.INERTIA, Trouble(number >= 0, number))
+    sound = (jnp.abs(acc) <= MAXVAL) & (whole >= _MIN_DIAGONAL)
     doubtful = ~jnp.all(sound, axis=0, keepdims=True)
     for axes in shared:
         doubtful = doubtful | (_first_dependent(axes, d) >= 0)
 
-    def met(inertia: Inertia) -> Array:
-        D = inertia.pivots() if isinstance(inertia, TreeMatrix | Apart) else ltdl(inertia)[1]
-        rounding = DIGITS * float(jnp.finfo(D.dtype).eps) * whole
-        number = _first_met(jnp.maximum(MINVAL, rounding) >= D).info
+    def met(inertia: InertiaMatrix) -> Array:
+        D = (
+            inertia.pivots()
+            if isinstance(inertia, TreeSparse | BlockDiagonal)
+            else ltdl(inertia)[1]
+        )
+        rounding = _PIVOT_ROUNDING_ULPS * float(jnp.finfo(D.dtype).eps) * whole
+        number = _first_low_pivot(jnp.maximum(MINVAL, rounding) >= D).info
         return jnp.broadcast_to(number, doubtful.shape)
 
     number = lax.cond(
         jnp.any(doubtful), met, lambda _: jnp.full(doubtful.shape, -1, jnp.int32), inertia
     )
-    return count(d, WarningType.INERTIA, Trouble(doubtful & (number >= 0), number))
+    return count_warning(d, WarningType.INERTIA, Trouble(doubtful & (number >= 0), number))
 
 
-def _first_met(low: Array) -> Trouble:
+def _first_low_pivot(low: Array) -> Trouble:
     """Worlds in which a pivot is too low, and the last such dof, which elimination meets first."""
     n = np.arange(len(low), dtype=np.int32)
     number = jnp.max(jnp.where(low, column(n, low), np.int32(-1)), axis=0, keepdims=True)
@@ -101,8 +111,8 @@ class _Axes(NamedTuple):
     dofs: np.ndarray
 
 
-@derived
-def _shared(s: Structure) -> list[_Axes]:
+@cache_by_structure
+def _shared_axes(s: Structure) -> list[_Axes]:
     """The joints of which bodies have several of one kind."""
     out = []
     for kind in (JointType.HINGE, JointType.SLIDE):
@@ -121,8 +131,10 @@ def _first_dependent(axes: _Axes, d: Data) -> Array:
     Axes nearly in a line or a plane are dependent. Elimination runs from the last dof to the first:
     the pivot of the first of them vanishes.
     """
-    of = [take(d.cdof.rot if axes.turns else d.cdof.lin, dofs) for dofs in axes.dofs]
+    of = [gather_static(d.cdof.rot if axes.turns else d.cdof.lin, dofs) for dofs in axes.dofs]
     area = of[0].cross(of[1])
     square = area.dot(area) if len(of) == 2 else area.dot(of[2]) ** 2
     first = column(axes.dofs[0].astype(np.int32), square)
-    return jnp.max(jnp.where(square < DEPENDENT, first, np.int32(-1)), axis=0, keepdims=True)
+    return jnp.max(
+        jnp.where(square < _MIN_AXES_VOLUME2, first, np.int32(-1)), axis=0, keepdims=True
+    )

@@ -5,15 +5,15 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
+from jaxsim.model.structure import Structure, cache_by_structure
 
 
-def inside(m: Model, kind: GeomType, site: np.ndarray, p: Vec) -> Array:
+def points_inside_site(m: Model, kind: GeomType, site: np.ndarray, p: Vec) -> Array:
     """Return True where points are inside sites of one type; for a mesh, its convex hull.
 
     Args:
@@ -28,13 +28,13 @@ def inside(m: Model, kind: GeomType, site: np.ndarray, p: Vec) -> Array:
     between = p.x.ndim - m.site_size.ndim + 1  # number of point axes between sites and worlds
 
     def of_site(table: np.ndarray | Array) -> Array:
-        a = take(jnp.asarray(table), site)
+        a = gather_static(jnp.asarray(table), site)
         return a.reshape(len(site), *(1,) * between, *a.shape[1:])
 
     if kind == GeomType.MESH:
         mesh = m.site_dataid[site]
         return in_hull(m, mesh.reshape(len(site), *(1,) * (p.x.ndim - 1)), p)
-    return INSIDE[kind](*(of_site(m.site_size[:, k]) for k in range(3)), p)
+    return INSIDE_FUNCTIONS[kind](*(of_site(m.site_size[:, k]) for k in range(3)), p)
 
 
 def _box(a: Array, b: Array, c: Array, p: Vec) -> Array:
@@ -54,7 +54,7 @@ def _ellipsoid(a: Array, b: Array, c: Array, p: Vec) -> Array:
     return (p.x / a) ** 2 + (p.y / b) ** 2 + (p.z / c) ** 2 < 1
 
 
-INSIDE: dict[GeomType, Callable] = {
+INSIDE_FUNCTIONS: dict[GeomType, Callable] = {
     GeomType.SPHERE: lambda a, b, c, p: p.dot(p) < a * a,
     GeomType.CAPSULE: _capsule,
     GeomType.ELLIPSOID: _ellipsoid,
@@ -83,17 +83,20 @@ def in_hull(m: Model, mesh: Array | np.ndarray, p: Vec) -> Array:
     # Test each mesh that a site uses.
     for k, side, corner in _hulls(m.structure):
         quat, pos = (
-            take(x, [k]).map(lambda a: a.reshape(*front, *a.shape[1:]))
+            gather_static(x, [k]).map(lambda a: a.reshape(*front, *a.shape[1:]))
             for x in (m.mesh_quat, m.mesh_pos)
         )
         q = quat.conj.rotate(p - pos).map(lambda x: jnp.expand_dims(x, len(front)))
-        normal, corners = spread(take(m.mesh_polynormal, side)), spread(take(m.mesh_vert, corner))
+        normal, corners = (
+            spread(gather_static(m.mesh_polynormal, side)),
+            spread(gather_static(m.mesh_vert, corner)),
+        )
         under = jnp.all((q - corners).dot(normal) < 0, axis=len(front))
         found = jnp.where(mesh == k, under, found)
     return found
 
 
-@derived
+@cache_by_structure
 def _hulls(s: Structure) -> list[tuple[int, np.ndarray, np.ndarray]]:
     """Return the meshes used by sites: id, faces of the hull, a vertex of each face."""
     owner = np.repeat(np.arange(s.nmesh), s.mesh_polynum)
@@ -105,4 +108,4 @@ def _hulls(s: Structure) -> list[tuple[int, np.ndarray, np.ndarray]]:
     return hulls
 
 
-VOLUMES = frozenset((*INSIDE, GeomType.MESH))
+VOLUME_TYPES = frozenset((*INSIDE_FUNCTIONS, GeomType.MESH))

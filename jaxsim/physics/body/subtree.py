@@ -2,11 +2,11 @@
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import MINVAL
 from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.stage import stage
 
@@ -20,7 +20,7 @@ def subtree_vel(m: Model, d: Data) -> Data:
     """
     # Momenta of bodies, summed over subtrees.
     momentum, mass = subtree_sums(m, (d.cinert @ d.cvel, m.body_mass))
-    offset = d.subtree_com - take(d.subtree_com, m.body_rootid)
+    offset = d.subtree_com - gather_static(d.subtree_com, m.body_rootid)
     if m.nbody > 1:
         # The world's subtree spans several trees, whose reference points differ.
         momentum = _world_about_its_com(m, d, momentum)
@@ -35,7 +35,7 @@ def subtree_vel(m: Model, d: Data) -> Data:
 def _world_about_its_com(m: Model, d: Data, momentum: Spatial) -> Spatial:
     """Replace the world's entry by the momenta of all trees, about the common center of mass."""
     roots = (m.body_parentid == 0) & (m.body_rootid != 0)
-    center = take(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(
+    center = gather_static(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(
         lambda a: jnp.broadcast_to(a, (m.nbody, *a.shape[1:]))
     )
     shift = center.cross(momentum.lin)

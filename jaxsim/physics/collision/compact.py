@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, gather_static
+from jaxsim.transforms.platform import platform
 
-FEW = 64  # most items that are sorted faster by comparing all pairs
-ROOM = 48  # capacity from which on fused kernels compact many worlds one by one
-SOME = 256  # most slots that fused kernels, which hold no sort, order by counting
+_MAX_COMPARED_ITEMS = 64  # most items that are sorted faster by comparing all pairs
+_MIN_CAPACITY_BY_WORLD = 48  # capacity from which on fused kernels compact many worlds one by one
+_MAX_COUNTED_SLOTS = 256  # most slots that fused kernels, which hold no sort, order by counting
 
 
 def first_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
@@ -34,11 +34,11 @@ def first_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array,
       Items `[size, *W]`; those past the last true one are arbitrary. And the number of true items
       `[1, *W]`, which may exceed `size`.
     """
-    if len(mask) and platform().in_kernels:
+    if len(mask) and platform().fuses_calls:
         if mask.ndim == 1:
             found, count = _one_by_one(mask[:, None], order, size)
             return found[:, 0], count[:, 0]
-        if size >= ROOM:
+        if size >= _MIN_CAPACITY_BY_WORLD:
             return _one_by_one(mask, order, size)
     if mask.ndim == 1 or not platform().scans:
         return _by_sort(mask, order, size)
@@ -60,16 +60,16 @@ def first_ranked(
     """
     if platform().scans:
         index, count = first_true(mask, order, size)
-        return ascending(index, rank(), count), count
+        return sort_by_rank(index, rank(), count), count
     last = np.iinfo(np.int32).max
-    key = take(jnp.where(mask, rank(), last), order)
+    key = gather_static(jnp.where(mask, rank(), last), order)
     item = jnp.broadcast_to(column(order.astype(np.int32), key), key.shape)
     keys, items = lax.sort((key, item), dimension=0, num_keys=1)
     # count the sorted keys: a second evaluation of the mask may differ, see driver.choose
     return items[:size], jnp.sum(keys < last, axis=0, keepdims=True, dtype=jnp.int32)
 
 
-def deepest(mask: Array, dist: Array, size: int) -> Array:
+def select_deepest(mask: Array, dist: Array, size: int) -> Array:
     """Return the true items with the smallest distances, up to the capacity.
 
     Args:
@@ -94,7 +94,7 @@ def deepest(mask: Array, dist: Array, size: int) -> Array:
     return lax.cond(jnp.any(overflow), cut, lambda mask, dist: mask, mask, dist)
 
 
-def ascending(index: Array, rank: Array, number: Array) -> Array:
+def sort_by_rank(index: Array, rank: Array, number: Array) -> Array:
     """Sort selected items by their ranks.
 
     Args:
@@ -107,10 +107,10 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
     """
     size = len(index)
     place = column(np.arange(size, dtype=np.int32), index)
-    rank = jnp.where(place < number, pick(rank, index), np.iinfo(np.int32).max)
-    if platform().in_kernels and size <= SOME:
-        return _as_far_as_some(index, rank, place, jnp.max(number))
-    if size > FEW and platform().scans:
+    rank = jnp.where(place < number, gather(rank, index), np.iinfo(np.int32).max)
+    if platform().fuses_calls and size <= _MAX_COUNTED_SLOTS:
+        return _sort_used_slots(index, rank, place, jnp.max(number))
+    if size > _MAX_COMPARED_ITEMS and platform().scans:
         return lax.sort((rank, index), dimension=0, num_keys=1)[1]
     # Counting sort: the slot of an item is the number of items before it.
     before = (rank[None] < rank[:, None]) | (
@@ -121,7 +121,7 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
     return jnp.sum(jnp.where(at, index[None], 0), axis=1, dtype=index.dtype)
 
 
-def _as_far_as_some(index: Array, rank: Array, place: np.ndarray, most: Array) -> Array:
+def _sort_used_slots(index: Array, rank: Array, place: np.ndarray, most: Array) -> Array:
     """Sort by counting in a loop over the first `most` slots, the most that any world uses."""
 
     def count(k: Array, to: Array) -> Array:
@@ -224,4 +224,4 @@ def _by_sort(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, A
     if order is None:
         return jnp.where(first < n, first, 0), count
     found = np.append(order, 0).astype(np.int32)  # past the last true item: any item
-    return pick(jnp.asarray(column(found, first)), first), count
+    return gather(jnp.asarray(column(found, first)), first), count

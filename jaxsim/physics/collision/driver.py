@@ -2,14 +2,14 @@
 
 Data flow, for each group of pairs with one collider:
 
-    candidate pairs of a group -> broad phase (`near`) -> compaction to the pair budget
-    -> narrow phase (`collide`) -> candidate contacts of all groups (`Points`)
-    -> compaction to the contact capacity (`choose`) -> parameters and frames (`Contacts`)
+    candidate pairs of a group -> broad phase (`may_collide`) -> compaction to the pair budget
+    -> narrow phase (`collide`) -> candidate contacts of all groups (`CandidatePoints`)
+    -> compaction to the contact capacity (`choose_contacts`) -> parameters and frames (`Contacts`)
 
 A group whose budget covers all its pairs skips the broad phase, and a model whose capacity covers
 all candidate contacts skips the second compaction (`packed` is false): then all ids are constants
-(`Fixed`, ids.py) and every candidate contact keeps its own slot. Otherwise each world chooses its
-pairs and contacts (`Chosen`). What exceeds a budget or the capacity is dropped and counted
+(`StaticIds`, ids.py) and every candidate contact keeps its own slot. Otherwise each world chooses
+its pairs and contacts (`TracedIds`). What exceeds a budget or the capacity is dropped and counted
 (`lost`). `touch` holds the geometry of candidate contacts, `pair` the candidate pair of each, and
 `found` flags those within `reach` = margin + gap.
 """
@@ -22,28 +22,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column, gather, gather_static, sum_items
+from jaxsim.arrays.node import node
+from jaxsim.arrays.products import CONTACTS_PER_CHUNK
 from jaxsim.math import Rot, Vec, concat
-from jaxsim.model.data import FAR
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.call.differentiated import differentiated
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.once import once
-from jaxsim.physics.arrays.pin import few
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import CHUNK
-from jaxsim.physics.arrays.select import column, pick, take, total
-from jaxsim.physics.collision.candidates.broadphase import near
-from jaxsim.physics.collision.candidates.plan import Group, Layout
-from jaxsim.physics.collision.compact import deepest, first_ranked, first_true
+from jaxsim.physics.collision.candidates.broadphase import may_collide
+from jaxsim.physics.collision.candidates.plan import CollisionLayout, PairGroup
+from jaxsim.physics.collision.compact import first_ranked, first_true, select_deepest
 from jaxsim.physics.collision.flex.broadphase import number_near
-from jaxsim.physics.collision.flex.candidates import soft_points
-from jaxsim.physics.collision.flex.item import Soft, no_item
+from jaxsim.physics.collision.flex.candidates import flex_narrow_phase
+from jaxsim.physics.collision.flex.item import FlexItems, no_item
 from jaxsim.physics.collision.frame import contact_frame
-from jaxsim.physics.collision.ids import Chosen, Fixed, Ids, joined
+from jaxsim.physics.collision.ids import IdArray, StaticIds, TracedIds, join_ids
 from jaxsim.physics.collision.params import ContactParams
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
+from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.materialize import is_unbatched
+from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.platform import platform
 
 
 class Contacts(NamedTuple):
@@ -72,8 +72,8 @@ class Contacts(NamedTuple):
     dist: jax.Array
     pos: Vec
     frame: Rot
-    geom: tuple[Ids, Ids]
-    body: tuple[Ids, Ids]
+    geom: tuple[IdArray, IdArray]
+    body: tuple[IdArray, IdArray]
     dim: jax.Array
     includemargin: jax.Array
     friction: tuple[jax.Array, ...]
@@ -85,15 +85,15 @@ class Contacts(NamedTuple):
     adhesion: jax.Array | None = None
     surfacevel: tuple[jax.Array, ...] | None = None
     smooth: jax.Array | None = None
-    item: tuple[Ids, Ids] | None = None
+    item: tuple[IdArray, IdArray] | None = None
 
-    def each(self, ids: Ids) -> jax.Array:
+    def each(self, ids: IdArray) -> jax.Array:
         """Return ids as an array `[ncontact, *W]`."""
         return jnp.broadcast_to(ids.array(self.dist), self.dist.shape)
 
 
 @node("packed")
-class Found:
+class CollisionResult:
     """Result of the collision stage.
 
     Attributes:
@@ -109,7 +109,7 @@ class Found:
     packed: bool
 
 
-class Points(NamedTuple):
+class CandidatePoints(NamedTuple):
     """Candidate contacts, `[points, *W]`.
 
     Attributes:
@@ -119,20 +119,20 @@ class Points(NamedTuple):
       item, rank: see SoftPoints; None if no flex can collide.
     """
 
-    touch: Touch
-    pair: Ids
+    touch: ContactPoints
+    pair: IdArray
     found: jax.Array
-    item: tuple[Ids, Ids] | None = None
-    rank: Ids | None = None
+    item: tuple[IdArray, IdArray] | None = None
+    rank: IdArray | None = None
 
 
-def candidates(
-    geoms: Placed,
+def detect_candidates(
+    geoms: PlacedGeoms,
     reach: Array,
-    layout: Layout,
+    layout: CollisionLayout,
     assets: Mapping[Callable | None, Any],
-    flexes: tuple[Structure, Soft] | None = None,
-) -> tuple[Points, Array | int] | None:
+    flexes: tuple[Structure, FlexItems] | None = None,
+) -> tuple[CandidatePoints, Array | int] | None:
     """Compute all candidate contacts of a state: broad phase and narrow phase.
 
     Args:
@@ -161,15 +161,19 @@ def candidates(
             for (p, over), g in zip(parts, layout.groups, strict=True)
         ]
         for group in layout.soft:
-            found, over = soft_points(flexes[0], group, geoms, flexes[1], reach, assets)
+            found, over = flex_narrow_phase(flexes[0], group, geoms, flexes[1], reach, assets)
             touch, pair, item, rank, mask = found
-            parts.append((Points(touch, pair, mask, item, rank), over))
+            parts.append((CandidatePoints(touch, pair, mask, item, rank), over))
     return joined_points([p for p, _ in parts]), sum(over for _, over in parts)
 
 
-def choose(
-    points: Points, lost: Array | int, params: ContactParams, layout: Layout, free: bool
-) -> Found:
+def choose_contacts(
+    points: CandidatePoints,
+    lost: Array | int,
+    params: ContactParams,
+    layout: CollisionLayout,
+    free: bool,
+) -> CollisionResult:
     """Select the contacts of a state from its candidates, up to the contact capacity.
 
     Args:
@@ -182,47 +186,47 @@ def choose(
     Returns:
       The contacts. If more exist than the capacity, the deepest are kept.
     """
-    item: tuple[Ids, Ids] | None = None
+    item: tuple[IdArray, IdArray] | None = None
     order = np.arange(layout.points) if layout.soft else layout.order()
     places = min(layout.capacity, layout.points)
-    packed = not layout.all or (free and _pays(points))
+    packed = not layout.all or (free and _prefer_compaction(points))
     if not packed:
         # Every candidate has its own slot: only a constant permutation to MuJoCo's order.
-        chosen, pair = take(points.touch, order), points.pair.ordered(order)
-        exists = take(points.found, order)
-        count = total(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
+        chosen, pair = gather_static(points.touch, order), points.pair.ordered(order)
+        exists = gather_static(points.found, order)
+        count = sum_items(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
     else:
         # Overflow keeps the deepest contacts; the compaction keeps MuJoCo's order.
-        kept = deepest(points.found, points.touch.dist, places)
+        kept = select_deepest(points.found, points.touch.dist, places)
         if points.rank is not None or layout.mixes:
             index, number = first_ranked(kept, order, lambda: _rank(points, layout), places)
         else:
             index, number = first_true(kept, order, places)
-        chosen = pick(points.touch, index)
+        chosen = gather(points.touch, index)
         if points.item is not None:
-            one, other = (Chosen(pick(i.array(index), index)) for i in points.item)
+            one, other = (TracedIds(gather(i.array(index), index)) for i in points.item)
             item = one, other
-        pair = Chosen(pick(points.pair.array(index), index))
+        pair = TracedIds(gather(points.pair.array(index), index))
         # Existence follows from the slot count, not from `found`: at a distance of exactly 0 two
         # evaluations of `found`, one of which fuses a multiply-add, may disagree.
         exists = jnp.asarray(column(np.arange(places, dtype=np.int32), number) < number)
-        count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
+        count = sum_items(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
         count = jnp.where(number < places, number, count)
         lost = lost + jnp.maximum(count - places, 0)
     contacts = _contacts(chosen, pair, exists, params, layout)
     if item is not None:
         contacts = _of_flexes(contacts, item, pair, layout)
-    return Found(contacts, count, jnp.broadcast_to(lost, count.shape), packed)
+    return CollisionResult(contacts, count, jnp.broadcast_to(lost, count.shape), packed)
 
 
-def _rank(points: Points, layout: Layout) -> Array:
+def _rank(points: CandidatePoints, layout: CollisionLayout) -> Array:
     """Return the position of each candidate in MuJoCo's contact order."""
     if points.rank is not None:
         return points.rank.array(points.found)
     return layout.rank(points.pair.array(points.found))
 
 
-def has_free_places(m: Model) -> bool:
+def has_free_slots(m: Model) -> bool:
     """Return whether another program may assign other slots to the same contacts.
 
     It may not if a derivative takes the constraint forces from the program that it differentiates.
@@ -230,22 +234,22 @@ def has_free_places(m: Model) -> bool:
     return not m.solves_for_forces
 
 
-def _pays(points: Points) -> bool:
+def _prefer_compaction(points: CandidatePoints) -> bool:
     """Return whether to compact contacts although the capacity covers every candidate.
 
     The solver processes contacts in chunks, up to the last used slot of any world, and few of many
     candidates exist: compacted they fill one chunk, otherwise a part of every chunk.
     """
     found = points.found
-    several = platform().in_kernels if found.ndim == 1 else not few(found)
-    chunks = platform().chunks and several and not differentiated()
-    return chunks and len(found) > CHUNK and not _in_place.value
+    several = platform().fuses_calls if found.ndim == 1 else not is_unbatched(found)
+    chunks = platform().chunks and several and not is_differentiated()
+    return chunks and len(found) > CONTACTS_PER_CHUNK and not _in_place.value
 
 
 _in_place = jax.make_user_context(default_value=False)
 
 
-def in_place() -> AbstractContextManager:
+def keep_candidate_slots() -> AbstractContextManager:
     """Return a context in which every candidate keeps its own slot if the capacity covers them all.
 
     It is for results that are indexed by contact slot, independent of the number of worlds.
@@ -253,15 +257,15 @@ def in_place() -> AbstractContextManager:
     return _in_place(True)
 
 
-def near_pairs(
-    geoms: Placed,
+def count_near_pairs(
+    geoms: PlacedGeoms,
     reach: Array,
-    layout: Layout,
-    flexes: tuple[Structure, Soft] | None = None,
+    layout: CollisionLayout,
+    flexes: tuple[Structure, FlexItems] | None = None,
 ) -> list[jax.Array]:
     """Return how many pairs pass the broad phase in each group with a budget, `[1, *W]` each."""
     # Groups of geom pairs, then groups of flexes.
-    masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
+    masks = [_broad_phase(group, geoms, reach, layout) for group in layout.groups if not group.all]
     numbers = [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
     if flexes is None:
         return numbers
@@ -269,37 +273,41 @@ def near_pairs(
     return numbers + [number_near(flexes[0], group, geoms, flexes[1], reach) for group in soft]
 
 
-def _near(group: Group, geoms: Placed, reach: Array, layout: Layout) -> Array:
+def _broad_phase(
+    group: PairGroup, geoms: PlacedGeoms, reach: Array, layout: CollisionLayout
+) -> Array:
     """Run the broad phase of a group: which pairs may have contacts, `[n, *W]`."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     kind = None if group.boxes else group.kinds[0]
-    return near(kind, geoms, geom1, geom2, take(reach, group.pairs))
+    return may_collide(kind, geoms, geom1, geom2, gather_static(reach, group.pairs))
 
 
-def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, assets: Tree) -> tuple:
+def _group_points(
+    group: PairGroup, geoms: PlacedGeoms, reach: Array, layout: CollisionLayout, assets: PyTree
+) -> tuple:
     """Compute the candidate contacts of a group, and the number of near pairs beyond its budget."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
-    pair: Ids = Fixed.of(group.pairs)
+    pair: IdArray = StaticIds.of(group.pairs)
     lost: jax.Array | int = 0
     # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
     # -FAR.
     if group.all:
-        a, b = take(geoms, geom1), take(geoms, geom2)
+        a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
         reach = pair.take(reach)
     else:
-        mask = _near(group, geoms, reach, layout)
+        mask = _broad_phase(group, geoms, reach, layout)
         every = np.arange(len(group.pairs))
         index, count = first_true(mask, every, group.budget)
-        near_ones = Chosen(index)
+        near_ones = TracedIds(index)
         a, b = (near_ones.look_up(geom).take(geoms) for geom in (geom1, geom2))
         pair = near_ones.look_up(group.pairs)
         filled = column(np.arange(group.budget, dtype=np.int32), count) < count
-        reach = jnp.where(filled, pair.take(reach), -FAR)
+        reach = jnp.where(filled, pair.take(reach), -NO_CONTACT_DISTANCE)
         lost = jnp.maximum(count - group.budget, 0)
 
     # Narrow phase, evaluated once so that all users agree on which points exist.
     operands = (a, b) if assets is None else (a, b, assets, reach)
-    touch = once(group.collider.collide, *operands)
+    touch = materialize_result(group.collider.collide, *operands)
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
         touch = touch._replace(lost=None)
@@ -312,10 +320,10 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
         return jnp.broadcast_to(x, shape).reshape(points, *shape[2:])
 
     pair = pair.repeated(group.slots)
-    return Points(jax.tree.map(flat, touch), pair, flat(found)), lost
+    return CandidatePoints(jax.tree.map(flat, touch), pair, flat(found)), lost
 
 
-def joined_points(parts: list[Points]) -> Points:
+def joined_points(parts: list[CandidatePoints]) -> CandidatePoints:
     """Concatenate the candidate contacts of all groups."""
     touches = [p.touch for p in parts]
     if any(t.tangent is not None for t in touches):  # a zero tangent leaves it to the frame
@@ -330,25 +338,29 @@ def joined_points(parts: list[Points]) -> Points:
         ]
     # Concatenate points and ids, with the flex items if there are any.
     found = [p.found for p in parts]
-    pair = joined([p.pair for p in parts], found)
-    points = Points(concat(touches), pair, jnp.concatenate(found))
+    pair = join_ids([p.pair for p in parts], found)
+    points = CandidatePoints(concat(touches), pair, jnp.concatenate(found))
     items = [p.item for p in parts if p.item is not None]
     ranks = [p.rank for p in parts if p.rank is not None]
     if not items:
         return points
-    one, other = (joined([item[k] for item in items], found) for k in range(2))
-    return points._replace(item=(one, other), rank=joined(ranks, found))
+    one, other = (join_ids([item[k] for item in items], found) for k in range(2))
+    return points._replace(item=(one, other), rank=join_ids(ranks, found))
 
 
-def as_soft(points: Points, group: Group, layout: Layout, none: int) -> Points:
+def as_soft(
+    points: CandidatePoints, group: PairGroup, layout: CollisionLayout, none: int
+) -> CandidatePoints:
     """Extend candidate contacts of geoms with the fields of flex contacts."""
     slot = np.repeat(np.arange(group.slots), group.budget).astype(np.int32)
     rank = points.pair.values(layout.rank_of_pair.astype(np.int32), points.found)
     nothing = points.pair.look_up(np.full(len(layout.pairs.dim), none))
-    return points._replace(item=(nothing, nothing), rank=Chosen(rank + column(slot, rank)))
+    return points._replace(item=(nothing, nothing), rank=TracedIds(rank + column(slot, rank)))
 
 
-def _of_flexes(c: Contacts, item: tuple[Ids, Ids], pair: Ids, layout: Layout) -> Contacts:
+def _of_flexes(
+    c: Contacts, item: tuple[IdArray, IdArray], pair: IdArray, layout: CollisionLayout
+) -> Contacts:
     """Set the geom ids and flex items of contacts of which some involve flexes."""
     as_geom = layout.geom_of_surface
     pairs = layout.pairs
@@ -357,11 +369,15 @@ def _of_flexes(c: Contacts, item: tuple[Ids, Ids], pair: Ids, layout: Layout) ->
 
 
 def _contacts(
-    touch: Touch, pair: Ids, exists: Array, params: ContactParams, layout: Layout
+    touch: ContactPoints,
+    pair: IdArray,
+    exists: Array,
+    params: ContactParams,
+    layout: CollisionLayout,
 ) -> Contacts:
     """Assemble ids, parameters and frames of the selected candidates."""
     pairs, params = layout.pairs, pair.take(params)
-    dist = jnp.where(exists, touch.dist, FAR)
+    dist = jnp.where(exists, touch.dist, NO_CONTACT_DISTANCE)
     geom = pair.look_up(pairs.geom1), pair.look_up(pairs.geom2)
     dim = pair.values(pairs.dim.astype(np.int32), dist)
     # A contact acts (has rows) within its margin; a speculative one at any distance.

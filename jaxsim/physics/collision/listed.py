@@ -11,24 +11,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.model.data import FAR, Contact, Data
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column
+from jaxsim.model.data import NO_CONTACT_DISTANCE, Contact, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.select import column
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.compact import first_true
-from jaxsim.physics.collision.driver import Contacts, Found
+from jaxsim.physics.collision.driver import CollisionResult, Contacts
 from jaxsim.physics.collision.flex.item import item_ids, no_item
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.flex.sides import with_sides
-from jaxsim.physics.collision.ids import Chosen
+from jaxsim.physics.collision.ids import TracedIds
 from jaxsim.physics.collision.params import has_adhesion
-from jaxsim.physics.collision.smooth import lengths
-from jaxsim.physics.sleep.known import all_sleep
+from jaxsim.physics.collision.smooth import smoothing_lengths
+from jaxsim.physics.sleep.known import fully_asleep
 from jaxsim.physics.stage import stage
 
 
-def listed(m: Model, d: Data, found: Found) -> Contact:
+def list_contacts(m: Model, d: Data, found: CollisionResult) -> Contact:
     """Return the contacts in the public form: existing ones first, without gaps.
 
     `efc_address` is 0 for contacts with rows, else -1; the row addresses are set later
@@ -36,11 +36,11 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
     """
     c, places = found.contacts, d.contact.dist.shape[0]
 
-    def whole(a):
+    def broadcast(a):
         return jnp.broadcast_to(a, c.dist.shape)
 
     def stack(parts):
-        return jnp.stack([whole(p) for p in parts], axis=1)
+        return jnp.stack([broadcast(p) for p in parts], axis=1)
 
     # Public fields of all contacts, by slot.
     values = {
@@ -48,8 +48,8 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
         "pos": c.pos,
         "frame": c.frame,
         "geom": jnp.where(c.exists[:, None], stack(c.each(geom) for geom in c.geom), -1),
-        "dim": whole(c.dim),
-        "includemargin": whole(c.includemargin),
+        "dim": broadcast(c.dim),
+        "includemargin": broadcast(c.includemargin),
         "friction": stack(c.friction),
         "solref": stack(c.solref),
         "solreffriction": stack(c.solreffriction),
@@ -63,15 +63,15 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
         none = jnp.zeros_like(c.dist, jnp.int32)
         values["passive"] = none if passive is None else passive.astype(np.int32)
     if c.adhesion is not None:
-        values["adhesion"] = whole(c.adhesion)
+        values["adhesion"] = broadcast(c.adhesion)
     if c.surfacevel is not None:
         values["surfacevel"] = stack(c.surfacevel)
     if d.contact.mu is not None:
         slope = c.friction[0] / jnp.sqrt(m.opt.impratio)
-        values["mu"] = whole(jnp.where(c.active & (c.dim > 1), slope, 0))
+        values["mu"] = broadcast(jnp.where(c.active & (c.dim > 1), slope, 0))
     # Compact the existing contacts to the front.
     if not found.packed or len(c.dist) != places:
-        values = _first(values, c.exists, places)
+        values = _compact_existing(values, c.exists, places)
     for name in ("force", "H"):  # set by the solver
         if (old := getattr(d.contact, name)) is not None:
             values[name] = jnp.zeros_like(old)
@@ -90,7 +90,7 @@ def _of_flexes(m: Model, c: Contacts, stack: Callable[[Iterable[Array]], Array])
     }
 
 
-def listed_forces(d: Data, force: list) -> Array:
+def order_contact_forces(d: Data, force: list) -> Array:
     """Return the contact forces in the order of the list, zero past its end, `[ncontact, 6, *W]`.
 
     Args:
@@ -111,27 +111,27 @@ def in_list(d: Data, parts: list) -> Array:
     values = jnp.stack([jnp.where(c.exists, a, 0) for a in parts], axis=1)
     if d.found.packed and len(c.dist) == places:
         return values
-    # The compaction of `listed`.
+    # The compaction of `list_contacts`.
     index, number = first_true(c.exists, np.arange(len(c.exists)), places)
     filled = column(np.arange(places, dtype=np.int32), number) < number
-    return jnp.where(filled[:, None], picked(values, index), 0)
+    return jnp.where(filled[:, None], gather_world_items(values, index), 0)
 
 
-def _first(values: dict, exists: Array, places: int) -> dict:
+def _compact_existing(values: dict, exists: Array, places: int) -> dict:
     """Compact the values of existing contacts to the capacity."""
     index, number = first_true(exists, np.arange(len(exists)), places)
     filled = column(np.arange(places, dtype=np.int32), number) < number
-    moved = picked(values, index)
+    moved = gather_world_items(values, index)
     ids = {name: moved[name] for name in ("geom", "flex", "elem", "vert") if name in moved}
     return moved | {
-        "dist": jnp.where(filled, moved["dist"], FAR),
+        "dist": jnp.where(filled, moved["dist"], NO_CONTACT_DISTANCE),
         **{name: jnp.where(filled[:, None], a, -1) for name, a in ids.items()},
         "efc_address": jnp.where(filled, moved["efc_address"], -1),
         **{n: jnp.where(filled, moved[n], 0) for n in ("passive", "mu") if n in moved},
     }
 
 
-def picked(x: Tree, index: Array) -> Tree:
+def gather_world_items(x: PyTree, index: Array) -> PyTree:
     """Return items `x[index]` of arrays `[n, ..., *W]`, for an index `[k, *W]`."""
 
     def one(a: Array) -> Array:
@@ -153,7 +153,7 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
     """
     if d.found is not None:
         return d.found.contacts
-    if all_sleep() or not _may_touch(m):
+    if fully_asleep() or not _may_touch(m):
         return None
     if d.contact is None:
         raise ValueError(
@@ -164,7 +164,7 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
 
 
 @stage(reads="contact", writes="found")
-def found_again(m: Model, d: Data) -> Data:
+def rebuild_collision_result(m: Model, d: Data) -> Data:
     """Rebuild the result of the collision stage from the contact list in `d`.
 
     The caller may have changed the list: `efc_address` determines which contacts have rows. Without
@@ -175,7 +175,7 @@ def found_again(m: Model, d: Data) -> Data:
     none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
     contacts = from_list(m, d.contact)
     count = jnp.sum(contacts.exists, axis=0, keepdims=True, dtype=jnp.int32)
-    return d.replace(found=Found(contacts, count, none, packed=True))
+    return d.replace(found=CollisionResult(contacts, count, none, packed=True))
 
 
 def from_list(m: Model, contact: Contact) -> Contacts:
@@ -189,10 +189,10 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         raise ValueError(
             "d.contact: made for a model without adhesion or moving surfaces; use make_data(m)"
         )
-    first, second = (Chosen(jnp.maximum(contact.geom[:, k], 0)) for k in range(2))
+    first, second = (TracedIds(jnp.maximum(contact.geom[:, k], 0)) for k in range(2))
     body = first.look_up(m.geom_bodyid), second.look_up(m.geom_bodyid)
     exists, item = contact.geom[:, 0] >= 0, None
-    if layout(m).soft:
+    if collision_layout(m).soft:
         exists, item, (first, second), body = _soft_ids(m, contact)
     adhesion = contact.adhesion if sticky else None
     contacts = Contacts(
@@ -211,7 +211,7 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         active=exists & (contact.efc_address >= 0),
         adhesion=adhesion,
         surfacevel=_columns(contact.surfacevel) if moving else None,
-        smooth=lengths(m, contact.dist, adhesion, _alone(contact)),
+        smooth=smoothing_lengths(m, contact.dist, adhesion, _is_self_collision(contact)),
         item=item,
     )
     return contacts if item is None else with_sides(m, contacts)
@@ -230,20 +230,20 @@ def _soft_ids(m: Model, contact: Contact) -> tuple:
             a[:, k] for a in (contact.flex, contact.elem, contact.vert, contact.geom)
         )
         # Global element or vertex id from the flex and the id within it.
-        which = Chosen(jnp.where(flex < 0, m.nflex, flex))
+        which = TracedIds(jnp.where(flex < 0, m.nflex, flex))
         as_elem = which.values(first_elem.astype(np.int32), flex) + elem
         as_vert = m.nflexelem + which.values(first_vert.astype(np.int32), flex) + vert
         number = jnp.where(elem >= 0, as_elem, as_vert)
-        item.append(Chosen(jnp.where(flex < 0, none, number)))
-        geom.append(Chosen(own))
-        body.append(Chosen(jnp.where(own < 0, m.ngeom, own)).look_up(of_geom))
+        item.append(TracedIds(jnp.where(flex < 0, none, number)))
+        geom.append(TracedIds(own))
+        body.append(TracedIds(jnp.where(own < 0, m.ngeom, own)).look_up(of_geom))
     exists = (contact.geom[:, 0] >= 0) | (contact.flex[:, 0] >= 0)
     return exists, tuple(item), tuple(geom), tuple(body)
 
 
 def _may_touch(m: Model) -> bool:
     """Return whether a model can have contacts."""
-    plan = layout(m)
+    plan = collision_layout(m)
     return not plan.empty
 
 
@@ -252,7 +252,7 @@ def _columns(a: Array) -> tuple[Array, ...]:
     return tuple(a[:, k] for k in range(a.shape[1]))
 
 
-def _alone(contact: Contact) -> Array | np.ndarray:
+def _is_self_collision(contact: Contact) -> Array | np.ndarray:
     """Return which contacts are self-collisions of a flex, `[n, *W]` bool; `[n]` without flexes."""
     if contact.flex is None:
         return np.zeros(len(contact.dist), bool)

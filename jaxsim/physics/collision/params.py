@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MINMU, MINVAL, EnableBit
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.collision.candidates.pairs import Pairs
-from jaxsim.physics.collision.flex.pairs import surface
-from jaxsim.physics.collision.smooth import beyond, lengths
+from jaxsim.physics.collision.candidates.pairs import GeomPairs
+from jaxsim.physics.collision.flex.pairs import surface_table
+from jaxsim.physics.collision.smooth import extend_distance, smoothing_lengths
 
 
 def has_adhesion(m: Model) -> bool:
@@ -52,19 +52,19 @@ class ContactParams(NamedTuple):
     @property
     def reach(self) -> Array:
         """Return the distance below which a contact is detected [m]."""
-        return beyond(self.margin + self.gap, self.smooth)
+        return extend_distance(self.margin + self.gap, self.smooth)
 
     @property
     def acts(self) -> Array:
         """Return the distance below which a contact has constraint rows [m]."""
-        return beyond(self.margin, self.smooth)
+        return extend_distance(self.margin, self.smooth)
 
 
-def contact_params(m: Model, pairs: Pairs) -> ContactParams:
+def contact_params(m: Model, pairs: GeomPairs) -> ContactParams:
     """Return the parameters of all pairs: mixed from geoms, of `<pair>`, or the override."""
     # Mix the geoms' parameters; `<pair>` elements and the override replace them.
     named = pairs.predefined >= 0
-    mixed = _mixed(m, pairs)
+    mixed = _mix_parameters(m, pairs)
     if named.any():
         mixed = _where(named, _of_elements(m, pairs), mixed)
     if m.opt.enableflags & EnableBit.OVERRIDE:
@@ -79,17 +79,17 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
     least = {id(f): jnp.maximum(f, MINMU) for f in mixed.friction}
     return mixed._replace(
         friction=tuple(least[id(f)] for f in mixed.friction),
-        smooth=lengths(m, mixed.margin, mixed.adhesion, alone),
+        smooth=smoothing_lengths(m, mixed.margin, mixed.adhesion, alone),
     )
 
 
-def _mixed(m: Model, pairs: Pairs) -> ContactParams:
+def _mix_parameters(m: Model, pairs: GeomPairs) -> ContactParams:
     """Return the parameters of the geom of higher priority, or the mix for equal priority."""
     s = m.structure
     g1, g2 = pairs.geom1, pairs.geom2
     soft = bool((g2 >= s.ngeom).any())
     # Difference of priorities decides which geom's parameters apply.
-    order = surface(s, "priority") if soft else s.geom_priority
+    order = surface_table(s, "priority") if soft else s.geom_priority
     priority = order[g1] - order[g2]
 
     def both(name: str) -> tuple:
@@ -97,7 +97,7 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
         field = getattr(m, f"geom_{name}")
         if soft:  # flexes are numbered after the geoms
             field = _one_after_another(field, _of_flexes(m, name, field))
-        return take(field, g1), take(field, g2)
+        return gather_static(field, g1), gather_static(field, g2)
 
     def by_priority(equal, one, two):
         """Select by priority: equal, higher in the first geom, higher in the second."""
@@ -131,7 +131,7 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
     gap1, gap2 = both("gap")
     none = jnp.zeros_like(share)
     adhesion = None
-    if _adhesive(s, pairs):
+    if _has_adhesion(s, pairs):
         stick1, stick2 = both("adhesion")
         adhesion = by_priority(stick1 + stick2, stick1, stick2)
     return ContactParams(
@@ -158,21 +158,21 @@ def _one_after_another(a: Array, b: Array) -> Array:
     return jnp.concatenate([jnp.broadcast_to(x, (len(x), *worlds)) for x in (a, b)])
 
 
-def _of_elements(m: Model, pairs: Pairs) -> ContactParams:
+def _of_elements(m: Model, pairs: GeomPairs) -> ContactParams:
     """Return the parameters of `<pair>` elements; of the first one for pairs without an element."""
     k = np.maximum(pairs.predefined, 0)
     return ContactParams(
-        take(m.pair_margin, k),
-        take(m.pair_gap, k),
-        _parts(take(m.pair_friction, k)),
-        _parts(take(m.pair_solref, k)),
-        _parts(take(m.pair_solreffriction, k)),
-        _parts(take(m.pair_solimp, k)),
-        take(m.pair_adhesion, k) if _adhesive(m.structure, pairs) else None,
+        gather_static(m.pair_margin, k),
+        gather_static(m.pair_gap, k),
+        _parts(gather_static(m.pair_friction, k)),
+        _parts(gather_static(m.pair_solref, k)),
+        _parts(gather_static(m.pair_solreffriction, k)),
+        _parts(gather_static(m.pair_solimp, k)),
+        gather_static(m.pair_adhesion, k) if _has_adhesion(m.structure, pairs) else None,
     )
 
 
-def _adhesive(s: Structure, pairs: Pairs) -> bool:
+def _has_adhesion(s: Structure, pairs: GeomPairs) -> bool:
     """Return whether some pair may have adhesion: by one of its geoms, or by its `<pair>`."""
     named = pairs.predefined >= 0
     has = np.append(s.geom_hasadhesion, np.zeros(s.nflex, bool))
@@ -207,7 +207,7 @@ def _parts(field: Array) -> tuple[jax.Array, ...]:
     return tuple(field[:, k] for k in range(field.shape[1]))
 
 
-def _where(mask: np.ndarray, yes: Tree, no: Tree) -> Tree:
+def _where(mask: np.ndarray, yes: PyTree, no: PyTree) -> PyTree:
     """Select arrays or parameters by a static mask over the pairs."""
     if mask.all() or not mask.any():
         return yes if mask.all() else no

@@ -1,6 +1,6 @@
 """Input and output of the narrow phase: geoms in the world, and candidate contact points.
 
-A collider is a function `(a, b) -> Touch` of two `Placed` values with `[n, *W]` items, one per
+A collider is a function `(a, b) -> Touch` of two `PlacedGeoms` values with `[n, *W]` items, one per
 pair. Its result has `[k, n, *W]` items, where k is the static maximum of contact points of such a
 pair; a point that does not exist in a state has `dist = FAR`. The driver selects by distance which
 points become contacts.
@@ -13,14 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column
 from jaxsim.math import Rot, Vec, select
-from jaxsim.model.data import FAR, Data
+from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.select import column
 
 
-class Placed(NamedTuple):
+class PlacedGeoms(NamedTuple):
     """Geoms in the world frame.
 
     Attributes:
@@ -44,14 +44,14 @@ class Placed(NamedTuple):
         return self.rot.cols[2]
 
 
-def placed(m: Model, d: Data) -> Placed:
+def place_geoms(m: Model, d: Data) -> PlacedGeoms:
     """Return all geoms in the world frame, `[ngeom, *W]`."""
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
     ids = jnp.asarray(column(np.arange(m.ngeom, dtype=np.int32), d.geom_xpos))
-    return Placed(d.geom_xpos, d.geom_xmat, size, ids)
+    return PlacedGeoms(d.geom_xpos, d.geom_xmat, size, ids)
 
 
-class Touch(NamedTuple):
+class ContactPoints(NamedTuple):
     """Candidate contact points.
 
     Attributes:
@@ -71,7 +71,7 @@ class Touch(NamedTuple):
     ahead: jax.Array | None = None
 
 
-def slots(x: Tree) -> Tree:
+def add_slot_axis(x: PyTree) -> PyTree:
     """Add a leading axis of one contact point to an array, value or geoms `[n, *W]`."""
     return jax.tree.map(lambda a: a[None], x)
 
@@ -81,12 +81,12 @@ def per_slot(numbers: list[int] | np.ndarray | tuple, like: Array) -> np.ndarray
     return np.asarray(numbers, like.dtype).reshape((-1,) + (1,) * len(like.shape))
 
 
-def touch_if(exists: Array, touch: Touch) -> Touch:
+def touch_if(exists: Array, touch: ContactPoints) -> ContactPoints:
     """Return `touch` where `exists`, else with a distance of FAR."""
-    return touch._replace(dist=jnp.where(exists, touch.dist, FAR))
+    return touch._replace(dist=jnp.where(exists, touch.dist, NO_CONTACT_DISTANCE))
 
 
-def choose(index: Array, choices: Sequence[Tree]) -> Tree:
+def choose_static(index: Array, choices: Sequence[PyTree]) -> PyTree:
     """Return `choices[index]` by comparison, for a traced index and a few values of equal shape."""
     chosen = choices[0]
     for k in range(1, len(choices)):
@@ -95,11 +95,13 @@ def choose(index: Array, choices: Sequence[Tree]) -> Tree:
 
 
 # Each axis followed by the other two in cyclic order.
-CYCLIC = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+CYCLIC_AXES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 
 
-def turned(parts: tuple, axis: Array | int) -> tuple:
+def permute_parts(parts: tuple, axis: Array | int) -> tuple:
     """Permute three values, one per axis, cyclically; `axis` (static or traced) comes first."""
     if isinstance(axis, int):
-        return tuple(parts[k] for k in CYCLIC[axis])
-    return tuple(choose(axis, [parts[CYCLIC[a][k]] for a in range(3)]) for k in range(3))
+        return tuple(parts[k] for k in CYCLIC_AXES[axis])
+    return tuple(
+        choose_static(axis, [parts[CYCLIC_AXES[a][k]] for a in range(3)]) for k in range(3)
+    )

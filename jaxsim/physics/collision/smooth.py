@@ -25,15 +25,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.enums import MINVAL
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column
 
-REACH = 10.0  # cutoff in smoothing lengths; the weight beyond is below 5e-5
+SMOOTHING_CUTOFF = 10.0  # cutoff in smoothing lengths; the weight beyond is below 5e-5
 
 
-def lengths(
+def smoothing_lengths(
     m: Model, like: Array, adhesion: Array | None, alone: Array | np.ndarray
 ) -> Array | None:
     """Return the smoothing length h of contacts or pairs, 0 if they are not smooth; None: off.
@@ -57,12 +57,12 @@ def lengths(
     return jnp.where(alone, 0, h)
 
 
-def beyond(distance: Array, smooth: Array | None) -> Array:
+def extend_distance(distance: Array, smooth: Array | None) -> Array:
     """Return a distance extended by the cutoff of contacts with the lengths `smooth`."""
-    return distance if smooth is None else distance + REACH * smooth
+    return distance if smooth is None else distance + SMOOTHING_CUTOFF * smooth
 
 
-def felt(distance: Array, smooth: Array, active: Array) -> tuple[Array, Array]:
+def smooth_distance(distance: Array, smooth: Array, active: Array) -> tuple[Array, Array]:
     """Return the distance s(r) and the weight w(r) of contacts in their rows, see the module.
 
     Args:

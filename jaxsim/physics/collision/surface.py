@@ -11,13 +11,13 @@ import numpy as np
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.candidates.pairs import Pairs
+from jaxsim.physics.collision.candidates.pairs import GeomPairs
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.collision.ids import Ids
+from jaxsim.physics.collision.ids import IdArray
 
 
 def surface_velocity(
-    m: Model, d: Data, pairs: Pairs, c: Contacts
+    m: Model, d: Data, pairs: GeomPairs, c: Contacts
 ) -> tuple[jax.Array, jax.Array, jax.Array] | None:
     """Return the velocity of the second surface relative to the first at contacts, in their frames.
 
@@ -41,7 +41,7 @@ def surface_velocity(
     v = m.geom_surfacevel
     linear, angular = (d.geom_xmat @ Vec(*(v[:, first + k] for k in range(3))) for first in (0, 3))
 
-    def at(geom: Ids) -> Spatial:
+    def at(geom: IdArray) -> Spatial:
         """Return the surface motion of a geom at the contact points."""
         some = geom.look_up(np.append(np.arange(m.ngeom), 0)) if c.item is not None else geom
         center, lin, ang = some.take((d.geom_xpos, linear, angular))

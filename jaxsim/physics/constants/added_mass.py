@@ -1,4 +1,4 @@
-"""Virtual (added) mass and inertia of geoms in `geom_fluid`, from their sizes.
+"""Virtual (added) mass and inertia of geoms in `recompute_geom_fluid`, from their sizes.
 
 The formulas and the quadrature of `geometry/fluid.py`, on traced sizes.
 """
@@ -6,23 +6,23 @@ The formulas and the quadrature of `geometry/fluid.py`, on traced sizes.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import safe_divide
-from jaxsim.model.derived import NODES, OWN_SEMIAXES, SEMIAXES, WEIGHTS
+from jaxsim.model.derived import NODE_FIELDS, OWN_SEMIAXES, SEMIAXES, WEIGHT_FIELDS
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
 
 
-def geom_fluid(m: Model) -> Array:
-    """Compute `geom_fluid` for the present sizes of the geoms, `[ngeom, 12, *W]`.
+def recompute_geom_fluid(m: Model) -> Array:
+    """Compute `recompute_geom_fluid` for the present sizes of the geoms, `[ngeom, 12, *W]`.
 
     Virtual mass of an ellipsoid along an axis: V kappa / (2 - kappa).
     """
     flat = np.isin(m.geom_type, (GeomType.PLANE, GeomType.HFIELD))
     # Geoms with ellipsoid model, except planes and height fields.
     geom = np.flatnonzero(m.geom_hasfluid & ~flat)
-    axes = semiaxes(m, geom)
+    axes = equivalent_semiaxes(m, geom)
     # Shape integral of each axis, by cyclic permutation of the semi-axes.
     kappa = [_kappa(*axes[k:], *axes[:k]) for k in range(3)]
     volume = 4 / 3 * np.pi * axes[0] * axes[1] * axes[2]
@@ -33,13 +33,13 @@ def geom_fluid(m: Model) -> Array:
     batch = jnp.broadcast_shapes(m.geom_fluid.shape[2:], found.shape[2:])
     whole = jnp.broadcast_to(m.geom_fluid, (*m.geom_fluid.shape[:2], *batch))
     # A geom without interaction keeps its values: it has no virtual mass in the model's file.
-    interacts = take(whole, geom)[:, :1] > 0
-    return whole.at[geom, 6:].set(jnp.where(interacts, found, take(whole, geom)[:, 6:]))
+    interacts = gather_static(whole, geom)[:, :1] > 0
+    return whole.at[geom, 6:].set(jnp.where(interacts, found, gather_static(whole, geom)[:, 6:]))
 
 
-def semiaxes(m: Model, geom: np.ndarray) -> list:
+def equivalent_semiaxes(m: Model, geom: np.ndarray) -> list:
     """Return semi-axes of the ellipsoids that represent geoms, three `[k, *W]`."""
-    sizes, kinds = take(m.geom_size, geom), m.geom_type[geom]
+    sizes, kinds = gather_static(m.geom_size, geom), m.geom_type[geom]
     # Each semi-axis is a sum of some of the geom's sizes.
     places = [SEMIAXES.get(GeomType(kind), OWN_SEMIAXES) for kind in kinds]
     axes = []
@@ -52,7 +52,7 @@ def semiaxes(m: Model, geom: np.ndarray) -> list:
 def _kappa(a: Array, b: Array, c: Array) -> Array:
     """Integrate a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity."""
     # Quadrature in t in [0, 1], with the substitution u = scale * t^3 / (1 - t)^2.
-    t, weight = np.array(NODES), column(np.array(WEIGHTS), a)[:, None]
+    t, weight = np.array(NODE_FIELDS), column(np.array(WEIGHT_FIELDS), a)[:, None]
     scale = jnp.maximum(MINVAL, (a * a * a * b * c) ** 0.4)
     u = scale[None] * column(t**3 / (1 - t) ** 2, a)[:, None]
     slope = u * column(3 / t + 2 / (1 - t), a)[:, None]

@@ -7,19 +7,19 @@ Edges of interpolated flexes are not used; their values are zero.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.point_motion import point_jacobian
-from jaxsim.physics.flex.edges import edges
+from jaxsim.physics.flex.edges import flex_edges
 
 
 def edge_length(m: Model, d: Data) -> Array:
     """Compute `flexedge_length0`, `[nflexedge, *W]`."""
     # Distance of both ends at the reference pose; zero for edges not in use.
-    table = edges(m)
+    table = flex_edges(m)
     first, last = _ends(m, d, np.arange(len(table.vert)))
     length = (last - first).norm()
     return jnp.where(column(table.used, length), length, 0)
@@ -37,9 +37,9 @@ def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> 
       body_invweight: inverse weights of the bodies `[nbody, 2, *W]`.
       inverse: inverse of M `[nv, nv, *W]`.
     """
-    table = edges(m)
+    table = flex_edges(m)
     # Edges between sliding bodies: mean of the bodies' weights.
-    first, last = (take(body_invweight[:, 0], table.body[:, k]) for k in range(2))
+    first, last = (gather_static(body_invweight[:, 0], table.body[:, k]) for k in range(2))
     weight = 0.5 * (first + last)
     weight = jnp.where(column(table.used & table.simple, weight), weight, 0)
     # Others: J M^-1 J' with the Jacobian of the edge's length.
@@ -62,8 +62,10 @@ def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> 
 def _ends(m: Model, d: Data, ids: np.ndarray) -> tuple[Vec, Vec]:
     """Return both ends of some edges in the world."""
 
-    def place(k: int) -> Vec:
-        vert, body = edges(m).vert[ids, k], edges(m).body[ids, k]
-        return take(d.xpos, body) + take(d.xquat, body).rotate(take(m.flex_vert, vert))
+    def end_position(k: int) -> Vec:
+        vert, body = flex_edges(m).vert[ids, k], flex_edges(m).body[ids, k]
+        return gather_static(d.xpos, body) + gather_static(d.xquat, body).rotate(
+            gather_static(m.flex_vert, vert)
+        )
 
-    return place(0), place(1)
+    return end_position(0), end_position(1)

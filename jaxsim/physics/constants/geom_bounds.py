@@ -9,20 +9,24 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import by_kind
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MAXVAL, GeomType
 from jaxsim.math import safe_sqrt
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import column, take
 
 
 def geom_bounds(m: Model) -> dict:
     """Compute `geom_size`, `geom_aabb` and `geom_rbound`, in the layout of the physics."""
     m = m.replace(geom_size=_size(m))
-    aabb = by_kind(m.geom_type, {k: _of(m, box) for k, (box, _) in SHAPES.items()}, m.geom_aabb)
+    aabb = by_kind(
+        m.geom_type, {k: _of(m, box) for k, (box, _) in _BOUNDS_FUNCTIONS.items()}, m.geom_aabb
+    )
     m = m.replace(geom_aabb=aabb)
-    rbound = by_kind(m.geom_type, {k: _of(m, r) for k, (_, r) in SHAPES.items()}, m.geom_rbound)
+    rbound = by_kind(
+        m.geom_type, {k: _of(m, r) for k, (_, r) in _BOUNDS_FUNCTIONS.items()}, m.geom_rbound
+    )
     return {"geom_size": m.geom_size, "geom_aabb": aabb, "geom_rbound": rbound}
 
 
@@ -44,7 +48,7 @@ def _size(m: Model) -> Array:
 
 def _hfield(m: Model, ids: np.ndarray) -> list[Array]:
     """Return half sides, height and base depth of height fields."""
-    return [take(m.hfield_size[:, k], m.geom_dataid[ids]) for k in range(4)]
+    return [gather_static(m.hfield_size[:, k], m.geom_dataid[ids]) for k in range(4)]
 
 
 # Boxes: center and half sizes `[k, 6, *W]`.
@@ -54,7 +58,9 @@ def _centered(*half: str) -> Callable:
     """Return a function for boxes about the origin, with half sizes such as "x" or "xy" (a sum)."""
 
     def box(m: Model, ids: np.ndarray) -> Array:
-        sizes = dict(zip("xyz", (take(m.geom_size[:, k], ids) for k in range(3)), strict=True))
+        sizes = dict(
+            zip("xyz", (gather_static(m.geom_size[:, k], ids) for k in range(3)), strict=True)
+        )
         sides = [sum(sizes[name] for name in names) for names in half]
         return jnp.stack([jnp.zeros_like(sizes["x"])] * 3 + sides, axis=1)
 
@@ -63,7 +69,7 @@ def _centered(*half: str) -> Callable:
 
 def _half_space(m: Model, ids: np.ndarray) -> Array:
     row = MAXVAL * np.array([0, 0, -0.5, 1, 1, 0.5])
-    like = take(m.geom_aabb, ids)
+    like = gather_static(m.geom_aabb, ids)
     return jnp.broadcast_to(column(row, like[0])[None], like.shape)
 
 
@@ -74,40 +80,40 @@ def _field(m: Model, ids: np.ndarray) -> Array:
 
 
 def _box_as_it_is(m: Model, ids: np.ndarray) -> Array:
-    return take(m.geom_aabb, ids)
+    return gather_static(m.geom_aabb, ids)
 
 
 # Radii of bounding spheres `[k, *W]`.
 
 
 def _unbounded(m: Model, ids: np.ndarray) -> Array:
-    return jnp.zeros_like(take(m.geom_rbound, ids))
+    return jnp.zeros_like(gather_static(m.geom_rbound, ids))
 
 
 def _radius_as_it_is(m: Model, ids: np.ndarray) -> Array:
-    return take(m.geom_rbound, ids)
+    return gather_static(m.geom_rbound, ids)
 
 
 def _longest(m: Model, ids: np.ndarray) -> Array:
     """Return the largest half side of the box, for shapes that are round at their ends."""
-    return jnp.max(take(m.geom_aabb, ids)[:, 3:], axis=1)
+    return jnp.max(gather_static(m.geom_aabb, ids)[:, 3:], axis=1)
 
 
 def _corner(m: Model, ids: np.ndarray) -> Array:
     """Return the distance of the box's farthest corner from the origin."""
     # Largest absolute coordinate along each axis.
-    box = take(m.geom_aabb, ids)
+    box = gather_static(m.geom_aabb, ids)
     far = jnp.abs(box[:, :3]) + box[:, 3:]
     return safe_sqrt(sum(far[:, k] * far[:, k] for k in range(3)))
 
 
 def _rim(m: Model, ids: np.ndarray) -> Array:
     """Return the distance of a cylinder's rim from its center."""
-    radius, half = (take(m.geom_size[:, k], ids) for k in range(2))
+    radius, half = (gather_static(m.geom_size[:, k], ids) for k in range(2))
     return safe_sqrt(radius * radius + half * half)
 
 
-SHAPES: dict[GeomType, tuple[Callable, Callable]] = {
+_BOUNDS_FUNCTIONS: dict[GeomType, tuple[Callable, Callable]] = {
     GeomType.PLANE: (_half_space, _unbounded),
     GeomType.HFIELD: (_field, _corner),
     GeomType.SPHERE: (_centered("x", "x", "x"), _longest),

@@ -7,18 +7,18 @@ Constraints are scaled by them (MuJoCo's documentation, Computation: Constraint 
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, diagonal, gather_static, weighted_sum
+from jaxsim.arrays.linear import HIGHEST_PRECISION
 from jaxsim.enums import MINVAL, JointType
+from jaxsim.linalg.factor import inverse_spd
 from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.derived import SLIDERS_ONLY
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.reflected import dof_armature
-from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.linear import HIGHEST
-from jaxsim.physics.arrays.select import column, diagonal, take, weighted_sum
-from jaxsim.physics.arrays.system.factor import inverse_spd
+from jaxsim.physics.actuator.transmission import SUPPORTED_TRANSMISSIONS, output_trntype
 from jaxsim.physics.body.point_motion import point_jacobian
 from jaxsim.physics.constants.flex_edges import edge_invweight
 from jaxsim.physics.topology import ancestors
@@ -40,9 +40,9 @@ def inverse_weights(m: Model, d: Data) -> dict:
     body = _body_invweight(m, d, inverse)
     moment = _product(d.actuator_moment, inverse)
     acc0 = safe_sqrt(jnp.sum(moment * moment, axis=1))
-    known = np.isin(output_trntype(m), [*SIMULATED])
+    known = np.isin(output_trntype(m), [*SUPPORTED_TRANSMISSIONS])
     found = {
-        "dof_M0": d.cdof.dot(take(d.crb, m.dof_bodyid) @ d.cdof) + dof_armature(m),
+        "dof_M0": d.cdof.dot(gather_static(d.crb, m.dof_bodyid) @ d.cdof) + dof_armature(m),
         "dof_invweight0": _dof_invweight(m, inverse),
         "body_invweight0": body,
         "tendon_invweight0": _mobility(d.ten_J, inverse),
@@ -55,7 +55,7 @@ def inverse_weights(m: Model, d: Data) -> dict:
 
 def _product(J: Array, inverse: Array) -> Array:
     """Compute J M^-1: `[n, nv, *W]`."""
-    return jnp.einsum("bi...,ij...->bj...", J, inverse, precision=HIGHEST)
+    return jnp.einsum("bi...,ij...->bj...", J, inverse, precision=HIGHEST_PRECISION)
 
 
 def _mobility(J: Array, inverse: Array) -> Array:
@@ -73,10 +73,10 @@ def _dof_invweight(m: Model, inverse: Array) -> Array:
     # Average over the dofs of each rotation or translation.
     weight = weighted_sum(_means(m), diagonal(inverse))
     slides = m.body_simple[m.dof_bodyid] == SLIDERS_ONLY
-    return jnp.where(column(slides, weight), take(_slide_weight(m), m.dof_bodyid), weight)
+    return jnp.where(column(slides, weight), gather_static(_slide_weight(m), m.dof_bodyid), weight)
 
 
-@derived
+@cache_by_structure
 def _means(s: Structure) -> np.ndarray:
     """Return the averaging matrix over dofs that share an inverse weight, [nv, nv]."""
     mean = np.eye(s.nv)
@@ -98,7 +98,7 @@ def _body_invweight(m: Model, d: Data, inverse: Array) -> Array:
     # Others: mean mobility of the center of mass, translation and rotation.
     body = np.flatnonzero(moves & ~slides)
     if len(body):
-        jacobians = point_jacobian(m, d, body, take(d.xipos, body))
+        jacobians = point_jacobian(m, d, body, gather_static(d.xipos, body))
         for k, J in enumerate(jacobians):
             mean = sum(_mobility(row, inverse) for row in J.parts) / 3
             weight[k] = weight[k].at[body].set(mean)

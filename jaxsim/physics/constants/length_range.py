@@ -14,19 +14,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, sum_items
 from jaxsim.enums import MINVAL, DisableBit, IntegratorType
 from jaxsim.errors import ModelError, Problem
+from jaxsim.linalg.factor import solve_spd
 from jaxsim.math import safe_sqrt
 from jaxsim.model.allocate import allocate
 from jaxsim.model.data import Data
 from jaxsim.model.derived import LengthRanges, Puller
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.transmission import moment_pattern
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import unpack
-from jaxsim.physics.arrays.platform import QUICK
-from jaxsim.physics.arrays.select import column, total
-from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.constraint import equality
 from jaxsim.physics.forward import (
     fwd_actuation,
@@ -36,8 +34,10 @@ from jaxsim.physics.forward import (
     smooth_force,
 )
 from jaxsim.physics.integrate.integrate import advance
+from jaxsim.transforms.layout import unpack_record
+from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS
 
-OFF = (
+_DISABLED_FLAGS = (
     DisableBit.CONTACT
     | DisableBit.FRICTIONLOSS
     | DisableBit.SPRING
@@ -45,7 +45,7 @@ OFF = (
     | DisableBit.GRAVITY
     | DisableBit.ACTUATION
 )
-SHORTEST = 0.01  # smallest time constant of the decay [s]
+_MIN_TIME_CONSTANT = 0.01  # smallest time constant of the decay [s]
 
 
 def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
@@ -59,7 +59,7 @@ def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
     # Double precision for any model: in single precision lengths settle only roughly.
     with jax.enable_x64(True):
         double = jax.tree.map(lambda a: np.asarray(a, np.float64), m)
-        low, high = _settle(_stripped(double, timestep), wanted, timestep)
+        low, high = _settle(_limits_only_model(double, timestep), wanted, timestep)
     problems = []
     ranges = np.array(m.actuator_lengthrange)
     # Check each result and collect the faults of all actuators.
@@ -99,18 +99,18 @@ def _fault(
 
 def _refuse(m: Model, wanted: LengthRanges) -> None:
     """Raise ModelError for models with constraints that the simulation does not support."""
-    lacks = equality.refusals(m)
+    lacks = equality.unsupported_equalities(m)
     if lacks:
         first = wanted.pullers[0]
         message = f"{first.label}: give it a lengthrange; simulation cannot find it: "
         raise ModelError(Problem(first.place, message + lacks[0].message))
 
 
-def _stripped(m: Model, timestep: float) -> Model:
+def _limits_only_model(m: Model, timestep: float) -> Model:
     """Return the model with limits and equalities only, for Euler's method."""
     opt = m.opt.replace(
         timestep=jnp.full_like(m.opt.timestep, timestep),
-        disableflags=int(OFF),
+        disableflags=int(_DISABLED_FLAGS),
         enableflags=0,
         integrator=int(IntegratorType.EULER),
     )
@@ -125,7 +125,7 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
         time += timestep
     plan = _Plan(
         counts=np.array(times) > wanted.inttotal - wanted.interval,
-        decay=float(np.exp(-timestep / max(SHORTEST, wanted.timeconst))),
+        decay=float(np.exp(-timestep / max(_MIN_TIME_CONSTANT, wanted.timeconst))),
         accel=wanted.accel,
         maxforce=wanted.maxforce,
     )
@@ -134,7 +134,10 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
 
     def pull(m, d, output, side):
         """Pull in all worlds, with the batch axis last and one model (`vmap` would trace two)."""
-        m, d = unpack(_repeated(m, 1), 1), unpack(_repeated(d, output.size), 1)
+        m, d = (
+            unpack_record(_repeat_worlds(m, 1), 1),
+            unpack_record(_repeat_worlds(d, output.size), 1),
+        )
         return _pull(plan, m, d, output, side)
 
     lengths = _run_once(pull, m, allocate(m, ()), output, side)
@@ -142,7 +145,7 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
     return low, high
 
 
-def _repeated(tree: Data | Model, worlds: int) -> Data | Model:
+def _repeat_worlds(tree: Data | Model, worlds: int) -> Data | Model:
     """Add a last batch axis to a record."""
     return jax.tree.map(lambda a: jnp.broadcast_to(a[..., None], (*a.shape, worlds)), tree)
 
@@ -151,7 +154,7 @@ def _run_once(function: Callable, *operands: Any) -> tuple[Array, Array]:
     """Run `function(*operands)`, compiled without optimization for a single run."""
     program = jax.jit(function).lower(*operands)
     try:
-        return program.compile(QUICK)(*operands)
+        return program.compile(FAST_COMPILE_OPTIONS)(*operands)
     except jax.errors.JaxRuntimeError:  # an XLA without these options
         return program.compile()(*operands)
 
@@ -185,7 +188,7 @@ def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[A
         qpos, qvel, warm, low, high = carry
         d = start.replace(qpos=qpos, qvel=plan.decay * qvel, qacc_warmstart=warm)
         d = fwd_position(m, d)
-        length = total(pulled * d.actuator_length)
+        length = sum_items(pulled * d.actuator_length)
         moment = pattern.apply_transpose(pattern.entries(d.actuator_moment), pulled)
         d = d.replace(qfrc_applied=side * _force(plan, d.M, moment))
         for stage in (fwd_velocity, fwd_actuation, smooth_force, fwd_constraint):
@@ -213,4 +216,4 @@ def _force(plan: _Plan, M: Array, moment: Array) -> Array:
 
 
 def _norm(x: Array) -> Array:
-    return safe_sqrt(total(x * x))
+    return safe_sqrt(sum_items(x * x))

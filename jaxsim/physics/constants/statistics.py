@@ -6,25 +6,25 @@ The same measures as those of the compiler (`reference/statistics.py`), on trace
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, diagonal, gather_static, max_by_row, sum_items
 from jaxsim.enums import MINVAL, GeomType, JointType
 from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.derived import (
     FINITE_PLANE,
     INFINITE_PLANE,
+    MIN_BODY_SIZE,
     NO_EXTENT,
     NO_INERTIA,
     NO_MASS,
     NO_SIZE,
-    SHORTEST,
 )
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, diagonal, largest, take, total
-from jaxsim.physics.flex.edges import edges
-from jaxsim.physics.topology import grouped
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.flex.edges import flex_edges
+from jaxsim.physics.topology import group_by_owner
 
 
 def body_length(m: Model, d: Data) -> Array:
@@ -34,25 +34,25 @@ def body_length(m: Model, d: Data) -> Array:
     """
     joint_body = m.jnt_bodyid
     # Distances from the center of mass to the bounds of geoms and to joints.
-    to_geom = (d.geom_xpos - take(d.xipos, m.geom_bodyid)).norm() + m.geom_rbound
+    to_geom = (d.geom_xpos - gather_static(d.xipos, m.geom_bodyid)).norm() + m.geom_rbound
     to_joint = [
-        (d.xanchor - take(d.xipos, body)).norm()
+        (d.xanchor - gather_static(d.xipos, body)).norm()
         for body in (joint_body, m.body_parentid[joint_body])
     ]
-    least = jnp.full_like(d.xipos.x[:1], SHORTEST)
+    least = jnp.full_like(d.xipos.x[:1], MIN_BODY_SIZE)
     edge = [m.flexedge_length0] * 2 if m.nflex else []
     # Maximum over the items of each body, at least SHORTEST.
-    far = join([to_geom, *to_joint, *edge, least])
-    return largest(far, _items_of_bodies(m))
+    far = concatenate_kinds([to_geom, *to_joint, *edge, least])
+    return max_by_row(far, _items_of_bodies(m))
 
 
-@derived
+@cache_by_structure
 def _items_of_bodies(s: Structure) -> np.ndarray:
     """Return the geoms, the joints, the joints of the children and the edges of each body."""
     owner = np.concatenate([s.geom_bodyid, s.jnt_bodyid, s.body_parentid[s.jnt_bodyid]])
     if s.nflex:
-        owner = np.concatenate([owner, edges(s).body.T.ravel()])
-    return grouped(owner, s.nbody)
+        owner = np.concatenate([owner, flex_edges(s).body.T.ravel()])
+    return group_by_owner(owner, s.nbody)
 
 
 def dof_length(m: Model, length: Array) -> Array:
@@ -60,10 +60,10 @@ def dof_length(m: Model, length: Array) -> Array:
     kind, place = m.jnt_type[m.dof_jntid], np.arange(m.nv) - m.jnt_dofadr[m.dof_jntid]
     # Rotational dofs: all but slides and the translations of free joints.
     turns = (kind != JointType.SLIDE) & ~((kind == JointType.FREE) & (place < 3))
-    return jnp.where(column(turns, length), take(length, m.dof_bodyid), 1)
+    return jnp.where(column(turns, length), gather_static(length, m.dof_bodyid), 1)
 
 
-def statistics(m: Model, d: Data, length: Array) -> dict:
+def model_statistics(m: Model, d: Data, length: Array) -> dict:
     """Compute `stat`, in the layout of the physics.
 
     Args:
@@ -86,7 +86,7 @@ def statistics(m: Model, d: Data, length: Array) -> dict:
 
 
 def _mean(a: Array) -> Array:
-    return total(a) / a.shape[0]
+    return sum_items(a) / a.shape[0]
 
 
 def _box(m: Model, d: Data) -> tuple[Vec, Array]:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.node import node
 from jaxsim.enums import MINVAL
 from jaxsim.math import safe_sqrt
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.constraint.cost import OneSided, OneSidedLine, Piece, Summed, active
+from jaxsim.physics.constraint.cost import CostDerivatives, OneSided, OneSidedLine, Summed, active
+from jaxsim.transforms.materialize import materialize
 
 
 class Edge(NamedTuple):
@@ -84,7 +84,7 @@ class Pyramid:
             rows[0] = rows[0]._replace(D=rows[0].D + self.normal.D)
         return rows
 
-    def at(self, r: list) -> Piece:
+    def at(self, r: list) -> CostDerivatives:
         """Evaluate force, cost and curvature at a residual, summed onto the basis."""
         # Frictionless contacts contribute their normal row.
         size, zero = len(r), jnp.zeros_like(r[0])
@@ -101,7 +101,7 @@ class Pyramid:
             weight[0][k] = weight[k][0] = mu * (up.weight - down.weight)
             weight[k][k] = mu * mu * (up.weight + down.weight)
         force[0], weight[0][0] = push, stiff
-        return Piece(force, cost, weight)
+        return CostDerivatives(force, cost, weight)
 
     def reach(self, r: list) -> list:
         """Return the largest force of each tangent at a constant sum of its edges, `[ncon, *W]`."""
@@ -127,7 +127,7 @@ class Pyramid:
         """Restrict the cost to r + step v, summed over contacts."""
         lines = self.lines(r, v)
         rows = OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True)))
-        return Summed(pin(EdgesLine(rows), r[0]), 1, self.used)
+        return Summed(materialize(EdgesLine(rows), r[0]), 1, self.used)
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
@@ -145,10 +145,10 @@ class EdgesLine(NamedTuple):
         first, second = self.rows.derivatives(step[None])
         return sum(first[1:], first[0]), sum(second[1:], second[0])
 
-    def crossed(self, step: Array) -> Array:
+    def num_crossed(self, step: Array) -> Array:
         """Count the edges of each contact that become active or inactive, `[ncon, *W]`."""
-        crossed = self.rows.crossed(step[None])
-        return sum(crossed[1:], crossed[0])
+        num_crossed = self.rows.num_crossed(step[None])
+        return sum(num_crossed[1:], num_crossed[0])
 
     def change(self, step: Array) -> Array:
         """Return the change of each contact's cost from step 0, `[ncon, *W]`."""
@@ -175,12 +175,12 @@ class Elliptic:
     flat: jax.Array | None
     used: jax.Array | None
 
-    def at(self, r: list) -> Piece:
+    def at(self, r: list) -> CostDerivatives:
         """Evaluate force, cost and curvature at a residual."""
         size, mu = len(r), self.mu[0]
         if size == 1:
             one = OneSided(self.D[0]).at(r[0])
-            return Piece([one.force], one.cost, [[one.weight]])
+            return CostDerivatives([one.force], one.cost, [[one.weight]])
         # Coordinates of the unit cone, and the zone of each contact.
         U = self._scaled(r)
         N, T = U[0], _length(U[1:])
@@ -198,7 +198,7 @@ class Elliptic:
         # Tangential gradient: along U / T, scaled by the friction coefficients.
         for k in range(1, size):
             force[k] = force[k] + Dm * gap * mu * unit[k] * self.mu[k]
-        return Piece(force, cost, self._curvature(Dm, gap, T, unit, quad))
+        return CostDerivatives(force, cost, self._curvature(Dm, gap, T, unit, quad))
 
     def zones(self, r: list) -> tuple[Array, Array]:
         """Return the contacts in the free and in the quadratic zone, `[ncon, *W]` bool each."""
@@ -266,7 +266,7 @@ class Elliptic:
 
     def along(self, r: list, v: list) -> Summed:
         """Restrict the cost to r + step v, summed over contacts."""
-        return Summed(pin(self.lines(r, v)[0], r[0]), 0, self.used)
+        return Summed(materialize(self.lines(r, v)[0], r[0]), 0, self.used)
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
@@ -326,16 +326,16 @@ class ConeLine(NamedTuple):
         one, two = normal.derivatives(step)
         return jnp.where(flat, one, first), jnp.where(flat, two, second)
 
-    def crossed(self, step: Array) -> Array:
+    def num_crossed(self, step: Array) -> Array:
         """Return 0 where a contact is free, or quadratic, at step 0 and at the step, else 1."""
         # A contact stays on one quadratic if it is free, or quadratic, at both ends.
-        start, end = self._place(0 * step), self._place(step)
+        start, end = self._state_at(0 * step), self._state_at(step)
         same = (start.free & end.free) | (start.below & end.below) | (self.Dm == 0)
-        crossed = jnp.where(same, 0, 1).astype(step.dtype)
+        num_crossed = jnp.where(same, 0, 1).astype(step.dtype)
         if self.alone is None:
-            return crossed
+            return num_crossed
         flat, normal = self.alone
-        return jnp.where(flat, normal.crossed(step), crossed)
+        return jnp.where(flat, normal.num_crossed(step), num_crossed)
 
     def change(self, step: Array) -> Array:
         """Return the change of each contact's cost from step 0, without cancellation.
@@ -343,7 +343,7 @@ class ConeLine(NamedTuple):
         With gap = N - mu T it is half of Dm gap^2 between the zones, and of
         Dm (gap^2 + (mu N + T)^2) below the cone, since D_k r_k^2 = D U_k^2 / mu^2.
         """
-        mu, start, end = self.mu, self._place(0 * step), self._place(step)
+        mu, start, end = self.mu, self._state_at(0 * step), self._state_at(step)
         # T_end - T_start without cancellation, from the difference of squares.
         square = step * (2 * self.UV + step * self.VV)
         length = start.T + end.T
@@ -363,7 +363,7 @@ class ConeLine(NamedTuple):
         flat, normal = self.alone
         return jnp.where(flat, normal.change(step), change)
 
-    def _place(self, step: Array) -> "_Place":
+    def _state_at(self, step: Array) -> "_Place":
         """Evaluate the contacts at a step."""
         N = self.N0 + step * self.N1
         square = self.UU + step * (2 * self.UV + step * self.VV)

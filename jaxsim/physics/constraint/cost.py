@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.products import sum_used
-from jaxsim.physics.arrays.select import total
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import sum_items
+from jaxsim.arrays.node import node
+from jaxsim.arrays.products import sum_used
+from jaxsim.transforms.materialize import materialize
 
 
-class Piece(NamedTuple):
+class CostDerivatives(NamedTuple):
     """Contribution of a block of rows at a residual.
 
     Attributes:
@@ -43,7 +43,7 @@ class Summed(NamedTuple):
 
     Attributes:
       rows: has `derivatives(step)`: the first and second with respect to the step, `[n, *W]`, and
-        `crossed(step)`: 1 where the cost is not one quadratic from step 0 to there, else 0.
+        `num_crossed(step)`: 1 where the cost is not one quadratic from step 0 to there, else 0.
       axis: axis of its arrays that indexes the rows.
       used: number of rows up to the last active one, int scalar, or None for all.
     """
@@ -59,9 +59,11 @@ class Summed(NamedTuple):
         )
         return first, second
 
-    def crossed(self, step: Array) -> Array:
+    def num_crossed(self, step: Array) -> Array:
         """Count the rows that left their quadratic piece of step 0, `[1, *W]`."""
-        (number,) = sum_used(lambda part: (part.crossed(step),), self.rows, self.axis, self.used)
+        (number,) = sum_used(
+            lambda part: (part.num_crossed(step),), self.rows, self.axis, self.used
+        )
         return number
 
 
@@ -75,7 +77,7 @@ class Parabola(NamedTuple):
         """Return the first and second derivative, `[1, *W]`."""
         return self.slope + step * self.bend, self.bend
 
-    def crossed(self, step: Array) -> Array:
+    def num_crossed(self, step: Array) -> Array:
         """Return zero: a parabola has one piece."""
         return jnp.zeros_like(step)
 
@@ -90,9 +92,9 @@ class Quadratic:
 
     D: jax.Array
 
-    def at(self, r: Array) -> Piece:
+    def at(self, r: Array) -> CostDerivatives:
         """Evaluate force, cost and curvature at a residual `[n, *W]`."""
-        return Piece(-self.D * r, 0.5 * self.D * r * r, self.D)
+        return CostDerivatives(-self.D * r, 0.5 * self.D * r * r, self.D)
 
     def lines(self, r: Array, v: Array) -> list[Parabola]:
         """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
@@ -100,7 +102,7 @@ class Quadratic:
 
     def along(self, r: Array, v: Array) -> Parabola:
         """Restrict the cost to r + step v, summed over rows."""
-        return Parabola(*map(total, self.lines(r, v)[0]))
+        return Parabola(*map(sum_items, self.lines(r, v)[0]))
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
@@ -113,11 +115,11 @@ class OneSided:
 
     D: jax.Array
 
-    def at(self, r: Array) -> Piece:
+    def at(self, r: Array) -> CostDerivatives:
         """Evaluate force, cost and curvature at a residual `[n, *W]`."""
         weight = jnp.where(r < 0, self.D, 0)
         force = -weight * r
-        return Piece(force, -0.5 * force * r, weight)
+        return CostDerivatives(force, -0.5 * force * r, weight)
 
     def line(self, r: Array, v: Array) -> "OneSidedLine":
         """Restrict the cost of each row to r + step v."""
@@ -129,7 +131,7 @@ class OneSided:
 
     def along(self, r: Array, v: Array) -> Summed:
         """Restrict the cost to r + step v, summed over rows."""
-        return Summed(pin(self.line(r, v), r))
+        return Summed(materialize(self.line(r, v), r))
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
@@ -152,7 +154,7 @@ class OneSidedLine(NamedTuple):
             jnp.where(pushes, self.bend, 0),
         )
 
-    def crossed(self, step: Array) -> Array:
+    def num_crossed(self, step: Array) -> Array:
         """Return 1 where a row becomes active or inactive, else 0, `[n, *W]`."""
         changes = (self.r < 0) != (self.r + step * self.v < 0)
         return jnp.where(changes & (self.bend > 0), 1, 0).astype(self.r.dtype)
@@ -181,7 +183,7 @@ class Huber:
     D: jax.Array
     floss: jax.Array
 
-    def at(self, r: Array) -> Piece:
+    def at(self, r: Array) -> CostDerivatives:
         """Evaluate force, cost and curvature at a residual `[n, *W]`."""
         # Saturate the force at the bound.
         D, floss = self.D, self.floss
@@ -189,7 +191,7 @@ class Huber:
         force = jnp.where(inside, -D * r, jnp.where(D > 0, -jnp.sign(r) * floss, 0))
         bend = 0.5 * floss * floss / jnp.where(D > 0, D, 1.0)
         cost = jnp.where(inside, 0.5 * D * r * r, jnp.where(D > 0, jnp.abs(r) * floss - bend, 0))
-        return Piece(force, cost, jnp.where(inside, D, 0))
+        return CostDerivatives(force, cost, jnp.where(inside, D, 0))
 
     def lines(self, r: Array, v: Array) -> "list[HuberLine]":
         """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
@@ -197,7 +199,7 @@ class Huber:
 
     def along(self, r: Array, v: Array) -> Summed:
         """Restrict the cost to r + step v, summed over rows."""
-        return Summed(pin(self.lines(r, v)[0], r))
+        return Summed(materialize(self.lines(r, v)[0], r))
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
@@ -224,7 +226,7 @@ class HuberLine(NamedTuple):
             jnp.where(inside, self.bend, 0),
         )
 
-    def crossed(self, step: Array) -> Array:
+    def num_crossed(self, step: Array) -> Array:
         """Return 1 where a row reaches its bound or leaves it, else 0, `[n, *W]`."""
         changes = self._zone(self.r) != self._zone(self.r + step * self.v)
         return changes.astype(self.r.dtype)
@@ -249,4 +251,4 @@ class HuberLine(NamedTuple):
 
 def active(D: Array) -> Array:
     """Count rows with a regularization, `[1, *W]`; a float sum, exact below 2^24 rows."""
-    return total((D > 0).astype(D.dtype)).astype(jnp.int32)
+    return sum_items((D > 0).astype(D.dtype)).astype(jnp.int32)

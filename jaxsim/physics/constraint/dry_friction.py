@@ -4,10 +4,10 @@ from functools import partial
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.constraint.cost import Huber
-from jaxsim.physics.constraint.impedance import impedance, law
+from jaxsim.physics.constraint.impedance import impedance, reference_law
 from jaxsim.physics.constraint.rows import Terms
 
 
@@ -30,6 +30,6 @@ def friction_terms(
     """
     # Dry friction has no stiffness: impedance at zero violation, damping only.
     imp = impedance(solimp, jnp.zeros_like(speed))
-    damps = law(m, solref, solimp[1], imp)._replace(stiffness=jnp.zeros_like(imp))
+    damps = reference_law(m, solref, solimp[1], imp)._replace(stiffness=jnp.zeros_like(imp))
     aref, soft = damps.reference(m, None, speed), damps.softness(m)
     return Terms(partial(Huber, floss=floss), floss > 0, aref, soft, invweight)

@@ -11,18 +11,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import ConstraintType, DisableBit, EqType, ObjType
 from jaxsim.math import Quat, Rot, Vec, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.body.point_motion import Motion, point_motion
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.body.point_motion import PointMotion, point_motion
 from jaxsim.physics.constraint.cost import Quadratic
-from jaxsim.physics.constraint.impedance import columns, impedance, law
+from jaxsim.physics.constraint.impedance import impedance, reference_law, split_columns
 from jaxsim.physics.constraint.jacobian import DenseJacobian, SparseJacobian
-from jaxsim.physics.constraint.rows import SingleRows, Terms, block
+from jaxsim.physics.constraint.rows import SingleRows, Terms, make_row_block
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
@@ -30,7 +30,7 @@ from jaxsim.physics.topology import ancestors
 
 def connects(m: Model, d: Data) -> SingleRows | None:
     """Build the rows of connects, which make two points coincide: residual = p1 - p2."""
-    ids = members(m, EqType.CONNECT)
+    ids = active_equalities(m, EqType.CONNECT)
     if not len(ids):
         return None
     first, second = attachments(m, d, ids)
@@ -44,21 +44,21 @@ def welds(m: Model, d: Data) -> SingleRows | None:
     vec(q)'  = 1/2 A w,               A x = vec(q2* x q1),   w = w1 - w2
     vec(q)'' = 1/2 A (w' + w1 x w2) - 1/4 |w|^2 vec(q)
     """
-    ids = members(m, EqType.WELD)
+    ids = active_equalities(m, EqType.WELD)
     if not len(ids):
         return None
     first, second = attachments(m, d, ids)
     # Residual of both frames: position difference and scaled quaternion vector part.
-    scale = take(m.eq_data[:, TORQUE_SCALE], ids)
+    scale = gather_static(m.eq_data[:, TORQUE_SCALE], ids)
     residual = (second.quat.conj * first.quat).vec.scale(scale)
-    A = _turning(first.quat, second.quat).map(lambda a: 0.5 * a * scale)
+    A = _rotation_error_matrix(first.quat, second.quat).map(lambda a: 0.5 * a * scale)
 
     # Second derivative of the quaternion residual, without the acceleration term.
     w1, w2 = first.turn.velocity, second.turn.velocity
-    w = _minus(first.turn, second.turn)
+    w = _subtract(first.turn, second.turn)
     velocity = A @ w.velocity
     drift = A @ (w.drift + w1.cross(w2)) - residual.scale(0.25 * w.velocity.dot(w.velocity))
-    turn = Motion(A.map(lambda a: a[:, None]) @ w.J, velocity, drift)
+    turn = PointMotion(A.map(lambda a: a[:, None]) @ w.J, velocity, drift)
     weight = _inverse_weight(m, first.body, second.body, 1)
     return equality_rows(m, d, ids, _points(m, first, second) + _vector(residual, turn, weight))
 
@@ -68,14 +68,14 @@ def joint_couplings(m: Model, d: Data) -> SingleRows | None:
 
     Both are measured from qpos0.
     """
-    ids = members(m, EqType.JOINT)
+    ids = active_equalities(m, EqType.JOINT)
     if not len(ids):
         return None
     # Residual relative to qpos0.
     joint1, joint2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     moved = d.qpos - m.qpos0
-    y = take(moved, m.jnt_qposadr[joint1])
-    x = _if_second(joint2, take(moved, m.jnt_qposadr[np.maximum(joint2, 0)]))
+    y = gather_static(moved, m.jnt_qposadr[joint1])
+    x = _if_second(joint2, gather_static(moved, m.jnt_qposadr[np.maximum(joint2, 0)]))
     value, slope = _polynomial(m, ids, x)
     slope = _if_second(joint2, slope)
 
@@ -83,42 +83,46 @@ def joint_couplings(m: Model, d: Data) -> SingleRows | None:
     dof1, dof2 = m.jnt_dofadr[joint1], m.jnt_dofadr[np.maximum(joint2, 0)]
     unit = np.eye(m.nv)
     J = column(unit[dof1], y) - column(unit[dof2], y) * slope[:, None]
-    velocity = take(d.qvel, dof1) - slope * take(d.qvel, dof2)
-    weight = take(m.dof_invweight0, dof1) + _if_second(joint2, take(m.dof_invweight0, dof2))
-    return equality_rows(m, d, ids, [Row(y - value, J, velocity, 0.0, weight)])
+    velocity = gather_static(d.qvel, dof1) - slope * gather_static(d.qvel, dof2)
+    weight = gather_static(m.dof_invweight0, dof1) + _if_second(
+        joint2, gather_static(m.dof_invweight0, dof2)
+    )
+    return equality_rows(m, d, ids, [EqualityRow(y - value, J, velocity, 0.0, weight)])
 
 
 def tendon_couplings(m: Model, d: Data) -> SingleRows | None:
     """Build rows by which a tendon's length follows a polynomial of another's, from qpos0."""
-    ids = members(m, EqType.TENDON)
+    ids = active_equalities(m, EqType.TENDON)
     if not len(ids):
         return None
     tendon1, tendon2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     other = np.maximum(tendon2, 0)
     # Residual and Jacobian of the tendons, with the chain rule for the second.
     residual, slope = tendon_residual(m, d, ids)
-    J = take(d.ten_J, tendon1) - take(d.ten_J, other) * slope[:, None]
-    velocity = take(d.ten_velocity, tendon1) - slope * take(d.ten_velocity, other)
+    J = gather_static(d.ten_J, tendon1) - gather_static(d.ten_J, other) * slope[:, None]
+    velocity = gather_static(d.ten_velocity, tendon1) - slope * gather_static(d.ten_velocity, other)
     invweight = m.tendon_invweight0
-    weight = take(invweight, tendon1) + _if_second(tendon2, take(invweight, other))
-    return equality_rows(m, d, ids, [Row(residual, J, velocity, 0.0, weight)])
+    weight = gather_static(invweight, tendon1) + _if_second(
+        tendon2, gather_static(invweight, other)
+    )
+    return equality_rows(m, d, ids, [EqualityRow(residual, J, velocity, 0.0, weight)])
 
 
 def tendon_residual(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Return y - f(x) of tendon couplings, and the slope f'(x); `[n, *W]` each."""
     tendon1, tendon2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     stretch = d.ten_length - m.tendon_length0
-    x = _if_second(tendon2, take(stretch, np.maximum(tendon2, 0)))
+    x = _if_second(tendon2, gather_static(stretch, np.maximum(tendon2, 0)))
     value, slope = _polynomial(m, ids, x)
-    return take(stretch, tendon1) - value, _if_second(tendon2, slope)
+    return gather_static(stretch, tendon1) - value, _if_second(tendon2, slope)
 
 
-def refusals(m: Model) -> list[Refusal]:
+def unsupported_equalities(m: Model) -> list[Refusal]:
     """Return the equality constraints that are not supported."""
     lacking = {
         kind: f"constraints of type {kind.name.lower()} are not supported; remove it"
         for kind in EqType
-        if kind not in SUPPORTED
+        if kind not in _SUPPORTED_TYPES
     }
     return [
         refuse(m, "equality", e, lacking[EqType(kind)])
@@ -127,27 +131,27 @@ def refusals(m: Model) -> list[Refusal]:
     ]
 
 
-SUPPORTED = (
+_SUPPORTED_TYPES = (
     *(EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON, EqType.FLEX, EqType.FLEXSTRAIN),
 )
 TORQUE_SCALE = 10  # column of eq_data
 
 
-def members(m: Model, kind: EqType) -> np.ndarray:
+def active_equalities(m: Model, kind: EqType) -> np.ndarray:
     """Return the ids of the constraints of a type that have rows; none under the disable flag."""
     if m.opt.disableflags & DisableBit.EQUALITY:
         return np.zeros(0, int)
     return _movable(m)[kind]
 
 
-@derived
+@cache_by_structure
 def _movable(s: Structure) -> dict[EqType, np.ndarray]:
     """Return constraints of each type whose objects some dof can move, as MuJoCo does."""
     moves = ancestors(s).any(1)
     tendon_moves = np.zeros(s.ntendon + 1, bool)  # the last entry: no second tendon
     tendon_moves[tendon_pattern(s).row] = True
     out = {}
-    for kind in SUPPORTED:
+    for kind in _SUPPORTED_TYPES:
         ids = np.flatnonzero(s.eq_type == kind)
         ends = s.eq_obj1id[ids], s.eq_obj2id[ids]
         # A connect or weld needs a body that moves; a tendon coupling a movable tendon.
@@ -170,8 +174,8 @@ class End(NamedTuple):
     body: np.ndarray
     point: Vec
     quat: Quat
-    shift: Motion
-    turn: Motion
+    shift: PointMotion
+    turn: PointMotion
 
 
 def attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[End, End]:
@@ -180,7 +184,7 @@ def attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[End, End]:
     Between bodies, `eq_data` of a connect has the anchors in the first and second body; of a weld
     the anchor in the second, then position and orientation of the second in the first.
     """
-    data = take(m.eq_data, ids)
+    data = gather_static(m.eq_data, ids)
     anchors = [Vec(*(data[:, k + i] for i in range(3))) for k in (0, 3)]
     zero = jnp.zeros_like(data[:, 0])
     upright = Quat(zero + 1, zero, zero, zero)
@@ -199,11 +203,11 @@ def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, tu
     if on_site.any():
         site = np.where(on_site, obj, 0)
         mask = column(on_site, anchor)
-        anchor = select(mask, take(m.site_pos, site), anchor)
-        turn = select(mask, take(m.site_quat, site), turn)
+        anchor = select(mask, gather_static(m.site_pos, site), anchor)
+        turn = select(mask, gather_static(m.site_quat, site), turn)
     body = _body(m, ids, obj)
-    quat = take(d.xquat, body)
-    point = take(d.xpos, body) + quat.rotate(anchor)
+    quat = gather_static(d.xquat, body)
+    point = gather_static(d.xpos, body) + quat.rotate(anchor)
     return End(body, point, quat * turn, *point_motion(m, d, body, point))
 
 
@@ -215,23 +219,23 @@ def _body(m: Model | Structure, ids: np.ndarray, obj: np.ndarray) -> np.ndarray:
     return body
 
 
-def _points(m: Model, first: End, second: End) -> list["Row"]:
+def _points(m: Model, first: End, second: End) -> list["EqualityRow"]:
     """Return the rows that make two points coincide."""
     weight = _inverse_weight(m, first.body, second.body, 0)
-    return _vector(first.point - second.point, _minus(first.shift, second.shift), weight)
+    return _vector(first.point - second.point, _subtract(first.shift, second.shift), weight)
 
 
-def _vector(residual: Vec, motion: Motion, weight: Array) -> list["Row"]:
+def _vector(residual: Vec, motion: PointMotion, weight: Array) -> list["EqualityRow"]:
     """Return one row for each component of a vector."""
     parts = zip(residual.parts, *(v.parts for v in motion), strict=True)
-    return [Row(r, J, velocity, drift, weight) for r, J, velocity, drift in parts]
+    return [EqualityRow(r, J, velocity, drift, weight) for r, J, velocity, drift in parts]
 
 
-def _minus(a: Motion, b: Motion) -> Motion:
-    return Motion(*(x - y for x, y in zip(a, b, strict=True)))
+def _subtract(a: PointMotion, b: PointMotion) -> PointMotion:
+    return PointMotion(*(x - y for x, y in zip(a, b, strict=True)))
 
 
-def _turning(first: Quat, second: Quat) -> Rot:
+def _rotation_error_matrix(first: Quat, second: Quat) -> Rot:
     """Return the matrix of x -> vec(second* x first)."""
     zero = jnp.zeros_like(first.w)
     one = zero + 1
@@ -242,7 +246,7 @@ def _turning(first: Quat, second: Quat) -> Rot:
 def _inverse_weight(m: Model, body1: np.ndarray, body2: np.ndarray, kind: int) -> Array:
     """Return the translational (0) or rotational (1) inverse inertia of both bodies."""
     invweight = m.body_invweight0[:, kind]
-    return take(invweight, body1) + take(invweight, body2)
+    return gather_static(invweight, body1) + gather_static(invweight, body2)
 
 
 # Couplings.
@@ -250,7 +254,7 @@ def _inverse_weight(m: Model, body1: np.ndarray, body2: np.ndarray, kind: int) -
 
 def _polynomial(m: Model, ids: np.ndarray, x: Array) -> tuple[Array, Array]:
     """Evaluate each constraint's quartic polynomial and its slope at x."""
-    a = [take(m.eq_data[:, k], ids) for k in range(5)]
+    a = [gather_static(m.eq_data[:, k], ids) for k in range(5)]
     value = a[0] + x * (a[1] + x * (a[2] + x * (a[3] + x * a[4])))
     return value, a[1] + x * (2 * a[2] + x * (3 * a[3] + x * 4 * a[4]))
 
@@ -263,7 +267,7 @@ def _if_second(other: np.ndarray, a: Array) -> Array:
 # Rows of any type.
 
 
-class Row(NamedTuple):
+class EqualityRow(NamedTuple):
     """One row of each of n constraints.
 
     Attributes:
@@ -281,7 +285,7 @@ class Row(NamedTuple):
     weight: jax.Array
 
 
-def equality_rows(m: Model, d: Data, ids: np.ndarray, rows: list[Row]) -> SingleRows:
+def equality_rows(m: Model, d: Data, ids: np.ndarray, rows: list[EqualityRow]) -> SingleRows:
     """Build a block: first rows of all constraints, second rows of all, ...
 
         aref = -B velocity - K imp residual - drift
@@ -294,23 +298,29 @@ def equality_rows(m: Model, d: Data, ids: np.ndarray, rows: list[Row]) -> Single
     else:
         violation = safe_sqrt(sum(r.residual * r.residual for r in rows))
     # Reference of each row, with the drift.
-    solref, solimp = columns(take(m.eq_solref, ids)), columns(take(m.eq_solimp, ids))
-    spring = law(m, solref, solimp[1], impedance(solimp, violation))
+    solref, solimp = (
+        split_columns(gather_static(m.eq_solref, ids)),
+        split_columns(gather_static(m.eq_solimp, ids)),
+    )
+    spring = reference_law(m, solref, solimp[1], impedance(solimp, violation))
     aref = [spring.reference(m, r.residual, r.velocity, r.drift) for r in rows]
     terms = Terms(
         Quadratic,
-        jnp.concatenate([take(d.eq_active, ids)] * len(rows)),
+        jnp.concatenate([gather_static(d.eq_active, ids)] * len(rows)),
         jnp.concatenate(aref),
         jnp.concatenate([spring.softness(m)] * len(rows)),
         jnp.concatenate([r.weight for r in rows]),
         jnp.concatenate([r.residual for r in rows]),
     )
-    return block(
-        ConstraintType.EQUALITY, np.tile(ids, len(rows)), _stacked([r.J for r in rows]), terms
+    return make_row_block(
+        ConstraintType.EQUALITY,
+        np.tile(ids, len(rows)),
+        _stack_jacobians([r.J for r in rows]),
+        terms,
     )
 
 
-def _stacked(J: list) -> DenseJacobian | SparseJacobian:
+def _stack_jacobians(J: list) -> DenseJacobian | SparseJacobian:
     """Concatenate the Jacobians of all rows."""
     if isinstance(J[0], SparseJacobian):
         (only,) = J

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.discrete import is_discrete
 
 
@@ -52,7 +52,7 @@ def impedance(solimp: tuple[Array, ...], violation: Array) -> Array:
     return jnp.where(flat, 0.5 * (d0 + dwidth), jnp.where(inside, smooth, dwidth))
 
 
-class Law(NamedTuple):
+class ReferenceLaw(NamedTuple):
     """Reference acceleration of a row as a function of its position and velocity.
 
         aref = -damping speed - stiffness imp position
@@ -116,7 +116,7 @@ class Pace(NamedTuple):
     ratio: jax.Array
 
 
-def pace(m: Model, solref: Sequence[Array]) -> Pace:
+def time_constants(m: Model, solref: Sequence[Array]) -> Pace:
     """Return time constants and damping ratios as a step uses them: at least two time steps.
 
     With the flag refsafe disabled, and under the discrete integrator, they are unchanged.
@@ -128,7 +128,9 @@ def pace(m: Model, solref: Sequence[Array]) -> Pace:
     return Pace(given, jnp.where(given, time, 1.0), jnp.where(given, ratio, 1.0))
 
 
-def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: bool = False) -> Law:
+def reference_law(
+    m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: bool = False
+) -> ReferenceLaw:
     """Return the law of rows from their parameters.
 
     A row that is too fast for the time step would gain energy, or rebound: the time constant is at
@@ -146,7 +148,7 @@ def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: b
     """
     # The time constant is limited to two steps (refsafe).
     time, ratio = solref
-    h, (standard, tc, dr) = m.opt.timestep, pace(m, solref)
+    h, (standard, tc, dr) = m.opt.timestep, time_constants(m, solref)
     dmax = jnp.clip(dmax, MINIMP, MAXIMP)
     # K and B of the standard and of the direct form.
     K = jnp.where(standard, 1 / jnp.maximum(MINVAL, (dmax * tc * dr) ** 2), -time / dmax**2)
@@ -158,7 +160,7 @@ def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: b
         firm = jnp.maximum(imp, MINIMP)  # a contact in its smoothing range has a smaller impedance
         K = jnp.where(abrupt, 1 / (h * h * firm), K)
         B = jnp.where(abrupt, 2 * ratio / (h * jnp.sqrt(firm)), B)
-    return Law(K, B, imp)
+    return ReferenceLaw(K, B, imp)
 
 
 def regularization(soft: Array, weight: Array) -> Array:
@@ -166,6 +168,6 @@ def regularization(soft: Array, weight: Array) -> Array:
     return jnp.maximum(MINVAL, soft * weight)
 
 
-def columns(a: Array) -> tuple:
+def split_columns(a: Array) -> tuple:
     """Split an `[n, k, *W]` parameter field into k arrays `[n, *W]`."""
     return tuple(a[:, k] for k in range(a.shape[1]))

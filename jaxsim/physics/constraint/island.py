@@ -10,34 +10,41 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, running_sum
 from jaxsim.enums import ConstraintType, DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick, running_sum
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.flex.sides import item_trees
 from jaxsim.physics.constraint.jacobian import DofJacobian
-from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
+from jaxsim.physics.constraint.rows import ConstraintBlocks, RowBlock, SingleRows
 from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.integrate.ties import flex_ties, metric_ties
-from jaxsim.physics.sleep.incidence import Incidence, bodies, dofs, equalities, joints, tendons
-from jaxsim.physics.sleep.known import all_sleep
+from jaxsim.physics.integrate.ties import flex_couplings, metric_couplings
+from jaxsim.physics.sleep.incidence import (
+    Incidence,
+    body_incidence,
+    dof_incidence,
+    equality_incidence,
+    joint_incidence,
+    tendon_incidence,
+)
+from jaxsim.physics.sleep.known import fully_asleep
 
 # Incidence of the objects that own the rows of each type.
-OWNERS = {
-    ConstraintType.EQUALITY: equalities,
-    ConstraintType.FRICTION_DOF: dofs,
-    ConstraintType.FRICTION_TENDON: tendons,
-    ConstraintType.LIMIT_JOINT: joints,
-    ConstraintType.LIMIT_TENDON: tendons,
+_ROW_OBJTYPES = {
+    ConstraintType.EQUALITY: equality_incidence,
+    ConstraintType.FRICTION_DOF: dof_incidence,
+    ConstraintType.FRICTION_TENDON: tendon_incidence,
+    ConstraintType.LIMIT_JOINT: joint_incidence,
+    ConstraintType.LIMIT_TENDON: tendon_incidence,
 }
 
 
 def row_trees(m: Model, block: SingleRows) -> Incidence:
     """Return the trees that each row of a block touches."""
-    return OWNERS[block.type](m).rows(block.ids)
+    return _ROW_OBJTYPES[block.type](m).rows(block.ids)
 
 
 def touched_trees(m: Model, d: Data) -> list[Array]:
@@ -52,7 +59,7 @@ def touched_trees(m: Model, d: Data) -> list[Array]:
     return [_active(block)[:, None] & of_block for block, of_block in pairs]
 
 
-def passive_ties(m: Model, d: Data) -> list[Array]:
+def passive_couplings(m: Model, d: Data) -> list[Array]:
     """Return the trees that passive contacts couple, `[ncontact, ntree, *W]` bool; or []."""
     # Pairs of trees of contacts that act passively.
     c = None if d.found is None else d.found.contacts
@@ -63,7 +70,7 @@ def passive_ties(m: Model, d: Data) -> list[Array]:
     return [ties & (jnp.sum(ties, axis=1, keepdims=True) > 1)]
 
 
-def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
+def connected_components(rows: ConstraintBlocks, touched: list[Array], ties: list[Array]) -> Array:
     """Return the first tree of each tree's connected component, `[ntree, *W]`.
 
     Label propagation: each row gives the smallest label of its trees to the others, until no label
@@ -85,15 +92,15 @@ def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
         return start
     tied = jnp.concatenate(several)
 
-    def turn(state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def propagate_labels(state: tuple[Array, Array]) -> tuple[Array, Array]:
         label, _ = state
         # Propagate the smallest label over each row, then replace each label by its label's label.
         offered = jnp.where(tied, first_of(tied, label)[:, None], np.int32(count)).min(axis=0)
         least = jnp.minimum(label, offered)
-        least = pick(least, least)
+        least = gather(least, least)
         return least, jnp.any(least != label)
 
-    return lax.while_loop(lambda state: state[1], turn, (start, jnp.array(True)))[0]
+    return lax.while_loop(lambda state: state[1], propagate_labels, (start, jnp.array(True)))[0]
 
 
 def first_of(touched: Array, label: Array) -> Array:
@@ -108,28 +115,30 @@ def islands(m: Model, d: Data) -> Data:
     sleeping trees. Corresponds to `mj_island` in MuJoCo.
     """
     # Sources of coupling besides rows.
-    soft = [] if all_sleep() else [*flex_ties(m, d.tree_asleep < 0), *passive_ties(m, d)]
+    soft = (
+        [] if fully_asleep() else [*flex_couplings(m, d.tree_asleep < 0), *passive_couplings(m, d)]
+    )
     alone = soft if is_discrete(m) else []  # these make islands without any row
     if (d.rows.empty and not alone) or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
     # Trees that are in some island.
-    touched, ties = touched_trees(m, d), [*metric_ties(m, d.qpos), *soft]
+    touched, ties = touched_trees(m, d), [*metric_couplings(m, d.qpos), *soft]
     some = d.nefc > 0
     for tie in alone:
         some = some | tie.any(axis=(0, 1))[None]
     bound = jnp.concatenate([*touched, *ties]).any(axis=0) & some
     # Islands are numbered in the order of their first trees.
-    first = connected(d.rows, touched, ties)
+    first = connected_components(d.rows, touched, ties)
     root = bound & (first == column(np.arange(m.ntree, dtype=np.int32), first))
     number = running_sum(root.astype(jnp.int32)) - 1
     return d.replace(
         nisland=jnp.sum(root, axis=0, keepdims=True, dtype=jnp.int32),
-        tree_island=jnp.where(bound, pick(number, first), np.int32(-1)),
+        tree_island=jnp.where(bound, gather(number, first), np.int32(-1)),
     )
 
 
-def _active(block: Block) -> Array:
+def _active(block: RowBlock) -> Array:
     """Return the active rows, or contacts: `[n, *W]` bool."""
     D = block.cost.D
     return (D[0] if isinstance(D, list) else D) > 0
@@ -143,7 +152,7 @@ def _of_rows(m: Model, block: SingleRows) -> Array:
 
 def _of_contacts(m: Model, c: Contacts) -> Array:
     """Return which trees contacts touch, `[ncontact, ntree, *W]` bool."""
-    of_body = bodies(m).tree[:, 0].astype(np.int32)
+    of_body = body_incidence(m).tree[:, 0].astype(np.int32)
     # Trees of both bodies, and of all bodies of a flex element.
     own = column(np.arange(m.ntree, dtype=np.int32), c.dist)[None]
     first, second = (body.values(of_body, c.dist)[:, None] == own for body in c.body)

@@ -1,6 +1,6 @@
 """Jacobians of constraint rows, stored by their structure.
 
-All of them provide the solver's operations: J x (`times`), J' f (`transposed`) and H + J' W J
+All of them provide the solver's operations: J x (`times`), J' f (`transpose_times`) and H + J' W J
 (`add_gram`).
 """
 
@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply, apply_transpose
-from jaxsim.physics.arrays.linear import groups
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.products import apply_basis, apply_basis_transpose, gram_basis
-from jaxsim.physics.arrays.select import column, sum_groups, take, weighted_sum
-from jaxsim.physics.arrays.system.lower import AnySymmetric
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply, apply_transpose
+from jaxsim.arrays.gather import column, gather_static, sum_groups, weighted_sum
+from jaxsim.arrays.linear import group_table
+from jaxsim.arrays.node import node
+from jaxsim.arrays.products import apply_basis, apply_basis_transpose, gram_basis
+from jaxsim.linalg.packed_lower import AnySymmetric
+from jaxsim.transforms.materialize import materialize
 
 
 @node("dof")
@@ -36,9 +36,9 @@ class DofJacobian:
 
     def times(self, x: Array) -> Array:
         """Compute J x, `[nv, *W]` -> `[n, *W]`."""
-        return self.sign * take(x, self.dof)
+        return self.sign * gather_static(x, self.dof)
 
-    def transposed(self, f: Array, nv: int) -> Array:
+    def transpose_times(self, f: Array, nv: int) -> Array:
         """Compute J' f, `[n, *W]` -> `[nv, *W]`."""
         return self._to_dofs(self.sign * f, nv)
 
@@ -79,14 +79,14 @@ class SparseJacobian:
     def times(self, x: Array) -> Array:
         """Compute J x, `[nv, *W]` -> `[n, *W]`."""
         table = self._table
-        of_row = take(x, table.ravel()).reshape(*table.shape, *x.shape[1:])
+        of_row = gather_static(x, table.ravel()).reshape(*table.shape, *x.shape[1:])
         return jnp.sum(self.entries * of_row, axis=1)
 
-    def transposed(self, f: Array, nv: int) -> Array:
+    def transpose_times(self, f: Array, nv: int) -> Array:
         """Compute J' f, `[n, *W]` -> `[nv, *W]`."""
         push = self.entries * f[:, None]
         flat = push.reshape(-1, *push.shape[2:])
-        return sum_groups(flat, groups(self._table.ravel(), nv))
+        return sum_groups(flat, group_table(self._table.ravel(), nv))
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """Return H + J' W J, a k x k block for each row."""
@@ -98,7 +98,7 @@ class SparseJacobian:
         flat = block.reshape(n * k * k, *block.shape[3:])
         # Sum the entries of blocks at equal positions.
         place, owner = np.unique(at, return_inverse=True)
-        sums = sum_groups(flat, groups(owner.ravel(), len(place)))
+        sums = sum_groups(flat, group_table(owner.ravel(), len(place)))
         return H.plus_entries(place // nv, place % nv, sums)
 
     def dense(self, nv: int) -> Array:
@@ -118,7 +118,7 @@ class DenseJacobian:
         """Compute J x, `[nv, *W]` -> `[n, *W]`."""
         return apply(self.matrix, x)
 
-    def transposed(self, f: Array, nv: int) -> Array:
+    def transpose_times(self, f: Array, nv: int) -> Array:
         """Compute J' f, `[n, *W]` -> `[nv, *W]`."""
         del nv
         return apply_transpose(self.matrix, f)
@@ -126,7 +126,7 @@ class DenseJacobian:
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """Return H + J' W J."""
         weighted = weight[:, None] * self.matrix
-        return H.plus_products(self.matrix, pin(weighted, weighted[0]))
+        return H.plus_products(self.matrix, materialize(weighted, weighted[0]))
 
     def dense(self, nv: int) -> Array:
         """Return the matrix `[n, nv, *W]`."""
@@ -153,7 +153,7 @@ class BasisJacobian:
         """Compute J x, `[nv, *W]` -> list of `[ncon, *W]`."""
         return list(apply_basis(self.basis, x, self.used))
 
-    def transposed(self, f: list, nv: int) -> Array:
+    def transpose_times(self, f: list, nv: int) -> Array:
         """Compute J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
         del nv
         return apply_basis_transpose(self.basis, f, self.used)

@@ -6,18 +6,18 @@ Correspond to `mj_instantiateFriction` and `mj_instantiateLimit` in MuJoCo.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import ConstraintType, DisableBit, JointType
 from jaxsim.math import Quat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.constraint.dry_friction import friction_terms
-from jaxsim.physics.constraint.impedance import columns
+from jaxsim.physics.constraint.impedance import split_columns
 from jaxsim.physics.constraint.jacobian import DenseJacobian, DofJacobian
-from jaxsim.physics.constraint.limit import distance, limit_terms, sides
-from jaxsim.physics.constraint.rows import SingleRows, block
+from jaxsim.physics.constraint.limit import limit_sides, limit_terms, signed_limit_distance
+from jaxsim.physics.constraint.rows import SingleRows, make_row_block
 
 
 def dof_friction(m: Model, d: Data) -> SingleRows | None:
@@ -25,20 +25,23 @@ def dof_friction(m: Model, d: Data) -> SingleRows | None:
     dof = np.flatnonzero(m.dof_hasfriction)
     if not len(dof) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
         return None
-    floss = take(m.dof_frictionloss, dof)
-    solref, solimp = columns(take(m.dof_solref, dof)), columns(take(m.dof_solimp, dof))
-    qvel = take(d.qvel, dof)
+    floss = gather_static(m.dof_frictionloss, dof)
+    solref, solimp = (
+        split_columns(gather_static(m.dof_solref, dof)),
+        split_columns(gather_static(m.dof_solimp, dof)),
+    )
+    qvel = gather_static(d.qvel, dof)
     J = DofJacobian(tuple(dof.tolist()), jnp.ones_like(qvel))
-    weight = take(m.dof_invweight0, dof)
+    weight = gather_static(m.dof_invweight0, dof)
     terms = friction_terms(m, solref, solimp, floss, qvel, weight)
-    return block(ConstraintType.FRICTION_DOF, dof, J, terms)
+    return make_row_block(ConstraintType.FRICTION_DOF, dof, J, terms)
 
 
-@derived
+@cache_by_structure
 def scalar_limits(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return limited slide and hinge joints, once per row, and the side of each row."""
     scalar = np.isin(s.jnt_type, (JointType.SLIDE, JointType.HINGE))
-    return sides(np.flatnonzero(s.jnt_limited.astype(bool) & scalar), s.jnt_hasmargin)
+    return limit_sides(np.flatnonzero(s.jnt_limited.astype(bool) & scalar), s.jnt_hasmargin)
 
 
 def scalar_joint_limits(m: Model, d: Data) -> SingleRows | None:
@@ -47,12 +50,12 @@ def scalar_joint_limits(m: Model, d: Data) -> SingleRows | None:
     if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
         return None
     # Distance and sign of the active side.
-    value, span = take(d.qpos, m.jnt_qposadr[joint]), take(m.jnt_range, joint)
-    dist, sign = distance(value, span, side)
+    value, span = gather_static(d.qpos, m.jnt_qposadr[joint]), gather_static(m.jnt_range, joint)
+    dist, sign = signed_limit_distance(value, span, side)
     dof = m.jnt_dofadr[joint]
-    margin, speed = take(m.jnt_margin, joint), sign * take(d.qvel, dof)
+    margin, speed = gather_static(m.jnt_margin, joint), sign * gather_static(d.qvel, dof)
     J = DofJacobian(tuple(dof.tolist()), sign)
-    return _limit(m, joint, J, dist, margin, speed, take(m.dof_invweight0, dof))
+    return _limit(m, joint, J, dist, margin, speed, gather_static(m.dof_invweight0, dof))
 
 
 def ball_limits(m: Model, d: Data) -> SingleRows | None:
@@ -61,11 +64,11 @@ def ball_limits(m: Model, d: Data) -> SingleRows | None:
     if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
         return None
     # Rotation angle and axis; the Jacobian is minus the axis on the joint's dofs.
-    quat = Quat(*(take(d.qpos, m.jnt_qposadr[joint] + k) for k in range(4))).normalize()
+    quat = Quat(*(gather_static(d.qpos, m.jnt_qposadr[joint] + k) for k in range(4))).normalize()
     turn = quat.rotation_vector()
     angle = turn.norm()
     axis = turn.normalize()
-    span = take(m.jnt_range, joint)
+    span = gather_static(m.jnt_range, joint)
     dist = jnp.maximum(span[:, 0], span[:, 1]) - angle
     # Rows are dense in the three dofs of the joint.
     J = jnp.zeros((len(joint), m.nv, *dist.shape[1:]), dist.dtype)
@@ -74,9 +77,11 @@ def ball_limits(m: Model, d: Data) -> SingleRows | None:
     for k in range(3):
         here = column(np.eye(m.nv)[dof + k], J[0])
         J = J - here * axis.parts[k][:, None]
-        speed = speed - axis.parts[k] * take(d.qvel, dof + k)
-    margin = take(m.jnt_margin, joint)
-    return _limit(m, joint, DenseJacobian(J), dist, margin, speed, take(m.dof_invweight0, dof))
+        speed = speed - axis.parts[k] * gather_static(d.qvel, dof + k)
+    margin = gather_static(m.jnt_margin, joint)
+    return _limit(
+        m, joint, DenseJacobian(J), dist, margin, speed, gather_static(m.dof_invweight0, dof)
+    )
 
 
 def _limit(
@@ -89,6 +94,9 @@ def _limit(
     invweight: Array,
 ) -> SingleRows:
     """Build limit rows of joints."""
-    solref, solimp = columns(take(m.jnt_solref, joint)), columns(take(m.jnt_solimp, joint))
+    solref, solimp = (
+        split_columns(gather_static(m.jnt_solref, joint)),
+        split_columns(gather_static(m.jnt_solimp, joint)),
+    )
     terms = limit_terms(m, solref, solimp, dist, margin, speed, invweight)
-    return block(ConstraintType.LIMIT_JOINT, joint, J, terms)
+    return make_row_block(ConstraintType.LIMIT_JOINT, joint, J, terms)

@@ -3,15 +3,15 @@
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column
 from jaxsim.physics.constraint.cost import OneSided
-from jaxsim.physics.constraint.impedance import impedance, law
+from jaxsim.physics.constraint.impedance import impedance, reference_law
 from jaxsim.physics.constraint.rows import Terms
 
 
-def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def limit_sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return limited objects once per row, and the side: -1 lower, 1 upper, 0 the nearer one.
 
     Without a margin only one side can be active at a time, so that one row serves both.
@@ -23,13 +23,13 @@ def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.nd
     return item, np.concatenate([np.zeros((~both).sum(), int), -ones, ones])
 
 
-def distance(value: Array, span: Array, side: np.ndarray) -> tuple[Array, Array]:
+def signed_limit_distance(value: Array, span: Array, side: np.ndarray) -> tuple[Array, Array]:
     """Return the distance of a value to the limit of its range, and the sign of its derivative.
 
     Args:
       value: `[n, *W]`.
       span: lower and upper bound `[n, 2, *W]`.
-      side: constant `[n]`, as from `sides`.
+      side: constant `[n]`, as from `limit_sides`.
 
     Returns:
       Distance `[n, *W]`, negative outside; 1 for the lower side and -1 for the upper, `[n, *W]`.
@@ -62,6 +62,6 @@ def limit_terms(
     """
     # Limits are one-sided rows in the distance less the margin.
     beyond = dist - margin
-    spring = law(m, solref, solimp[1], impedance(solimp, beyond), one_sided=True)
+    spring = reference_law(m, solref, solimp[1], impedance(solimp, beyond), one_sided=True)
     aref, soft = spring.reference(m, beyond, speed), spring.softness(m)
     return Terms(OneSided, dist < margin, aref, soft, invweight, dist, margin)

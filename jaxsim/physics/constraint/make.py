@@ -4,25 +4,25 @@ from dataclasses import replace
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import running_sum
 from jaxsim.enums import ConeType, ConstraintType, DisableBit
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import running_sum
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.constraint.contact.rows import contact_rows
 from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
 from jaxsim.physics.constraint.flex import flex_lengths, flex_strains
 from jaxsim.physics.constraint.island import row_trees
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
-from jaxsim.physics.constraint.rows import Rows, SingleRows
+from jaxsim.physics.constraint.rows import ConstraintBlocks, SingleRows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
-from jaxsim.physics.sleep.known import all_sleep
-from jaxsim.physics.sleep.trees import sleeps, tree_awake
+from jaxsim.physics.sleep.known import fully_asleep
+from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
 
 # Functions that build blocks of rows, in order; None where the model has no such rows.
-BUILDERS = (
+_ROW_BUILDERS = (
     dof_friction,
     scalar_joint_limits,
     connects,
@@ -36,7 +36,7 @@ BUILDERS = (
     tendon_limits,
 )
 # Counter in Data of each type of row.
-COUNT = {
+_ROW_COUNT_FIELDS = {
     ConstraintType.EQUALITY: "ne",
     ConstraintType.FRICTION_DOF: "nf",
     ConstraintType.FRICTION_TENDON: "nf",
@@ -59,17 +59,17 @@ def make_rows(m: Model, d: Data) -> Data:
     `mj_makeConstraint` in MuJoCo.
     """
     # No rows at all: constraints disabled, or all trees asleep.
-    if m.opt.disableflags & DisableBit.CONSTRAINT or all_sleep():
-        return _count(m, d.replace(rows=Rows()))
+    if m.opt.disableflags & DisableBit.CONSTRAINT or fully_asleep():
+        return _count(m, d.replace(rows=ConstraintBlocks()))
     # Blocks in the order of BUILDERS, with sleeping objects deactivated.
-    single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
-    single = tuple(_awake(m, d, block) for block in single) if sleeps(m) else single
+    single = tuple(block for build in _ROW_BUILDERS if (block := build(m, d)) is not None)
+    single = tuple(_mask_sleeping_rows(m, d, block) for block in single) if can_sleep(m) else single
     touching = m.nv > 0 and contacts_of(m, d) is not None
     contact = contact_rows(m, d, d.found) if touching else None
-    return _count(m, d.replace(rows=Rows(single, contact)))
+    return _count(m, d.replace(rows=ConstraintBlocks(single, contact)))
 
 
-def _awake(m: Model, d: Data, block: SingleRows) -> SingleRows:
+def _mask_sleeping_rows(m: Model, d: Data, block: SingleRows) -> SingleRows:
     """Deactivate rows of sleeping objects, by a regularization D of 0."""
     awake = row_trees(m, block).awake(tree_awake(d))
     return replace(block, cost=replace(block.cost, D=jnp.where(awake, block.cost.D, 0)))
@@ -78,20 +78,20 @@ def _awake(m: Model, d: Data, block: SingleRows) -> SingleRows:
 def _count(m: Model, d: Data) -> Data:
     """Count active rows by type (ne, nf, nl, nefc), and store each contact's first row address."""
     zero = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
-    n = dict.fromkeys(COUNT.values(), zero)
+    n = dict.fromkeys(_ROW_COUNT_FIELDS.values(), zero)
     for block in d.rows.single:
-        n[COUNT[block.type]] += block.cost.active()
+        n[_ROW_COUNT_FIELDS[block.type]] += block.cost.active()
     contact = d.rows.contact
     if contact is None:
         return d.replace(**n, nefc=sum(n.values(), zero))
     # Contacts follow all other rows.
     before = n["ne"] + n["nf"] + n["nl"]
     if d.contact is not None:
-        d = d.replace(contact=_addressed(m, d.contact, before))
+        d = d.replace(contact=_add_row_addresses(m, d.contact, before))
     return d.replace(**n, nefc=before + contact.cost.active())
 
 
-def _addressed(m: Model, contact: Contact, before: Array) -> Contact:
+def _add_row_addresses(m: Model, contact: Contact, before: Array) -> Contact:
     """Store the first row address of each contact; `before` is the number of other rows."""
     # Rows per contact by cone and dimension; the prefix sum gives the addresses.
     rows = contact.dim

@@ -11,18 +11,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.gather import column, gather_static, running_sum
 from jaxsim.enums import ConstraintState, ConstraintType
-from jaxsim.model.data import OF_ROWS, Data
+from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.select import column, running_sum, take
 from jaxsim.physics.collision.compact import first_true
-from jaxsim.physics.collision.listed import picked
+from jaxsim.physics.collision.listed import gather_world_items
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
 from jaxsim.physics.constraint.contact.row_law import row_laws
 from jaxsim.physics.constraint.cost import Huber, OneSided
-from jaxsim.physics.constraint.row_state import cones, each
+from jaxsim.physics.constraint.row_state import cone_row_states, single_row_states
 from jaxsim.physics.constraint.rows import ContactRows, SingleRows
 from jaxsim.physics.solver.constraint_force import list_cone_hessians, row_forces
 
@@ -65,61 +65,66 @@ def list_rows(m: Model, d: Data) -> Data:
     `efc_type`, `efc_id` and `efc_state`. Requires the rows of `d`, and its `qacc`.
     """
     d = list_cone_hessians(d)
-    kept = [name for name in OF_ROWS if getattr(d, name) is not None]
+    kept = [name for name in ROW_FIELDS if getattr(d, name) is not None]
     if not kept:
         return d
     if d.rows.empty:
-        return d.replace(**{name: _nowhere(getattr(d, name)) for name in kept})
-    rows, room = listed(d), m.structure.sizes["nrow"]
+        return d.replace(**{name: _empty_field(getattr(d, name)) for name in kept})
+    rows, room = list_state_rows(d), m.structure.sizes["nrow"]
     count = len(rows.active)
     # Compact the active rows, and pad to the capacity `nrow`.
     index, number = first_true(rows.active, np.arange(count), count)
     filled = column(np.arange(count, dtype=np.int32), number) < number
 
     def packed(a: Array) -> Array:
-        none = _nothing(a)
+        none = _empty_value(a)
         real = filled.reshape(count, *(1,) * (a.ndim - filled.ndim), *filled.shape[1:])
-        a = jnp.where(real, picked(a, index), none)
+        a = jnp.where(real, gather_world_items(a, index), none)
         rest = ((0, room - count), *((0, 0),) * (a.ndim - 1))
         return jnp.pad(a, rest, constant_values=none)
 
-    made = {n: FOLLOW[n](m, d, rows) if n in FOLLOW else getattr(rows, n) for n in kept}
+    made = {
+        n: DERIVED_ROW_FIELDS[n](m, d, rows) if n in DERIVED_ROW_FIELDS else getattr(rows, n)
+        for n in kept
+    }
     return d.replace(**{name: packed(a) for name, a in made.items()})
 
 
-def _nothing(a: Array) -> np.ndarray:
+def _empty_value(a: Array) -> np.ndarray:
     """Return the value of entries without a row."""
     return np.asarray(-1 if jnp.issubdtype(a.dtype, jnp.integer) else 0, a.dtype)
 
 
-def _nowhere(like: Array) -> Array:
+def _empty_field(like: Array) -> Array:
     """Return a field without any row."""
-    return jnp.full_like(like, _nothing(like))
+    return jnp.full_like(like, _empty_value(like))
 
 
-def listed(d: Data) -> ConstraintRows:
+def list_state_rows(d: Data) -> ConstraintRows:
     """Return the rows of `d`, with the forces at `d.qacc` or those stored in `d.forces`."""
     # Scalar rows in MuJoCo's order, then contacts.
     rows, forces = d.rows, row_forces(d)
-    single = (_one(block, force, d.qacc) for block, force in forces[: len(rows.single)])
-    listed = _join([_none(d.qacc), *single], d.qacc)
-    listed = [take(f, rows.order) for f in listed]
+    single = (_single_rows(block, force, d.qacc) for block, force in forces[: len(rows.single)])
+    listed = _join([_no_rows(d.qacc), *single], d.qacc)
+    listed = [gather_static(f, rows.order) for f in listed]
     if rows.contact is None or d.found is None:
         return ConstraintRows(*listed)
     # Contact ids count the existing contacts.
     number = running_sum(d.found.contacts.exists.astype(jnp.int32)) - 1
-    contacts = _by_contact(OF_CONTACTS[type(rows.contact.cost)](d, forces[-1][1], number), d.qacc)
+    contacts = _by_contact(
+        _CONTACT_ROW_LISTS[type(rows.contact.cost)](d, forces[-1][1], number), d.qacc
+    )
     return ConstraintRows(*_join([listed, contacts], d.qacc))
 
 
-def _none(qacc: Array) -> list:
+def _no_rows(qacc: Array) -> list:
     """Return the fields of ConstraintRows for zero rows."""
     real = jnp.zeros((0, *qacc.shape[1:]), qacc.dtype)
     whole = real.astype(jnp.int32)
     return [whole > 0, whole, whole, real[:, None] * qacc[None], *[real] * 7]
 
 
-def _one(block: SingleRows, force: Array, qacc: Array) -> list:
+def _single_rows(block: SingleRows, force: Array, qacc: Array) -> list:
     """Return the fields of ConstraintRows for a block with one row per object."""
     cost, kind = block.cost, column(np.full(len(block.id), block.type, np.int32), qacc)
     floss = cost.floss if isinstance(cost, Huber) else jnp.zeros_like(cost.D)
@@ -152,7 +157,7 @@ def _pyramid(d: Data, force: list, number: Array) -> list:
             push = OneSided(edge.D).at(apply(J, d.qacc) - aref).force
         else:
             push = _edge_force(block.cost, force, d.forces.reach, edge)
-        rows.append(_contact(block, number, J, _place(d), edge.D, aref, push))
+        rows.append(_contact(block, number, J, _contact_pos_margin(d), edge.D, aref, push))
     return rows
 
 
@@ -168,12 +173,12 @@ def _edge_force(cost: Pyramid, force: list, reach: list, edge: Edge) -> Array:
 def _cone(d: Data, force: list, number: Array) -> list:
     """Return the rows of elliptic cones: normal, tangents, spin and rolls of each contact."""
     block = d.rows.contact
-    places = [_place(d), *[[jnp.zeros_like(block.aref[0])] * 2] * (len(force) - 1)]
+    places = [_contact_pos_margin(d), *[[jnp.zeros_like(block.aref[0])] * 2] * (len(force) - 1)]
     fields = zip(block.J.basis, places, block.cost.D, block.aref, force, strict=True)
     return [_contact(block, number, *f) for f in fields]
 
 
-def _place(d: Data) -> list:
+def _contact_pos_margin(d: Data) -> list:
     """Return position and margin of the contacts; the friction rows of cones have none."""
     return [d.found.contacts.dist, d.found.contacts.includemargin]
 
@@ -208,10 +213,10 @@ def _state(m: Model, d: Data, rows: ConstraintRows) -> Array:
     del m
     # Scalar rows first, then the zones of elliptic contacts.
     jar = apply(rows.efc_J, d.qacc) - rows.efc_aref
-    state, force, cost = each(rows, jar)
+    state, force, cost = single_row_states(rows, jar)
     contact = d.rows.contact
     if contact is not None and d.found is not None and isinstance(contact.cost, Elliptic):
-        state, *_ = cones(contact.cost, rows, jar, state, force, cost)
+        state, *_ = cone_row_states(contact.cost, rows, jar, state, force, cost)
     return jnp.where(rows.active, state, np.int32(ConstraintState.SATISFIED))
 
 
@@ -239,7 +244,7 @@ def _velocity(m: Model, d: Data, rows: ConstraintRows) -> Array:
 
 
 # Fields of rows that are derived from others.
-FOLLOW: dict[str, Callable[[Model, Data, ConstraintRows], Array]] = {
+DERIVED_ROW_FIELDS: dict[str, Callable[[Model, Data, ConstraintRows], Array]] = {
     "efc_KBIP": lambda m, d, rows: row_laws(m, d),
     "efc_vel": _velocity,
     "efc_R": lambda m, d, rows: _inverse_of_active(rows),
@@ -257,7 +262,7 @@ def _by_contact(rows: list, qacc: Array) -> list:
     """Reorder rows from all contacts row by row to contact after contact."""
     count, n = len(rows), rows[0][0].shape[0]
     order = np.arange(count * n).reshape(count, n).T.ravel()
-    return [take(f, order) for f in _join(rows, qacc)]
+    return [gather_static(f, order) for f in _join(rows, qacc)]
 
 
 def _join(blocks: list, like: Array) -> list:
@@ -270,4 +275,4 @@ def _join(blocks: list, like: Array) -> list:
     return [jnp.concatenate([spread(a) for a in f]) for f in zip(*blocks, strict=True)]
 
 
-OF_CONTACTS: dict[type, Callable] = {Pyramid: _pyramid, Elliptic: _cone}
+_CONTACT_ROW_LISTS: dict[type, Callable] = {Pyramid: _pyramid, Elliptic: _cone}

@@ -9,14 +9,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import ConstraintState, ConstraintType
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.constraint.cone import Elliptic
 
-DRY = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
+_DRY_FRICTION_TYPES = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
 
 
-def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
+def single_row_states(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
     """Evaluate state, force and cost of scalar rows at residuals `jar`, `[n, *W]`.
 
     Args:
@@ -26,7 +26,7 @@ def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
     # Thresholds of dry friction, and rows that are not active on one side.
     D, floss = rows.efc_D, rows.efc_frictionloss
     kind = rows.efc_type
-    dry = (kind == DRY[0]) | (kind == DRY[1])
+    dry = (kind == _DRY_FRICTION_TYPES[0]) | (kind == _DRY_FRICTION_TYPES[1])
     bound = floss / jnp.where(rows.active, D, 1)
     pulls, pushes = dry & (jar <= -bound), dry & (jar >= bound)
     free = ~dry & (kind != ConstraintType.EQUALITY) & (jar >= 0)
@@ -44,7 +44,7 @@ def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
     return state, force, cost
 
 
-def cones(
+def cone_row_states(
     of: Elliptic, rows: Any, jar: Array, state: Array, force: Array, cost: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Replace the values of elliptic contacts' rows, which are last, and return their Hessians."""
@@ -53,15 +53,15 @@ def cones(
     contacts = of.D[0].shape[0]
     first = len(jar) - size * contacts
 
-    def apart(a: Array) -> list:
+    def split_contacts(a: Array) -> list:
         a = jnp.broadcast_to(a, (len(jar), *rows.efc_D.shape[1:]))[first:]
         return [a.reshape(contacts, size, *a.shape[1:])[:, k] for k in range(size)]
 
-    def joined(a: Array, parts: list) -> Array:
+    def join_contacts(a: Array, parts: list) -> Array:
         new = jnp.stack(parts, axis=1)
         return jnp.concatenate([a[:first], new.reshape(size * contacts, *new.shape[2:])])
 
-    r = apart(jar)
+    r = split_contacts(jar)
     piece = of.at(r)
     free, below = of.zones(r)
     # Zone of each contact.
@@ -75,8 +75,8 @@ def cones(
         [jnp.stack([jnp.where(bends, a, 0) for a in row], axis=1) for row in piece.weight], axis=1
     )
     return (
-        joined(state, [zone] * size),
-        joined(force, piece.force),
-        joined(cost, [piece.cost, *[none] * (size - 1)]),
+        join_contacts(state, [zone] * size),
+        join_contacts(force, piece.force),
+        join_contacts(cost, [piece.cost, *[none] * (size - 1)]),
         hessian,
     )

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.node import node
 from jaxsim.enums import ConstraintType
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.node import node
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
@@ -29,11 +29,11 @@ from jaxsim.physics.constraint.jacobian import (
 
 OfContacts = BasisJacobian | GroupJacobian
 Jacobian = TypeVar("Jacobian", bound=DofJacobian | SparseJacobian | DenseJacobian | OfContacts)
-Cost = TypeVar("Cost", bound=Quadratic | OneSided | Huber | Pyramid | Elliptic)
+_Cost = TypeVar("_Cost", bound=Quadratic | OneSided | Huber | Pyramid | Elliptic)
 
 
 @node("type", "id")
-class Block(Generic[Jacobian, Cost]):
+class RowBlock(Generic[Jacobian, _Cost]):
     """Rows of one type.
 
     Attributes:
@@ -53,7 +53,7 @@ class Block(Generic[Jacobian, Cost]):
     type: ConstraintType
     id: tuple[int, ...]
     J: Jacobian
-    cost: Cost
+    cost: _Cost
     aref: Any
     soft: jax.Array
     weight: jax.Array
@@ -65,13 +65,13 @@ class Block(Generic[Jacobian, Cost]):
         """Return `id` as a constant array."""
         return np.array(self.id, int)
 
-    def minus_reference(self, Jx: Tree) -> Tree:
+    def minus_reference(self, Jx: PyTree) -> PyTree:
         """Compute the residual J x - aref from J x."""
         return jax.tree.map(lambda a, b: a - b, Jx, self.aref)
 
 
-SingleRows = Block[DofJacobian | SparseJacobian | DenseJacobian, Quadratic | OneSided | Huber]
-ContactRows = Block[OfContacts, Pyramid | Elliptic]
+SingleRows = RowBlock[DofJacobian | SparseJacobian | DenseJacobian, Quadratic | OneSided | Huber]
+ContactRows = RowBlock[OfContacts, Pyramid | Elliptic]
 
 
 class Terms(NamedTuple):
@@ -80,7 +80,7 @@ class Terms(NamedTuple):
     Attributes:
       cost: builds the cost from the inverse regularization D.
       active: active rows, `[n, *W]` bool, or all.
-      aref, soft, weight, pos, margin: as in `Block`.
+      aref, soft, weight, pos, margin: as in `RowBlock`.
     """
 
     cost: Callable[[Array], Quadratic | OneSided | Huber]
@@ -92,7 +92,7 @@ class Terms(NamedTuple):
     margin: jax.Array | None = None
 
 
-def block(
+def make_row_block(
     type: ConstraintType,
     id: np.ndarray,
     J: DenseJacobian | SparseJacobian | DofJacobian,
@@ -100,11 +100,11 @@ def block(
 ) -> SingleRows:
     """Build a block whose rows belong to the objects `id`, a constant array."""
     D = jnp.where(terms.active, 1 / regularization(terms.soft, terms.weight), 0)
-    return Block(type, tuple(id.tolist()), J, terms.cost(D), *terms[2:])
+    return RowBlock(type, tuple(id.tolist()), J, terms.cost(D), *terms[2:])
 
 
 @node()
-class Rows:
+class ConstraintBlocks:
     """All constraint rows of a step.
 
     Attributes:
@@ -116,7 +116,7 @@ class Rows:
     contact: ContactRows | None = None
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[RowBlock, ...]:
         """Return all blocks, in the order of lists by block."""
         return self.single if self.contact is None else (*self.single, self.contact)
 

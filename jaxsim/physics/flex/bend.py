@@ -14,22 +14,22 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.flex.push import (
     YIELDS_BENT,
     YIELDS_STRETCHED,
-    Block,
-    Place,
+    FlexPointState,
     Push,
-    corners,
-    pushes,
-    yielded_numbers,
+    StiffnessBlock,
+    element_points,
+    plastic_values,
+    spring_force,
 )
 
-PER_EDGE = 17  # numbers per edge in flex_bending
+_RECORD_SIZE = 17  # numbers per edge in flex_bending
 ACROSS, CURVED = 11, 16  # offsets in them: B_23, between the vertices across the edge, and c
 
 
@@ -55,8 +55,8 @@ class Hinges(NamedTuple):
         return Hinges(*(a[which] for a in self))
 
 
-@derived
-def hinges(s: Structure) -> Hinges:
+@cache_by_structure
+def shell_hinges(s: Structure) -> Hinges:
     """Return the hinges of all shells that are neither rigid nor interpolated."""
     # Shells without interpolation, edges with triangles on both sides.
     bends = (s.flex_dim == 2) & (s.flex_interp == 0) & (s.flex_bendingadr >= 0)
@@ -67,7 +67,7 @@ def hinges(s: Structure) -> Hinges:
     flex = flex[edge]
     # Ends of the edge, then both opposite vertices.
     vert = np.concatenate([np.reshape(s.flex_edge, (-1, 2)), flap], axis=1)[edge]
-    first = s.flex_bendingadr[flex] + PER_EDGE * (edge - s.flex_edgeadr[flex])
+    first = s.flex_bendingadr[flex] + _RECORD_SIZE * (edge - s.flex_edgeadr[flex])
     stretched = np.where(s.flex_plasticmode & YIELDS_STRETCHED, 3 * s.flex_elemnum, 0)
     # Plastic state: stretched elements first, then one number per edge.
     adr = (s.flex_plasticadr + stretched)[flex] + edge - s.flex_edgeadr[flex]
@@ -75,32 +75,32 @@ def hinges(s: Structure) -> Hinges:
     return Hinges(flex, vert + s.flex_vertadr[flex][:, None], edge, first, adr)
 
 
-def bend_forces(m: Model, place: Place) -> list[Push]:
+def bend_forces(m: Model, place: FlexPointState) -> list[Push]:
     """Compute spring and damper forces of the hinges."""
-    table = hinges(m)
+    table = shell_hinges(m)
     if not len(table.flex):
         return []
     # Gather the quadratic form, positions and velocities of each hinge.
-    B = [take(m.flex_bending, table.first + k) for k in range(PER_EDGE)]
-    x, v = corners(place.xpos, table.vert), corners(place.velocity, table.vert)
+    B = [gather_static(m.flex_bending, table.first + k) for k in range(_RECORD_SIZE)]
+    x, v = element_points(place.xpos, table.vert), element_points(place.velocity, table.vert)
     n = _areas(x)
-    damping = take(m.flex_damping, table.flex)
+    damping = gather_static(m.flex_damping, table.flex)
     # Weight of the volume gradient: rest fold plus plastic fold.
-    c = B[CURVED] + yielded_numbers(place.plastic, table.plastic, 1)[0]
+    c = B[CURVED] + plastic_values(place.plastic, table.plastic, 1)[0]
     spring = [-(_row(B, i, x) + n[i].scale(c)) for i in range(4)]
-    return [pushes(table.vert, spring, [-_row(B, i, v).scale(damping) for i in range(4)])]
+    return [spring_force(table.vert, spring, [-_row(B, i, v).scale(damping) for i in range(4)])]
 
 
-def bend_stiffness(m: Model, place: Place) -> list[Block]:
+def bend_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
     """Return the quadratic form of each hinge as a stiffness, equal along all axes."""
-    table = hinges(m)
+    table = shell_hinges(m)
     if not len(table.flex):
         return []
-    B = [take(m.flex_bending, table.first + k) for k in range(16)]
+    B = [gather_static(m.flex_bending, table.first + k) for k in range(16)]
     # The scalar form acts on each coordinate: Kronecker product with the identity.
     form = jnp.stack(B, axis=1).reshape(len(table.flex), 4, 1, 4, 1, *B[0].shape[1:])
     matrix = form * column(np.eye(3)[None, None, :, None], form[:, 0, 0, 0, 0])
-    return [Block(table.flex, table.vert, matrix.reshape(-1, 12, 12, *B[0].shape[1:]))]
+    return [StiffnessBlock(table.flex, table.vert, matrix.reshape(-1, 12, 12, *B[0].shape[1:]))]
 
 
 def _areas(x: list[Vec]) -> list[Vec]:

@@ -19,23 +19,23 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.math import Quat, Rot, Vec, concat
 from jaxsim.math.polar import nearest_rotation
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.model.switch.clashes import STRAIN
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.flex.lattice import Elements, elements, middle
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.model.switch.clashes import STRAIN_EQUALITY
+from jaxsim.physics.flex.lattice import LatticeElements, lattice_elements, midpoint_derivatives
 from jaxsim.physics.flex.push import (
     YIELDS_STRETCHED,
-    Block,
-    Place,
+    FlexPointState,
     Push,
+    StiffnessBlock,
     by_flex,
     of_elements,
     on_elements,
-    yielded_numbers,
+    plastic_values,
 )
 
 
@@ -48,7 +48,7 @@ class Springs(NamedTuple):
       plastic: address in the plastic state; -1: the element does not yield, `[n]`.
     """
 
-    element: Elements
+    element: LatticeElements
     place: np.ndarray
     plastic: np.ndarray
 
@@ -57,12 +57,12 @@ class Springs(NamedTuple):
         return Springs(self.element.some(which), self.place[which], self.plastic[which])
 
 
-@derived
-def springs(s: Structure) -> list[Springs]:
+@cache_by_structure
+def cell_springs(s: Structure) -> list[Springs]:
     """Return the elements of the model that resist stretching."""
-    live = (s.flex_stiffnessadr >= 0) & (s.flex_edgeequality != STRAIN) & (s.flex_dim > 1)
+    live = (s.flex_stiffnessadr >= 0) & (s.flex_edgeequality != STRAIN_EQUALITY) & (s.flex_dim > 1)
     out, first = [], 0
-    for group in elements(s):
+    for group in lattice_elements(s):
         # Elements with a stiffness that is not held by a strain constraint.
         (which,) = np.nonzero(live[group.flex])
         if len(which):
@@ -75,12 +75,12 @@ def springs(s: Structure) -> list[Springs]:
     return out
 
 
-def cell_forces(m: Model, place: Place) -> list[Push]:
+def cell_forces(m: Model, place: FlexPointState) -> list[Push]:
     """Compute spring and damper forces of cells and walls on their nodes."""
-    return [_forces(m, group, place) for group in springs(m)]
+    return [_forces(m, group, place) for group in cell_springs(m)]
 
 
-def turns(m: Model, groups: list[Elements], xpos: Vec) -> Quat | None:
+def element_rotations(m: Model, groups: list[LatticeElements], xpos: Vec) -> Quat | None:
     """Return the rotation of each element's midpoint, from the rest axes to the world.
 
     Args:
@@ -95,13 +95,13 @@ def turns(m: Model, groups: list[Elements], xpos: Vec) -> Quat | None:
     return nearest_rotation(Rot.from_cols(*(concat(c) for c in zip(*columns, strict=True))))
 
 
-def shifts(m: Model, group: Elements, xpos: Vec, turn: Quat) -> Vec:
+def node_displacements(m: Model, group: LatticeElements, xpos: Vec, turn: Quat) -> Vec:
     """Compute node displacements R' x - X in the rest axes, `[n, k, *W]`; turn `[n, 1, *W]`."""
     x = of_elements(xpos, group.node + m.nflexvert)
     return turn.conj.rotate(x) - of_elements(m.flex_node0, group.node)
 
 
-def strains(m: Model, group: Elements, xpos: Vec, turn: Quat) -> list[list[Array]]:
+def element_strains(m: Model, group: LatticeElements, xpos: Vec, turn: Quat) -> list[list[Array]]:
     """Compute the strain at each midpoint, sym(R' dx/dX) - 1; for walls within their plane."""
     # Tangents dx/dX at the midpoint, in the rest axes.
     tangent = _tangents(m, group, of_elements(xpos, group.node + m.nflexvert))
@@ -122,7 +122,7 @@ def strain_matrix(numbers: list[Array]) -> list[list[Array]]:
     return [[x, 0.5 * xy, 0.5 * xz], [0.5 * xy, y, 0.5 * yz], [0.5 * xz, 0.5 * yz, z]]
 
 
-def _strained(group: Elements, P: list[list[Array]], x: Vec) -> Vec:
+def _strain_displacements(group: LatticeElements, P: list[list[Array]], x: Vec) -> Vec:
     """Compute P X for the nodes of each element, `[n, k, *W]`, from its strain `[n, *W]`."""
     # Components along the element's axes, multiplied by P, then back in the rest frame.
     axes = _axes(group)
@@ -138,7 +138,7 @@ def _strained(group: Elements, P: list[list[Array]], x: Vec) -> Vec:
     return Vec(*parts)
 
 
-def _axes(group: Elements) -> list[np.ndarray]:
+def _axes(group: LatticeElements) -> list[np.ndarray]:
     """Return the rest axes along which elements stretch, `[n]` each."""
     if group.solid:
         return [np.full(len(group.flex), c) for c in range(3)]
@@ -151,16 +151,18 @@ def _along(v: Vec, axis: np.ndarray) -> Array:
     return x + y + z
 
 
-def _tangents(m: Model, group: Elements, x: Vec) -> list[Vec]:
+def _tangents(m: Model, group: LatticeElements, x: Vec) -> list[Vec]:
     """Compute dx/dX at the midpoint along each axis; x are the nodes `[n, k, *W]`."""
     # Derivatives by local coordinates, scaled to rest coordinates.
-    tangent = [combined(row, x) for row in middle(group.order, group.solid)]
-    rest = take(m.flex_node0, group.node[:, -1]) - take(m.flex_node0, group.node[:, 0])
+    tangent = [combine_nodes(row, x) for row in midpoint_derivatives(group.order, group.solid)]
+    rest = gather_static(m.flex_node0, group.node[:, -1]) - gather_static(
+        m.flex_node0, group.node[:, 0]
+    )
     axes = _axes(group)
     return [t.scale(1 / _along(rest, axis)) for t, axis in zip(tangent, axes, strict=True)]
 
 
-def _gradient(m: Model, group: Elements, x: Vec) -> list[Vec]:
+def _gradient(m: Model, group: LatticeElements, x: Vec) -> list[Vec]:
     """Compute the columns of dx/dX at the midpoint; x are the nodes `[n, k, *W]`."""
     tangent = _tangents(m, group, x)
     if group.solid:
@@ -181,31 +183,31 @@ def _at(axis: np.ndarray, c: int, like: Array) -> np.ndarray:
     return column(1.0 * (axis == c), like)
 
 
-def combined(weights: np.ndarray, x: Vec) -> Vec:
+def combine_nodes(weights: np.ndarray, x: Vec) -> Vec:
     """Compute sum_k weights[n, k] x[n, k], or weights[k] for all: `[n, k, *W]` -> `[n, *W]`."""
     rows = np.broadcast_to(weights, x.shape[:2])
     return x.map(lambda a: jnp.sum(column(rows, a[0]) * a, axis=1))
 
 
-def stiffness(m: Model, group: Elements) -> Array:
+def stiffness(m: Model, group: LatticeElements) -> Array:
     """Gather each element's matrix from `flex_stiffness`, `[n, 3 k, 3 k, *W]`."""
     # Matrices are stored row by row, element by element.
     size = 3 * group.node.shape[1]
     first = m.flex_stiffnessadr[group.flex] + group.number * size * size
     place = first[:, None] + np.arange(size * size)
-    numbers = take(m.flex_stiffness, place.ravel())
+    numbers = gather_static(m.flex_stiffness, place.ravel())
     return numbers.reshape(len(first), size, size, *numbers.shape[1:])
 
 
-def _forces(m: Model, group: Springs, place: Place) -> Push:
+def _forces(m: Model, group: Springs, place: FlexPointState) -> Push:
     element, node = group.element, group.element.node + m.nflexvert
     # Displacement in the rest axes, less the plastic strain.
     turn = of_all(place.turn, group.place)
-    shift = shifts(m, element, place.xpos, turn)
+    shift = node_displacements(m, element, place.xpos, turn)
     if (group.plastic >= 0).any():
-        numbers = yielded_numbers(place.plastic, group.plastic, 6 if element.solid else 3)
+        numbers = plastic_values(place.plastic, group.plastic, 6 if element.solid else 3)
         rest = of_elements(m.flex_node0, element.node)
-        shift = shift - _strained(element, strain_matrix(numbers), rest)
+        shift = shift - _strain_displacements(element, strain_matrix(numbers), rest)
     # Linear spring and damper, rotated to the world.
     speed = turn.conj.rotate(of_elements(place.velocity, node))
     K = stiffness(m, element)
@@ -215,31 +217,31 @@ def _forces(m: Model, group: Springs, place: Place) -> Push:
     return on_elements(node, spring, damper.scale(damping))
 
 
-def cell_stiffness(m: Model, place: Place) -> list[Block]:
+def cell_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
     """Return R K R' of each element; the derivative of R is omitted."""
-    return [_block(m, group, place) for group in springs(m)]
+    return [_block(m, group, place) for group in cell_springs(m)]
 
 
-def _block(m: Model, group: Springs, place: Place) -> Block:
+def _block(m: Model, group: Springs, place: FlexPointState) -> StiffnessBlock:
     assert place.turn is not None  # there are elements
     element = group.element
     n, k = element.node.shape
     K = -stiffness(m, element)
     worlds = K.shape[3:]
-    turn = take(place.turn, group.place).map(lambda a: a[:, None, None, None])
+    turn = gather_static(place.turn, group.place).map(lambda a: a[:, None, None, None])
     for _ in range(2):  # rotate both sides; the matrix is symmetric
         rows = K.reshape(n, k, 3, k, 3, *worlds)
         turned = turn.rotate(Vec(*(rows[:, :, i] for i in range(3))))
         whole = jnp.stack(turned.parts, axis=2)
         worlds = whole.shape[5:]
         K = whole.reshape(n, 3 * k, 3 * k, *worlds).swapaxes(1, 2)
-    return Block(element.flex, element.node + m.nflexvert, K)
+    return StiffnessBlock(element.flex, element.node + m.nflexvert, K)
 
 
 def of_all(turn: Quat | None, place: np.ndarray) -> Quat:
     """Gather rotations of elements as `[n, 1, *W]`, to broadcast over their nodes."""
     assert turn is not None  # there are elements
-    return take(turn, place).map(lambda a: a[:, None])
+    return gather_static(turn, place).map(lambda a: a[:, None])
 
 
 def _times(K: Array, x: Vec) -> Vec:

@@ -10,17 +10,17 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.derived import SLIDERS_ONLY
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.topology import ancestors
 
 
-class Edges(NamedTuple):
+class FlexEdges(NamedTuple):
     """Tables of all edges.
 
     Attributes:
@@ -40,8 +40,8 @@ class Edges(NamedTuple):
     simple: np.ndarray
 
 
-@derived
-def edges(s: Structure) -> Edges:
+@cache_by_structure
+def flex_edges(s: Structure) -> FlexEdges:
     """Return the edges of all flexes."""
     flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
     # Vertices of all flexes are numbered consecutively.
@@ -49,25 +49,25 @@ def edges(s: Structure) -> Edges:
     body = s.flex_vertbodyid[vert]
     simple = (s.body_simple[body] == SLIDERS_ONLY).all(axis=1)
     used = s.flex_interp[flex] == 0
-    return Edges(flex, vert, body, used, used & ~np.asarray(s.flex_rigid, bool)[flex], simple)
+    return FlexEdges(flex, vert, body, used, used & ~np.asarray(s.flex_rigid, bool)[flex], simple)
 
 
-class Entries(NamedTuple):
+class EdgeJacobianEntries(NamedTuple):
     """Nonzeros of `flexedge_J`: edge and dof of each, `[n]`."""
 
     edge: np.ndarray
     dof: np.ndarray
 
 
-@derived
-def entries(s: Structure) -> Entries:
+@cache_by_structure
+def edge_jacobian_entries(s: Structure) -> EdgeJacobianEntries:
     """Return the sparsity pattern of the Jacobian by edges; unmeasured ones have no entries."""
     # Row by row, as MuJoCo stores the nonzeros.
     number = s.flexedge_J_rownnz
     edge = np.repeat(np.arange(s.nflexedge), number)
     before = np.repeat(np.cumsum(number) - number, number)
     place = s.flexedge_J_rowadr[edge] + np.arange(len(edge)) - before
-    return Entries(edge, s.flexedge_J_colind[place])
+    return EdgeJacobianEntries(edge, s.flexedge_J_colind[place])
 
 
 def edge_vectors(m: Model, xpos: Vec) -> tuple[Array, Vec]:
@@ -77,8 +77,8 @@ def edge_vectors(m: Model, xpos: Vec) -> tuple[Array, Vec]:
       m: model.
       xpos: vertices in the world `[nflexvert, *W]`.
     """
-    table = edges(m)
-    first, last = (take(xpos, table.vert[:, k]) for k in range(2))
+    table = flex_edges(m)
+    first, last = (gather_static(xpos, table.vert[:, k]) for k in range(2))
     along = last - first
     length = along.norm()
     return jnp.where(column(table.moving, length), length, 0), along.normalize()
@@ -89,15 +89,15 @@ def edge_jacobian(m: Model, d: Data, along: Vec) -> Array:
 
     J[e, i] = u . (velocity of x2 - velocity of x1 per unit velocity of dof i)
     """
-    table, place = edges(m), entries(m)
+    table, place = flex_edges(m), edge_jacobian_entries(m)
     # Velocity of both ends along the edge, per dof.
-    axis = take(d.cdof, place.dof)
-    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid[place.dof]])
-    u = take(along, place.edge)
+    axis = gather_static(d.cdof, place.dof)
+    origin = gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid[place.dof]])
+    u = gather_static(along, place.edge)
     moves = ancestors(m)
 
     def speed(k: int) -> Array:
-        point = take(d.flexvert_xpos, table.vert[place.edge, k])
+        point = gather_static(d.flexvert_xpos, table.vert[place.edge, k])
         here = moves[table.body[place.edge, k], place.dof]
         return axis.at(point - origin).dot(u) * column(here, u)
 
@@ -109,7 +109,7 @@ def edge_jacobian(m: Model, d: Data, along: Vec) -> Array:
 
 def edge_velocity(m: Model, velocity: Vec, along: Vec) -> Array:
     """Compute the rate of each edge's length `[nflexedge, *W]` [m/s], from vertex velocities."""
-    table = edges(m)
-    first, last = (take(velocity, table.vert[:, k]) for k in range(2))
+    table = flex_edges(m)
+    first, last = (gather_static(velocity, table.vert[:, k]) for k in range(2))
     speed = (last - first).dot(along)
     return jnp.where(column(table.moving, speed), speed, 0)

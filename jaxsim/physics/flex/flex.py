@@ -7,15 +7,20 @@ from the nodes of its cell, which are fixed to bodies.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.math import Quat, Vec, concat, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.collision.flex.item import corners
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.flex.item import element_vertices
 from jaxsim.physics.flex.edges import edge_jacobian, edge_vectors, edge_velocity
-from jaxsim.physics.flex.lattice import Vertices, inside, shape, vertices
+from jaxsim.physics.flex.lattice import (
+    Vertices,
+    inner_nodes,
+    interpolated_vertices,
+    shape_functions,
+)
 from jaxsim.physics.stage import stage
 
 
@@ -30,7 +35,9 @@ def flex(m: Model, d: Data) -> Data:
     """
     if not m.nflex:
         return d
-    xpos = spread(m, _fixed(d, m.flex_vertbodyid, m.flex_vert), nodes(m, d))
+    xpos = spread_to_vertices(
+        m, _body_fixed_points(d, m.flex_vertbodyid, m.flex_vert), node_positions(m, d)
+    )
     d = d.replace(flexvert_xpos=xpos)
     length, along = edge_vectors(m, xpos)
     return d.replace(
@@ -52,9 +59,9 @@ def flex_velocity(m: Model, d: Data) -> Data:
     return d.replace(flexedge_velocity=jnp.where(measured, speed, 0))
 
 
-def nodes(m: Model, d: Data) -> Vec:
+def node_positions(m: Model, d: Data) -> Vec:
     """Return the positions of the nodes of interpolated flexes, `[nflexnode, *W]`."""
-    return _with_inside(m, _fixed(d, m.flex_nodebodyid, m.flex_node))
+    return _with_inside(m, _body_fixed_points(d, m.flex_nodebodyid, m.flex_node))
 
 
 def node_velocity(m: Model, d: Data, xpos: Vec) -> Vec:
@@ -67,48 +74,49 @@ def vertex_velocity(m: Model, d: Data) -> Vec:
     return _speed(m, d, m.flex_vertbodyid, d.flexvert_xpos)
 
 
-def spread(m: Model, fixed: Vec, node: Vec) -> Vec:
+def spread_to_vertices(m: Model, fixed: Vec, node: Vec) -> Vec:
     """Combine values of fixed vertices `[nflexvert, *W]` with those interpolated from nodes."""
-    parts = [fixed, *(_interpolated(m, group, node) for group in vertices(m))]
-    return fixed if len(parts) == 1 else take(concat(parts), _order(m))
+    parts = [fixed, *(_interpolated(m, group, node) for group in interpolated_vertices(m))]
+    return fixed if len(parts) == 1 else gather_static(concat(parts), _order(m))
 
 
-@derived
+@cache_by_structure
 def _order(s: Structure) -> np.ndarray:
-    """Return the index of each vertex in the concatenated parts of `spread`, [nflexvert]."""
+    """Return the index of each vertex in the concatenated parts of `spread_to_vertices`,
+    [nflexvert]."""
     order, first = np.arange(s.nflexvert), s.nflexvert
-    for group in vertices(s):
+    for group in interpolated_vertices(s):
         order[group.vert] = first + np.arange(len(group.vert))
         first += len(group.vert)
     return order
 
 
-def _fixed(d: Data, body: np.ndarray, place: Vec) -> Vec:
+def _body_fixed_points(d: Data, body: np.ndarray, place: Vec) -> Vec:
     """Return points fixed to bodies; for those without a body the value is arbitrary."""
     body = np.maximum(body, 0)
-    pos, quat = take((d.xpos, d.xquat), body)
+    pos, quat = gather_static((d.xpos, d.xquat), body)
     return pos + Quat(*quat.parts).rotate(place)
 
 
 def _speed(m: Model, d: Data, body: np.ndarray, point: Vec) -> Vec:
     body = np.maximum(body, 0)
-    return take(d.cvel, body).at(point - take(d.subtree_com, m.body_rootid[body]))
+    return gather_static(d.cvel, body).at(point - gather_static(d.subtree_com, m.body_rootid[body]))
 
 
 def _with_inside(m: Model, node: Vec) -> Vec:
     """Replace nodes inside shells by their interpolation from the walls."""
     # Shells have nodes inside, which no body carries.
-    table = inside(m)
+    table = inner_nodes(m)
     if not len(table.node):
         return node
 
     # Weighted sum of the wall nodes, replacing the inside nodes.
     def follow(a: Array) -> Array:
-        wall = take(a, table.wall.ravel()).reshape(*table.wall.shape, *a.shape[1:])
+        wall = gather_static(a, table.wall.ravel()).reshape(*table.wall.shape, *a.shape[1:])
         moved = jnp.sum(column(table.share, a) * wall, axis=1)
         order = np.arange(len(a))
         order[table.node] = len(a) + np.arange(len(table.node))
-        return take(jnp.concatenate([a, moved]), order)
+        return gather_static(jnp.concatenate([a, moved]), order)
 
     return node.map(follow)
 
@@ -116,22 +124,22 @@ def _with_inside(m: Model, node: Vec) -> Vec:
 def _interpolated(m: Model, group: Vertices, node: Vec) -> Vec:
     """Interpolate vertices from the nodes of their cells."""
     # Local coordinates in the cell, and tensor-product shape functions.
-    place = take(m.flex_vert0, group.vert)
+    place = gather_static(m.flex_vert0, group.vert)
     local = [
         jnp.clip(x * column(n, x) - column(c, x), 0, 1)
         for x, n, c in zip(place.parts, 1.0 * group.cells.T, 1.0 * group.cell.T, strict=True)
     ]
-    along = [shape(x, group.order) for x in local]
+    along = [shape_functions(x, group.order) for x in local]
     share = jnp.stack([a * b * c for a in along[0] for b in along[1] for c in along[2]], axis=1)
 
     def mean(a: Array) -> Array:
-        of_cell = take(a, group.node.ravel()).reshape(*group.node.shape, *a.shape[1:])
+        of_cell = gather_static(a, group.node.ravel()).reshape(*group.node.shape, *a.shape[1:])
         return jnp.sum(share * of_cell, axis=1)
 
     return node.map(mean)
 
 
-@derived
+@cache_by_structure
 def _sections(s: Structure) -> np.ndarray:
     """Return the address of the first record of rods with twist, [nflex]; -1: none."""
     twisted = np.flatnonzero((s.flex_plasticadr >= 0) & (s.flex_dim == 1))
@@ -146,12 +154,12 @@ def _radius(m: Model, of_flex: np.ndarray) -> Array:
     For a rod with a box section it is half the diagonal. The half sides are in proportion to the
     square roots of the bending stiffnesses.
     """
-    radius = take(m.flex_radius, of_flex)
+    radius = gather_static(m.flex_radius, of_flex)
     record = _sections(m)[of_flex]
     if (record < 0).all():
         return radius
     # Half diagonal of the section from the ratio of its bending stiffnesses.
-    weak, more, side = (take(m.flex_bending, np.maximum(record, 0) + k) for k in (4, 5, 9))
+    weak, more, side = (gather_static(m.flex_bending, np.maximum(record, 0) + k) for k in (4, 5, 9))
     box = column(record >= 0, side) & (side != 0)
     square = side * side * (2 + safe_divide(more, weak))
     return jnp.where(box, safe_sqrt(square), radius)
@@ -159,8 +167,8 @@ def _radius(m: Model, of_flex: np.ndarray) -> Array:
 
 def _boxes(m: Model, xpos: Vec) -> Array:
     """Compute centers and half sizes of boxes around the elements `[nflexelem, 6, *W]`."""
-    corner, of_flex = corners(m)
-    ends = [take(xpos, corner[:, k]) for k in range(4)]
+    corner, of_flex = element_vertices(m)
+    ends = [gather_static(xpos, corner[:, k]) for k in range(4)]
     radius = _radius(m, of_flex)
     # Minimum and maximum over the vertices of each element, enlarged by the radius.
     center, half = [], []

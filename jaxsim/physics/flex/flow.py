@@ -17,14 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import safe_divide, safe_sqrt
-from jaxsim.physics.arrays.array import Array
 
 Matrix = list[list[Array]]
-TURNS = 24  # Newton iterations; for strongly unequal edges the first ones only halve the distance
+MAX_ITERATIONS = (
+    24  # Newton iterations; for strongly unequal edges the first ones only halve the distance
+)
 
 
-def flow(E: Matrix, y: Array, thinning: float) -> tuple[Array, Array]:
+def plastic_flow(E: Matrix, y: Array, thinning: float) -> tuple[Array, Array]:
     """Return the fraction that flows, and the diagonal term of E that does not, `[n, *W]` each.
 
     Args:
@@ -34,7 +36,7 @@ def flow(E: Matrix, y: Array, thinning: float) -> tuple[Array, Array]:
     """
     # Equivalent strain from the deviator; a growing plane adds its change of area.
     mean = trace(E) / len(E)
-    square = 2 / 3 * (trace(product(E, E)) - len(E) * mean * mean)
+    square = 2 / 3 * (trace(matrix_product(E, E)) - len(E) * mean * mean)
     # Planes: tr(E)^2 counts where the area grows.
     if len(E) == 2:
         grows = mean > 0
@@ -44,7 +46,7 @@ def flow(E: Matrix, y: Array, thinning: float) -> tuple[Array, Array]:
     return jnp.where(size > y, 1 - safe_divide(y, size), 0), mean
 
 
-def isochoric(A: Matrix) -> Array:
+def isochoric_shift(A: Matrix) -> Array:
     """Return x such that det(A + x 1) = 1 and A + x 1 is positive definite, `[n, *W]`.
 
     With D the deviator of A and t = x + tr(A) / 3, it is the largest root of
@@ -57,7 +59,7 @@ def isochoric(A: Matrix) -> Array:
     # Deviator of A, with the invariants j and det(D).
     mean = trace(A) / 3
     D = [[a - mean if i == j else a for j, a in enumerate(row)] for i, row in enumerate(A)]
-    j, rest = 0.5 * trace(product(D, D)), det(D) - 1
+    j, rest = 0.5 * trace(matrix_product(D, D)), det(D) - 1
 
     def step(t: Array, j: Array, rest: Array) -> Array:
         slope = 3 * t * t - j
@@ -66,13 +68,13 @@ def isochoric(A: Matrix) -> Array:
     # Iterate without derivatives, then take one differentiable step with a fixed slope.
     fixed = lax.stop_gradient((j, rest))
     start = 1 + 2 * jnp.sqrt(fixed[0] / 3)
-    t = lax.fori_loop(0, TURNS, lambda _, t: step(t, *fixed), start)
+    t = lax.fori_loop(0, MAX_ITERATIONS, lambda _, t: step(t, *fixed), start)
     # Slope at the root, without derivative.
     slope = 3 * t * t - fixed[0]
     return t - safe_divide(t * (t * t - j) + rest, slope) - mean
 
 
-def product(A: Matrix, B: Matrix) -> Matrix:
+def matrix_product(A: Matrix, B: Matrix) -> Matrix:
     """Compute A B."""
     span = range(len(A))
     return [[_sum(A[i][k] * B[k][j] for k in span) for j in span] for i in span]
@@ -88,7 +90,7 @@ def det(A: Matrix) -> Array:
     return _sum(a * c for a, c in zip(A[0], _cofactors(A)[0], strict=True))
 
 
-def inverse(A: Matrix) -> Matrix:
+def matrix_inverse(A: Matrix) -> Matrix:
     """Return A^-1, by cofactors."""
     cofactors, whole = _cofactors(A), det(A)
     return [[row[i] / whole for row in cofactors] for i in range(len(A))]

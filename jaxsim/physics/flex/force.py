@@ -6,23 +6,23 @@ points (`Push`); they are summed per point and body, and mapped to dofs once.
 
 from typing import NamedTuple
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import DisableBit
 from jaxsim.math import concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.flex.bend import bend_forces
-from jaxsim.physics.flex.cell import cell_forces, turns
-from jaxsim.physics.flex.flex import node_velocity, nodes, vertex_velocity
+from jaxsim.physics.flex.cell import cell_forces, element_rotations
+from jaxsim.physics.flex.flex import node_positions, node_velocity, vertex_velocity
 from jaxsim.physics.flex.frames import Frames
-from jaxsim.physics.flex.lattice import elements
-from jaxsim.physics.flex.push import Place, generalized
+from jaxsim.physics.flex.lattice import lattice_elements
+from jaxsim.physics.flex.push import FlexPointState, generalized_forces
 from jaxsim.physics.flex.rod import rod_forces
 from jaxsim.physics.flex.stretch import stretch_forces
 from jaxsim.physics.flex.twist import twist_forces
 from jaxsim.physics.flex.wall import wall_forces
 
-LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces)
+_FORCE_LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces)
 
 
 class Forces(NamedTuple):
@@ -42,19 +42,21 @@ def flex_forces(m: Model, d: Data) -> Forces:
     if not m.nflex or not m.nv:
         return Forces()
     # Positions and velocities of all points, and rotations of elements.
-    node = nodes(m, d)
+    node = node_positions(m, d)
     xpos = concat([d.flexvert_xpos, node])
     velocity = concat([vertex_velocity(m, d), node_velocity(m, d, node)])
-    place = Place(xpos, velocity, turns(m, elements(m), xpos), d.plastic)
+    place = FlexPointState(
+        xpos, velocity, element_rotations(m, lattice_elements(m), xpos), d.plastic
+    )
     # Evaluate all laws, and map their forces to the dofs.
-    pushes = [push for law in LAWS for push in law(m, place)]
+    pushes = [push for law in _FORCE_LAWS for push in law(m, place)]
     twisted = twist_forces(m, d, place)
     if twisted is not None:
         pushes.append(twisted.push)
     if not pushes:
         return Forces()
     # Map point forces to dofs; torques of rods add directly.
-    spring, damper, whole = generalized(m, d, pushes, place)
+    spring, damper, whole = generalized_forces(m, d, pushes, place)
     if twisted is not None:
         spring, damper = spring + twisted.spring, damper + twisted.damper
         whole = whole + (twisted.spring + twisted.damper)

@@ -11,7 +11,8 @@ Stored frames that are zero are uninitialized. They are transported from the pre
 rod, and on its first edge from the rest pose. An edge with both vertices on one body is clamped: it
 has no hinge, and its u is fixed to the body, as in the rest pose.
 
-Names: `carried` is parallel transport, `turned` a rotation about t, `across` the direction u.
+Names: `parallel_transport` is parallel transport, `rotate_about` a rotation about t, `across` the
+direction u.
 """
 
 from typing import NamedTuple
@@ -21,18 +22,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.math import Quat, Vec, safe_atan2, safe_divide, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.start.state import start_state
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.body.kinematics import kinematics
 
-BEGUN = 0.25  # squared length below which a stored direction counts as uninitialized
-STEEP = 0.5  # |t.y| from which the z axis is used instead of y
+_MIN_STORED_NORM2 = 0.25  # squared length below which a stored direction counts as uninitialized
+_MAX_TANGENT_Y = 0.5  # |t.y| from which the z axis is used instead of y
 
 
 class Chains(NamedTuple):
@@ -61,8 +62,8 @@ class Chains(NamedTuple):
     angle: np.ndarray
 
 
-@derived
-def chains(s: Structure) -> Chains:
+@cache_by_structure
+def rod_chains(s: Structure) -> Chains:
     """Return the rods of the model with twist hinges."""
     none = np.zeros(0, int)
     # Concatenate the edges and inner vertices of all rods.
@@ -105,74 +106,80 @@ class Rest(NamedTuple):
     quat: Quat
 
 
-def carried(before: Vec, after: Vec, u: Vec) -> Vec:
+def parallel_transport(before: Vec, after: Vec, u: Vec) -> Vec:
     """Parallel-transport u by the smallest rotation from one unit vector to another."""
     # for opposite vectors u is perpendicular to both
     share = safe_divide(after.dot(u), 1 + before.dot(after))
     return u - (before + after).scale(share)
 
 
-def turned(u: Vec, t: Vec, angle: Array) -> Vec:
+def rotate_about(u: Vec, t: Vec, angle: Array) -> Vec:
     """Rotate u, which is perpendicular to the unit vector t, about t."""
     return u.scale(jnp.cos(angle)) + t.cross(u).scale(jnp.sin(angle))
 
 
-def moved(frames: Frames, tangent: Vec, table: Chains) -> Frames:
+def transport_frames(frames: Frames, tangent: Vec, table: Chains) -> Frames:
     """Transport the frames to other tangents."""
     # Time-parallel transport, orthonormalized.
-    across = carried(frames.tangent, tangent, frames.across)
+    across = parallel_transport(frames.tangent, tangent, frames.across)
     across = (across - tangent.scale(tangent.dot(across))).normalize()
     # Reference twist: change of the angle between the transported frame and the edge's own.
     first, second = table.pair.T
-    t = take(tangent, second)
-    own = turned(carried(take(tangent, first), t, take(across, first)), t, frames.angle)
-    other = take(across, second)
+    t = gather_static(tangent, second)
+    own = rotate_about(
+        parallel_transport(gather_static(tangent, first), t, gather_static(across, first)),
+        t,
+        frames.angle,
+    )
+    other = gather_static(across, second)
     # Signed angle between both frames about the tangent.
     more = safe_atan2(own.cross(other).dot(t), own.dot(other))
     return Frames(tangent, across, frames.angle + more)
 
 
-def stored(m: Model, d: Data, tangent: Vec, pose: Rest) -> Frames:
+def stored_frames(m: Model, d: Data, tangent: Vec, pose: Rest) -> Frames:
     """Return the frames of the last step; uninitialized ones start at these tangents."""
-    table = chains(m)
-    old, across = (Vec(*(take(d.plastic, table.adr + k + i) for i in range(3))) for k in (0, 3))
+    table = rod_chains(m)
+    old, across = (
+        Vec(*(gather_static(d.plastic, table.adr + k + i) for i in range(3))) for k in (0, 3)
+    )
     # Clamped edges follow their body; others are transported from the stored frame.
-    begun = (old.dot(old) > BEGUN) & (across.dot(across) > BEGUN)
+    begun = (old.dot(old) > _MIN_STORED_NORM2) & (across.dot(across) > _MIN_STORED_NORM2)
     fixed = column(table.dof < 0, begun)
-    here = take(d.xquat, table.body) * pose.quat.conj
+    here = gather_static(d.xquat, table.body) * pose.quat.conj
     with_body = here.rotate(pose.across)
-    begin = select(fixed, with_body, carried(pose.tangent, tangent, pose.across))
-    own = select(fixed, with_body, carried(old, tangent, across))
+    begin = select(fixed, with_body, parallel_transport(pose.tangent, tangent, pose.across))
+    own = select(fixed, with_body, parallel_transport(old, tangent, across))
     # Uninitialized frames are propagated from the edge before.
     known = begun | fixed | column(table.first, begun)
     start = select(begun | fixed, own, begin)
-    along = propagated(start, tangent, known)
+    along = propagate_directions(start, tangent, known)
     return Frames(
         select(begun & ~fixed, old, tangent),
         select(begun & ~fixed, across, along),
-        take(d.plastic, table.angle),
+        gather_static(d.plastic, table.angle),
     )
 
 
-def propagated(start: Vec, tangent: Vec, known: Array) -> Vec:
+def propagate_directions(start: Vec, tangent: Vec, known: Array) -> Vec:
     """Return directions u of all edges: known ones, others transported from the previous edge."""
 
     # Sequential along the chain: each edge uses the frame of its predecessor.
     def step(last: tuple[Vec, Vec], edge: tuple) -> tuple:
         own, t, here = edge
-        across = select(here, own, carried(last[0], t, last[1]))
+        across = select(here, own, parallel_transport(last[0], t, last[1]))
         return (t, across), across
 
     first = (tangent[0], start[0])
     return lax.scan(step, first, (start, tangent, known))[1]
 
 
-def rest(m: Model, d: Data) -> Rest:
+def reference_frames(m: Model, d: Data) -> Rest:
     """Return the frames of the rest pose: those of qpos0.
 
     Shape `[n, 1]` where all worlds share one model.
     """
-    table = chains(m)
+    table = rod_chains(m)
     # Kinematics at the reference configuration.
     start = start_state(m)
     given = {n: start[n] for n in ("qpos", "mocap_pos", "mocap_quat") if n in start}
@@ -183,31 +190,33 @@ def rest(m: Model, d: Data) -> Rest:
     pose = kinematics(m, d.replace(**given))
     # Edge vectors and tangents at the reference configuration.
     body = np.maximum(m.flex_vertbodyid, 0)
-    pos, quat = take((pose.xpos, pose.xquat), body)
+    pos, quat = gather_static((pose.xpos, pose.xquat), body)
     x = pos + quat.rotate(m.flex_vert)
-    edge = take(x, table.vert[:, 1]) - take(x, table.vert[:, 0])
+    edge = gather_static(x, table.vert[:, 1]) - gather_static(x, table.vert[:, 0])
     # Frame of each rod's first edge, transported along the rod.
     tangent = edge.normalize()
-    of_body = take(pose.xquat, table.body)
+    of_body = gather_static(pose.xquat, table.body)
     start = of_body.rotate(_across(of_body.conj.rotate(tangent)))
     # A box section whose first side is the shorter starts with the other axis.
-    side = jnp.broadcast_to(take(m.flex_bending, first_record(m) + 9), start.x.shape)
+    side = jnp.broadcast_to(gather_static(m.flex_bending, first_record(m) + 9), start.x.shape)
     start = select(side < 0, tangent.cross(start), start)
-    across = propagated(start, tangent, jnp.broadcast_to(column(table.first, side), side.shape))
+    across = propagate_directions(
+        start, tangent, jnp.broadcast_to(column(table.first, side), side.shape)
+    )
     return Rest(edge, tangent, across, of_body)
 
 
 def _across(t: Vec) -> Vec:
     """Return a unit vector perpendicular to t: along y, or along z where t is close to y."""
     zero, one = jnp.zeros_like(t.x), jnp.ones_like(t.x)
-    axis = select(jnp.abs(t.y) < STEEP, Vec(zero, one, zero), Vec(zero, zero, one))
+    axis = select(jnp.abs(t.y) < _MAX_TANGENT_Y, Vec(zero, one, zero), Vec(zero, zero, one))
     return (axis - t.scale(axis.dot(t))).normalize()
 
 
-@derived
+@cache_by_structure
 def first_record(s: Structure) -> np.ndarray:
     """Return one record address of each edge's rod, [n]."""
-    table = chains(s)
+    table = rod_chains(s)
     of_rod = dict(zip(table.flex[table.pair[:, 0]], table.record, strict=True))
     return np.array([of_rod[f] for f in table.flex], int)
 
@@ -217,20 +226,24 @@ def next_frames(m: Model, d: Data) -> Array:
 
     They are those computed with the forces of the rods, or are recomputed if there were none.
     """
-    table = chains(m)
+    table = rod_chains(m)
     if not len(table.flex):
         return d.plastic
     new = d.frames
     if new is None:
-        tangent = tangents(d.flexvert_xpos, table)
-        new = moved(stored(m, d, tangent, rest(m, d)), tangent, table)
+        tangent = edge_tangents(d.flexvert_xpos, table)
+        new = transport_frames(stored_frames(m, d, tangent, reference_frames(m, d)), tangent, table)
     # Overwrite the frames in the plastic state.
     order = np.arange(m.nplastic)
     adr = np.concatenate([*(table.adr + k for k in range(6)), table.angle])
     order[adr] = m.nplastic + np.arange(len(adr))
-    return take(join([d.plastic, *new.tangent.parts, *new.across.parts, new.angle]), order)
+    return gather_static(
+        concatenate_kinds([d.plastic, *new.tangent.parts, *new.across.parts, new.angle]), order
+    )
 
 
-def tangents(xpos: Vec, table: Chains) -> Vec:
+def edge_tangents(xpos: Vec, table: Chains) -> Vec:
     """Return unit vectors along the edges, from the vertices of all flexes `[nflexvert, *W]`."""
-    return (take(xpos, table.vert[:, 1]) - take(xpos, table.vert[:, 0])).normalize()
+    return (
+        gather_static(xpos, table.vert[:, 1]) - gather_static(xpos, table.vert[:, 0])
+    ).normalize()

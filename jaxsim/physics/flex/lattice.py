@@ -11,25 +11,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
+from jaxsim.arrays.array import Array
+from jaxsim.model.structure import Structure, cache_by_structure
 
-ORDERS = (1, 2)
+_INTERPOLATION_ORDERS = (1, 2)
 
 
-def shape(s: Array | float, order: int) -> list:
+def shape_functions(s: Array | float, order: int) -> list:
     """Return the shape functions along one axis."""
     if order == 1:
         return [1 - s, s]
     return [(1 - s) * (1 - 2 * s), 4 * s * (1 - s), s * (2 * s - 1)]
 
 
-def slope(s: float, order: int) -> np.ndarray:
+def shape_function_slopes(s: float, order: int) -> np.ndarray:
     """Return the derivatives of the shape functions, at a constant s."""
     return np.array([-1.0, 1.0] if order == 1 else [4 * s - 3, 4 - 8 * s, 4 * s - 1])
 
 
-def lattice(s: Structure, f: int | np.integer) -> tuple[int, np.ndarray]:
+def lattice_shape(s: Structure, f: int | np.integer) -> tuple[int, np.ndarray]:
     """Return the interpolation order of a flex, and the number of nodes along each axis."""
     order = abs(int(s.flex_interp[f]))
     return order, order * np.asarray(s.flex_cellnum[f]) + 1
@@ -53,12 +53,12 @@ class Vertices(NamedTuple):
     node: np.ndarray
 
 
-@derived
-def vertices(s: Structure) -> list[Vertices]:
+@cache_by_structure
+def interpolated_vertices(s: Structure) -> list[Vertices]:
     """Return the interpolated vertices of the model, by order."""
     out = []
     # One group per order, with the flexes concatenated.
-    for order in ORDERS:
+    for order in _INTERPOLATION_ORDERS:
         parts = [_vertices(s, f) for f in np.flatnonzero(np.abs(s.flex_interp) == order)]
         if parts:
             out.append(Vertices(order, *map(np.concatenate, zip(*parts, strict=True))))
@@ -66,7 +66,7 @@ def vertices(s: Structure) -> list[Vertices]:
 
 
 def _vertices(s: Structure, f: int | np.integer) -> tuple[np.ndarray, ...]:
-    order, size = lattice(s, f)
+    order, size = lattice_shape(s, f)
     vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     count = np.asarray(s.flex_cellnum[f])
     # Cell of each vertex, and the nodes of that cell.
@@ -84,7 +84,7 @@ def _cell_nodes(
     return s.flex_nodeadr[f] + place @ np.array([size[1] * size[2], size[2], 1])
 
 
-class Elements(NamedTuple):
+class LatticeElements(NamedTuple):
     """Cells of solids, or outer walls of shells, with interpolation of one order.
 
     Attributes:
@@ -103,13 +103,13 @@ class Elements(NamedTuple):
     axis: np.ndarray
     node: np.ndarray
 
-    def some(self, which: np.ndarray) -> "Elements":
+    def some(self, which: np.ndarray) -> "LatticeElements":
         """Return a subset."""
-        return Elements(self.order, self.solid, *(a[which] for a in self[2:]))
+        return LatticeElements(self.order, self.solid, *(a[which] for a in self[2:]))
 
 
-@derived
-def elements(s: Structure) -> list[Elements]:
+@cache_by_structure
+def lattice_elements(s: Structure) -> list[LatticeElements]:
     """Return the elements of all interpolated flexes that move, by order, cells first."""
     moving = np.flatnonzero((s.flex_interp != 0) & ~np.asarray(s.flex_rigid, bool))
     found = [_walls(s, f) if s.flex_interp[f] < 0 else _cells(s, f) for f in moving]
@@ -118,24 +118,26 @@ def elements(s: Structure) -> list[Elements]:
     for kind in sorted({(e.order, not e.solid) for e in found}):
         same = [e[2:] for e in found if (e.order, not e.solid) == kind]
         joined = (np.concatenate(t) for t in zip(*same, strict=True))
-        out.append(Elements(kind[0], not kind[1], *joined))
+        out.append(LatticeElements(kind[0], not kind[1], *joined))
     return out
 
 
-def _cells(s: Structure, f: int | np.integer) -> Elements:
-    order, size = lattice(s, f)
+def _cells(s: Structure, f: int | np.integer) -> LatticeElements:
+    order, size = lattice_shape(s, f)
     cell = np.indices(tuple(s.flex_cellnum[f])).reshape(3, -1).T
     number = np.arange(len(cell))
     node = _cell_nodes(s, f, cell, order, size)
-    return Elements(order, True, np.full_like(number, f), number, np.full_like(number, -1), node)
+    return LatticeElements(
+        order, True, np.full_like(number, f), number, np.full_like(number, -1), node
+    )
 
 
-def _walls(s: Structure, f: int | np.integer) -> Elements:
+def _walls(s: Structure, f: int | np.integer) -> LatticeElements:
     """Return the walls of a shell, ordered by axis, side and cell.
 
     Within a wall the axis after the normal one is the slower.
     """
-    order, size = lattice(s, f)
+    order, size = lattice_shape(s, f)
     count = np.asarray(s.flex_cellnum[f])
     stride = np.array([size[1] * size[2], size[2], 1])
     axes, nodes = [], []
@@ -152,18 +154,18 @@ def _walls(s: Structure, f: int | np.integer) -> Elements:
         nodes.append(s.flex_nodeadr[f] + node)
     normal, node = np.concatenate(axes), np.concatenate(nodes)
     number = np.arange(len(normal))
-    return Elements(order, False, np.full_like(number, f), number, normal, node)
+    return LatticeElements(order, False, np.full_like(number, f), number, normal, node)
 
 
-def middle(order: int, solid: bool) -> np.ndarray:
+def midpoint_derivatives(order: int, solid: bool) -> np.ndarray:
     """Return shape function derivatives at the midpoint by local coordinate, `[3 or 2, k]`."""
-    return derivatives((0.5,) * (3 if solid else 2), order)
+    return shape_function_derivatives((0.5,) * (3 if solid else 2), order)
 
 
-def derivatives(place: tuple[float, ...], order: int) -> np.ndarray:
+def shape_function_derivatives(place: tuple[float, ...], order: int) -> np.ndarray:
     """Return shape function derivatives by local coordinate at a constant point, `[dim, k]`."""
-    value = [np.array(shape(x, order)) for x in place]
-    grad = [slope(x, order) for x in place]
+    value = [np.array(shape_functions(x, order)) for x in place]
+    grad = [shape_function_slopes(x, order) for x in place]
     # Product rule: the derivative along one axis, values along the others.
     rows = []
     for axis in range(len(place)):
@@ -188,8 +190,8 @@ class Inside(NamedTuple):
     share: np.ndarray
 
 
-@derived
-def inside(s: Structure) -> Inside:
+@cache_by_structure
+def inner_nodes(s: Structure) -> Inside:
     """Return the nodes inside the shells of the model, by transfinite interpolation.
 
     With (s, t, u) in [0, 1] the coordinates of the node, and P_s the linear interpolation between
@@ -205,7 +207,7 @@ def inside(s: Structure) -> Inside:
 
 def _inside(s: Structure, f: int | np.integer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     # Interior lattice points.
-    _, size = lattice(s, f)
+    _, size = lattice_shape(s, f)
     stride = np.array([size[1] * size[2], size[2], 1])
     place = np.indices(tuple(np.maximum(size - 2, 0))).reshape(3, -1).T + 1
     # Each axis: keep the coordinate, or project to the lower or upper wall.

@@ -2,10 +2,10 @@
 
 A point is a vertex that is fixed to a body, or a node of an interpolated flex; vertices come first.
 An elastic law returns forces on points (`Push`), stiffness matrices between the points of an
-element (`Block`), or matrices between hinges (`HingeBlock`). Generalized forces are summed by point
-and by body before they are mapped to dofs with J' (`wrench_force`). `slopes`, `products` and
-`resistance` build Gauss-Newton matrices and Rayleigh dampers from a law's strains by automatic
-differentiation.
+element (`StiffnessBlock`), or matrices between hinges (`HingeBlock`). Generalized forces are summed
+by point and by body before they are mapped to dofs with J' (`wrench_force`).
+`value_and_derivatives`, `stiffness_products` and `dissipation_slope` build Gauss-Newton matrices
+and Rayleigh dampers from a law's strains by automatic differentiation.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static, sum_groups
+from jaxsim.arrays.linear import group_table
 from jaxsim.math import Quat, Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.linear import groups
-from jaxsim.physics.arrays.select import column, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
 
 YIELDS_BENT, YIELDS_STRETCHED = 1, 2  # bits of flex_plasticmode
@@ -39,7 +39,7 @@ class Push(NamedTuple):
     damper: Vec
 
 
-class Block(NamedTuple):
+class StiffnessBlock(NamedTuple):
     """Stiffness of elements: minus the derivative of forces by displacements.
 
     Matrices are `[n, 3 k, 3 k, *W]`, symmetric, positive semidefinite, ordered by point, then axis.
@@ -75,7 +75,7 @@ class HingeBlock(NamedTuple):
     damper: Array
 
 
-class Place(NamedTuple):
+class FlexPointState(NamedTuple):
     """State of all points, vertices first, then nodes.
 
     Attributes:
@@ -90,26 +90,28 @@ class Place(NamedTuple):
     plastic: Array
 
 
-def yielded_numbers(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
+def plastic_values(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
     """Gather plastic state at `adr` and the following addresses, `[n, *W]` each; zeros at -1."""
     # -1 addresses a zero that is put in front.
     worlds = plastic.shape[1:]
     if (adr < 0).all():
         return [jnp.zeros((len(adr), *worlds), plastic.dtype)] * count
     padded = jnp.concatenate([jnp.zeros((1, *worlds), plastic.dtype), plastic])
-    return [take(padded, np.where(adr >= 0, adr + 1 + k, 0)) for k in range(count)]
+    return [gather_static(padded, np.where(adr >= 0, adr + 1 + k, 0)) for k in range(count)]
 
 
-def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array, Array]:
+def generalized_forces(
+    m: Model, d: Data, pushes: list[Push], place: FlexPointState
+) -> tuple[Array, Array, Array]:
     """Compute the generalized forces of springs, of dampers, and of both, `[nv, *W]` each.
 
     Results that are not used are removed by the compiler; a step uses the last.
     """
     # Sum forces by point, then forces and torques by body.
     body = np.maximum(np.concatenate([m.flex_vertbodyid, m.flex_nodebodyid]), 0)
-    on_point = groups(np.concatenate([p.point for p in pushes]), len(body))
-    on_body = groups(np.where(m.body_weldid[body] > 0, body, -1), m.nbody)
-    arm = place.xpos - take(d.xpos, body)
+    on_point = group_table(np.concatenate([p.point for p in pushes]), len(body))
+    on_body = group_table(np.where(m.body_weldid[body] > 0, body, -1), m.nbody)
+    arm = place.xpos - gather_static(d.xpos, body)
     # Points whose forces act only on their own body's dofs.
     direct = _direct(m)
 
@@ -123,7 +125,7 @@ def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Ar
             # Map the wrenches of bodies to dofs; some nodes act on their own dofs only.
             return wrench_force(m, d, *on_bodies(each), d.xpos)
         own, rest = each.scale(direct), each.scale(1 - direct)
-        alone = _own_force(m, d, on_bodies(own)[0])
+        alone = _slide_force(m, d, on_bodies(own)[0])
         return alone + wrench_force(m, d, *on_bodies(rest), d.xpos)
 
     springs, dampers = [p.spring for p in pushes], [p.damper for p in pushes]
@@ -148,22 +150,22 @@ def _direct(m: Model) -> Array | None:
     return jnp.concatenate([jnp.zeros((m.nflexvert, *here.shape[1:]), here.dtype), here])
 
 
-def _own_force(m: Model, d: Data, force: Vec) -> Array:
+def _slide_force(m: Model, d: Data, force: Vec) -> Array:
     """Compute the generalized force of body forces on the body's own dofs, which are slides."""
-    return d.cdof.lin.dot(take(force, m.dof_bodyid))
+    return d.cdof.lin.dot(gather_static(force, m.dof_bodyid))
 
 
-def corners(x: Vec, table: np.ndarray) -> list[Vec]:
+def element_points(x: Vec, table: np.ndarray) -> list[Vec]:
     """Gather points of elements, `[npoint, *W]`, `[n, k]` -> k of `[n, *W]`."""
-    return [take(x, table[:, k]) for k in range(table.shape[1])]
+    return [gather_static(x, table[:, k]) for k in range(table.shape[1])]
 
 
-def pushes(table: np.ndarray, spring: list[Vec], damper: list[Vec]) -> Push:
+def spring_force(table: np.ndarray, spring: list[Vec], damper: list[Vec]) -> Push:
     """Return forces on the points of elements `[n, k]`, point by point."""
     return Push(table.T.ravel(), concat(spring), concat(damper))
 
 
-def slopes(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any]:
+def value_and_derivatives(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any]:
     """Return a function of the points of elements, and its derivatives by their coordinates.
 
     The derivatives have the coordinate as first axis.
@@ -179,21 +181,23 @@ def slopes(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any
     return value, jax.vmap(change)(jax.tree.map(lambda *a: jnp.stack(a), *units))
 
 
-def towards(unit: Vec, change: Vec) -> Array:
+def directional_parts(unit: Vec, change: Vec) -> Array:
     """Return the components of derivatives `[k, n, *W]` along vectors `[n, *W]`."""
     return unit.map(lambda a: a[None]).dot(change)
 
 
-Row = tuple[Array, Array]  # a weight `[n, *W]`, and a derivative by each coordinate `[k, n, *W]`
+StrainRow = tuple[
+    Array, Array
+]  # a weight `[n, *W]`, and a derivative by each coordinate `[k, n, *W]`
 
 
-def products(rows: list[Row]) -> Array:
+def stiffness_products(rows: list[StrainRow]) -> Array:
     """Sum weight * derivative * derivative' over rows (Gauss-Newton matrix), `[n, k, k, *W]`."""
     terms = [weight[None, None] * a[:, None] * a[None] for weight, a in rows]
     return jnp.moveaxis(sum(terms[1:], terms[0]), 2, 0)
 
 
-def resistance(rows: Callable[[Any], list[Row]], rates: Any) -> Any:
+def dissipation_slope(rows: Callable[[Any], list[StrainRow]], rates: Any) -> Any:
     """Differentiate Rayleigh's dissipation function by the rates.
 
         1/2 sum of weight (rate)^2
@@ -214,12 +218,12 @@ def resistance(rows: Callable[[Any], list[Row]], rates: Any) -> Any:
 
 def by_flex(values: jax.Array, flex: np.ndarray, like: Array) -> Array:
     """Gather a value per flex for each of its elements, `[n, *W]`."""
-    return jnp.broadcast_to(take(values, flex), (len(flex), *like.shape[1:]))
+    return jnp.broadcast_to(gather_static(values, flex), (len(flex), *like.shape[1:]))
 
 
 def of_elements(x: Vec, table: np.ndarray) -> Vec:
     """Gather points of elements, `[npoint, *W]`, `[n, k]` -> `[n, k, *W]`."""
-    return take(x, table.ravel()).map(lambda a: a.reshape(*table.shape, *a.shape[1:]))
+    return gather_static(x, table.ravel()).map(lambda a: a.reshape(*table.shape, *a.shape[1:]))
 
 
 def on_elements(table: np.ndarray, spring: Vec, damper: Vec) -> Push:

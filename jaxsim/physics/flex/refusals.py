@@ -4,10 +4,10 @@ import numpy as np
 
 from jaxsim.enums import JointType
 from jaxsim.model.model import Model
-from jaxsim.physics.refusal import Refusal, named, refuse
+from jaxsim.physics.refusal import Refusal, describe_object, refuse
 
 
-def refusals(m: Model) -> list[Refusal]:
+def unsupported_flexes(m: Model) -> list[Refusal]:
     """Return the flexes whose motion cannot be simulated."""
     return [refuse(m, "flex", f, what) for f in range(m.nflex) if (what := _misplaced(m, f))]
 
@@ -27,7 +27,7 @@ def _misplaced(m: Model, f: int) -> str:
     odd &= (place == 0).all(axis=1)
     if not odd.any():
         return ""
-    where = named(m, "body", int(body[odd][0]))
+    where = describe_object(m, "body", int(body[odd][0]))
     return f"a node at the origin of {where} needs that body to have three slide joints; move it"
 
 

@@ -25,27 +25,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, safe_atan2, safe_divide, safe_sqrt
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.flex.push import (
-    Block,
-    Place,
+    FlexPointState,
     Push,
-    Row,
-    corners,
-    products,
-    pushes,
-    resistance,
-    slopes,
-    towards,
+    StiffnessBlock,
+    StrainRow,
+    directional_parts,
+    dissipation_slope,
+    element_points,
+    spring_force,
+    stiffness_products,
+    value_and_derivatives,
 )
 
-ROUND = 1e-4  # smoothing length of kappa, relative to its rest value
-SIZES = (3, 4)  # vertices per record: of one inner vertex, or of a pair of neighbors
+_CURVATURE_SMOOTHING = 1e-4  # smoothing length of kappa, relative to its rest value
+_RECORD_VERTICES = (3, 4)  # vertices per record: of one inner vertex, or of a pair of neighbors
 
 
 class Bends(NamedTuple):
@@ -62,13 +62,13 @@ class Bends(NamedTuple):
     adr: np.ndarray
 
 
-@derived
-def bends(s: Structure) -> list[Bends]:
+@cache_by_structure
+def rod_bends(s: Structure) -> list[Bends]:
     """Return the inner vertices, and pairs of neighbors, of the model's rods."""
     # Rods without twist state only; the others are in twist.py.
     twistless = s.flex_plasticadr[s.rod_flexid] < 0
     out = []
-    for size in SIZES:
+    for size in _RECORD_VERTICES:
         (row,) = np.nonzero(((s.rod_vert[:, 3] >= 0) == (size == 4)) & twistless)
         flex = s.rod_flexid[row]
         vert = s.rod_vert[row, :size] + s.flex_vertadr[flex][:, None]
@@ -77,12 +77,12 @@ def bends(s: Structure) -> list[Bends]:
     return out
 
 
-def rod_forces(m: Model, place: Place) -> list[Push]:
+def rod_forces(m: Model, place: FlexPointState) -> list[Push]:
     """Compute spring and damper forces of bending and torsion on the vertices."""
-    return [_forces(m, group, place) for group in bends(m)]
+    return [_forces(m, group, place) for group in rod_bends(m)]
 
 
-def rod_stiffness(m: Model, place: Place) -> list[Block]:
+def rod_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
     """Return the stiffness of inner vertices and pairs, with MuJoCo's approximation.
 
     It is the second derivative of the energy by the curvatures, each part where it is positive:
@@ -93,15 +93,17 @@ def rod_stiffness(m: Model, place: Place) -> list[Block]:
     In a pair the second one acts only along the rotation of kb about the edge t, t x n; the pair
     adds 2 c / rho^2 for each vertex, and -2 c cos(angle) / (rho_1 rho_2) between both.
     """
-    return [_block(m, group, place) for group in bends(m)]
+    return [_block(m, group, place) for group in rod_bends(m)]
 
 
-def _block(m: Model, group: Bends, place: Place) -> Block:
+def _block(m: Model, group: Bends, place: FlexPointState) -> StiffnessBlock:
     # Strains and their derivatives by the coordinates of the vertices.
-    k, x = _stiffness(m, group), corners(place.xpos, group.vert)
-    now, slope = slopes(_strains, x)
+    k, x = _stiffness(m, group), element_points(place.xpos, group.vert)
+    now, slope = value_and_derivatives(_strains, x)
     matrix = _springs(k, now, slope) if k.turn is None else _pairs(k, now, slope, x)
-    return Block(group.flex, group.vert, matrix, products(_dampers(k, now, slope)))
+    return StiffnessBlock(
+        group.flex, group.vert, matrix, stiffness_products(_dampers(k, now, slope))
+    )
 
 
 def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
@@ -109,7 +111,7 @@ def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
     size, rho = kb.norm(), _rounded(kb, rest)
     one = jnp.ones_like(size)
     # rho and rho0 are smoothed norms.
-    inverse, rho0 = safe_divide(one, rho), rest * np.sqrt(1 + ROUND**2)
+    inverse, rho0 = safe_divide(one, rho), rest * np.sqrt(1 + _CURVATURE_SMOOTHING**2)
     along = jnp.maximum(1 - rho0 * (inverse - size * size * inverse**3), 0)
     across = jnp.maximum(1 - rho0 * inverse, 0)
     return kb.scale(safe_divide(one, size)), inverse, along, across
@@ -119,8 +121,10 @@ def _springs(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
     (kb,), (change,) = now.curvature, slope.curvature
     unit, _, along, across = _rounded_parts(kb, k.rest[0])
     # Isotropic part across kb, and the excess along it.
-    rows: list[Row] = [(2 * k.bend[0] * across, a) for a in change.parts]
-    return products([*rows, (2 * k.bend[0] * (along - across), towards(unit, change))])
+    rows: list[StrainRow] = [(2 * k.bend[0] * across, a) for a in change.parts]
+    return stiffness_products(
+        [*rows, (2 * k.bend[0] * (along - across), directional_parts(unit, change))]
+    )
 
 
 def _pairs(k: "Stiffness", now: "Strains", slope: "Strains", x: list[Vec]) -> Array:
@@ -128,37 +132,39 @@ def _pairs(k: "Stiffness", now: "Strains", slope: "Strains", x: list[Vec]) -> Ar
     assert now.angle is not None
     # Torsional stiffness of the pair, and its projection on the current angle.
     edge = (x[2] - x[1]).normalize()
-    c = safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * (1 + ROUND**2)
-    both = (k.turn[0] * jnp.cos(now.angle) + k.turn[1] * jnp.sin(now.angle)) * (1 + ROUND**2)
+    c = safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * (1 + _CURVATURE_SMOOTHING**2)
+    both = (k.turn[0] * jnp.cos(now.angle) + k.turn[1] * jnp.sin(now.angle)) * (
+        1 + _CURVATURE_SMOOTHING**2
+    )
     rows, turns, inverses = [], [], []
     # Each vertex: bending stiffness along kb, and rotation of its plane about the edge.
     for kb, change, stiff, rest in zip(now.curvature, slope.curvature, k.bend, k.rest, strict=True):
         unit, inverse, along, across = _rounded_parts(kb, rest)
-        turn = towards(edge.cross(unit), change)
-        rows.append((2 * stiff * along, towards(unit, change)))
+        turn = directional_parts(edge.cross(unit), change)
+        rows.append((2 * stiff * along, directional_parts(unit, change)))
         rows.append((2 * stiff * across + 2 * (c - jnp.abs(both)) * inverse**2, turn))
         turns.append(turn)
         inverses.append(inverse)
     # Coupling of both planes, as a rank-1 term of their relative rotation.
     sign = jnp.sign(both)
     apart = turns[0] * inverses[0][None] - (sign * inverses[1])[None] * turns[1]
-    return products([*rows, (2 * jnp.abs(both), apart)])
+    return stiffness_products([*rows, (2 * jnp.abs(both), apart)])
 
 
-def _dampers(k: "Stiffness", now: "Strains", change: "Strains") -> list[Row]:
+def _dampers(k: "Stiffness", now: "Strains", change: "Strains") -> list[StrainRow]:
     """Return what the dampers resist in a change of the strains, with weights.
 
     At a straight vertex the direction of the curvature is undefined: it resists all directions.
     """
     # Fraction of the smoothed norm that is unsmoothed.
-    rows, share = [], 1 + ROUND**2
+    rows, share = [], 1 + _CURVATURE_SMOOTHING**2
     for kb, bends, stiff, rest in zip(now.curvature, change.curvature, k.bend, k.rest, strict=True):
         size = kb.norm()
         bent = size > MINVAL
         unit = kb.scale(safe_divide(jnp.ones_like(size), size))
         rows += [(jnp.where(bent, 0, 2 * stiff), a) for a in bends.parts]
-        rows.append((jnp.where(bent, 2 * stiff, 0), towards(unit, bends)))
-        share = share * safe_divide(kb.dot(kb), kb.dot(kb) + (ROUND * rest) ** 2)
+        rows.append((jnp.where(bent, 2 * stiff, 0), directional_parts(unit, bends)))
+        share = share * safe_divide(kb.dot(kb), kb.dot(kb) + (_CURVATURE_SMOOTHING * rest) ** 2)
     if k.turn is not None:
         assert change.angle is not None  # it is a pair
         rows.append((2 * safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * share, change.angle))
@@ -179,25 +185,25 @@ class Stiffness(NamedTuple):
     turn: tuple[Array, Array] | None
 
 
-def _forces(m: Model, group: Bends, place: Place) -> Push:
+def _forces(m: Model, group: Bends, place: FlexPointState) -> Push:
     k = _stiffness(m, group)
-    x, v = corners(place.xpos, group.vert), corners(place.velocity, group.vert)
+    x, v = element_points(place.xpos, group.vert), element_points(place.velocity, group.vert)
 
     # Springs: minus the gradient of the energy. Dampers: through the rates of the strains.
     def energy(x: list[Vec]) -> Array:
         return jnp.sum(_energy(k, x))
 
     spring = [-g for g in jax.grad(energy)(x)]
-    damping = take(m.flex_damping, group.flex)
+    damping = gather_static(m.flex_damping, group.flex)
     found, rates, back = _linear(_strains, x, v)
-    against = resistance(partial(_dampers, k, found), rates)
+    against = dissipation_slope(partial(_dampers, k, found), rates)
     damper = [-f.scale(damping) for f in back(against)]
-    return pushes(group.vert, spring, damper)
+    return spring_force(group.vert, spring, damper)
 
 
 def _stiffness(m: Model, group: Bends) -> Stiffness:
     # Layout of a record: indices 4 to 9.
-    number = [take(m.flex_bending, group.adr + i) for i in range(4, 10)]
+    number = [gather_static(m.flex_bending, group.adr + i) for i in range(4, 10)]
     if group.vert.shape[1] == 3:
         return Stiffness([number[0]], [number[2]], None)
     return Stiffness(number[:2], number[2:4], (number[4], number[5]))
@@ -240,14 +246,14 @@ def _energy(k: Stiffness, x: list[Vec]) -> Array:
     sizes = [_rounded(kb, rest) for kb, rest in zip(curvature, k.rest, strict=True)]
     energy = jnp.zeros_like(x[0].x)
     for kb, rest, size, stiff in zip(curvature, k.rest, sizes, k.bend, strict=True):
-        size0 = rest * np.sqrt(1 + ROUND**2)
+        size0 = rest * np.sqrt(1 + _CURVATURE_SMOOTHING**2)
         energy = energy + stiff * (kb.dot(kb) - 2 * size * size0)
     if k.turn is None:
         return energy
     # Torsion energy between the planes of a pair, up to a constant.
     cosine, sine = k.turn
     first, second = (
-        kb.scale(np.sqrt(1 + ROUND**2) * safe_divide(jnp.ones_like(size), size))
+        kb.scale(np.sqrt(1 + _CURVATURE_SMOOTHING**2) * safe_divide(jnp.ones_like(size), size))
         for kb, size in zip(curvature, sizes, strict=True)
     )
     edge = (x[2] - x[1]).normalize()
@@ -258,7 +264,7 @@ def _energy(k: Stiffness, x: list[Vec]) -> Array:
 
 def _rounded(kb: Vec, rest: Array) -> Array:
     """Return the smoothed curvature rho."""
-    return safe_sqrt(kb.dot(kb) + (ROUND * rest) ** 2)
+    return safe_sqrt(kb.dot(kb) + (_CURVATURE_SMOOTHING * rest) ** 2)
 
 
 def _linear(function: Callable, x: list[Vec], v: list[Vec]) -> tuple:

@@ -13,29 +13,29 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.gather import column, diagonal, gather_static, sum_groups
+from jaxsim.arrays.linear import group_table
+from jaxsim.arrays.pattern import SparsityPattern
 from jaxsim.enums import DisableBit
 from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.linear import groups
-from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.select import column, diagonal, sum_groups, take
-from jaxsim.physics.collision.flex.passive import flexes_that_push, passive_flexes
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.flex.passive import flexes_with_passive_contacts, passive_flexes
 from jaxsim.physics.flex.bend import bend_stiffness
-from jaxsim.physics.flex.cell import cell_stiffness, turns
-from jaxsim.physics.flex.flex import nodes
-from jaxsim.physics.flex.frames import chains
-from jaxsim.physics.flex.lattice import elements
-from jaxsim.physics.flex.push import Block, HingeBlock, Place, by_flex
+from jaxsim.physics.flex.cell import cell_stiffness, element_rotations
+from jaxsim.physics.flex.flex import node_positions
+from jaxsim.physics.flex.frames import rod_chains
+from jaxsim.physics.flex.lattice import lattice_elements
+from jaxsim.physics.flex.push import FlexPointState, HingeBlock, StiffnessBlock, by_flex
 from jaxsim.physics.flex.rod import rod_stiffness
 from jaxsim.physics.flex.stretch import stretch_stiffness
 from jaxsim.physics.flex.twist import twist_stiffness
 from jaxsim.physics.topology import ancestors
 
-LAWS = (stretch_stiffness, bend_stiffness, rod_stiffness, cell_stiffness)
+_STIFFNESS_LAWS = (stretch_stiffness, bend_stiffness, rod_stiffness, cell_stiffness)
 
 
 class Implicit(NamedTuple):
@@ -54,13 +54,13 @@ class Implicit(NamedTuple):
 
 def implicit_flexes(m: Model, d: Data) -> Implicit | None:
     """Compute the contribution of flexes to a step of length h; None: none."""
-    if not m.nflex or not m.nv or not elastic(m).any():
+    if not m.nflex or not m.nv or not implicit_elastic_flexes(m).any():
         return None
     # Element matrices of all laws at the current configuration.
-    node = nodes(m, d)
+    node = node_positions(m, d)
     xpos = concat([d.flexvert_xpos, node])
-    place = Place(xpos, xpos, turns(m, elements(m), xpos), d.plastic)
-    blocks = [block for law in LAWS for block in law(m, place)]
+    place = FlexPointState(xpos, xpos, element_rotations(m, lattice_elements(m), xpos), d.plastic)
+    blocks = [block for law in _STIFFNESS_LAWS for block in law(m, place)]
     rods = twist_stiffness(m, d, place)
     blocks += [] if rods is None else [rods[0]]
     if not blocks:
@@ -94,35 +94,36 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
     return Implicit(matrix, shift, own)
 
 
-@derived
-def elastic(s: Structure) -> np.ndarray:
+@cache_by_structure
+def implicit_elastic_flexes(s: Structure) -> np.ndarray:
     """Return the flexes whose elasticity is implicit in a discrete step, `[nflex]` bool."""
     stiff = (s.flex_stiffnessadr >= 0) | (s.flex_bendingadr >= 0)
     return stiff & ~np.asarray(s.flex_rigid, bool)
 
 
-@derived
-def implicit(s: Structure) -> np.ndarray:
+@cache_by_structure
+def implicit_flex_mask(s: Structure) -> np.ndarray:
     """Return the flexes with implicit elasticity or contacts in a discrete step, `[nflex]` bool."""
-    return elastic(s) | passive_flexes(s)
+    return implicit_elastic_flexes(s) | passive_flexes(s)
 
 
-@derived
+@cache_by_structure
 def trees_of_flexes(s: Structure) -> list[np.ndarray]:
     """Return the trees that each implicit flex couples in a discrete step."""
-    return [_trees(s, f) for f in np.flatnonzero(implicit(s)).tolist()]
+    return [_trees(s, f) for f in np.flatnonzero(implicit_flex_mask(s)).tolist()]
 
 
-@derived
-def trees_that_push(s: Structure) -> list[np.ndarray]:
+@cache_by_structure
+def passive_contact_trees(s: Structure) -> list[np.ndarray]:
     """Return the trees of pairs of flexes that may have passive contacts."""
     return [
-        np.union1d(_trees(s, one), _trees(s, other)) for one, other in flexes_that_push(s).tolist()
+        np.union1d(_trees(s, one), _trees(s, other))
+        for one, other in flexes_with_passive_contacts(s).tolist()
     ]
 
 
 def _trees(s: Structure, f: int) -> np.ndarray:
-    rods = chains(s)
+    rods = rod_chains(s)
     # Bodies of vertices or nodes, and hinges of rods.
     if s.flex_interp[f]:
         body = s.flex_nodebodyid[s.flex_nodeadr[f] :][: s.flex_nodenum[f]]
@@ -150,14 +151,14 @@ def _reach(m: Model, d: Data, xpos: Vec) -> _Reach:
     dof, real = _dofs(m)
     flat = dof.ravel()
     point = np.repeat(np.arange(len(dof)), dof.shape[1])
-    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid[flat]])
-    speed = take(d.cdof, flat).at(take(xpos, point) - origin)
+    origin = gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid[flat]])
+    speed = gather_static(d.cdof, flat).at(gather_static(xpos, point) - origin)
     live = column(1.0 * real.ravel(), speed)
     axis = speed.scale(live).map(lambda a: a.reshape(*dof.shape, *a.shape[1:]))
     return _Reach(dof, axis)
 
 
-@derived
+@cache_by_structure
 def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return the dofs of each point, and a mask of those that are not padding."""
     body = np.concatenate([s.flex_vertbodyid, s.flex_nodebodyid])
@@ -165,8 +166,8 @@ def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     moves = (ancestors(s)[np.maximum(body, 0)] > 0) & (body >= 0)[:, None]
     soft = np.concatenate(
         [
-            np.repeat(implicit(s) & (s.flex_interp == 0), s.flex_vertnum),
-            np.repeat(implicit(s) & (s.flex_interp != 0), s.flex_nodenum),
+            np.repeat(implicit_flex_mask(s) & (s.flex_interp == 0), s.flex_vertnum),
+            np.repeat(implicit_flex_mask(s) & (s.flex_interp != 0), s.flex_nodenum),
         ]
     )
     moves &= soft[:, None]
@@ -174,7 +175,7 @@ def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return np.where(table < s.nv, table, 0), table < s.nv
 
 
-@derived
+@cache_by_structure
 def moves_flexes(s: Structure) -> np.ndarray:
     """Return the dofs that move points of implicit flexes, `[nv]` bool."""
     dof, real = _dofs(s)
@@ -184,30 +185,30 @@ def moves_flexes(s: Structure) -> np.ndarray:
 def groups_of_rows(moves: np.ndarray) -> np.ndarray:
     """Return the columns that are True in each row, padded with the number of columns."""
     row, col = np.nonzero(moves)
-    table = groups(row, len(moves))
+    table = group_table(row, len(moves))
     padded = np.append(col, moves.shape[1])
     return padded[np.minimum(table, len(col))]
 
 
 def _along_dofs(reach: _Reach, axis: Array, x: Array) -> Array:
     """Sum axis * x over the dofs of each point, `[npoint, *W]`."""
-    of_point = take(x, reach.dof.ravel()).reshape(*reach.dof.shape, *x.shape[1:])
+    of_point = gather_static(x, reach.dof.ravel()).reshape(*reach.dof.shape, *x.shape[1:])
     return jnp.sum(axis * of_point, axis=1)
 
 
-def _force(m: Model, reach: _Reach, block: Block, x: Vec) -> Array:
+def _force(m: Model, reach: _Reach, block: StiffnessBlock, x: Vec) -> Array:
     """Compute J' K x from displacements `[npoint, *W]`."""
     n, k = block.point.shape
     # Gather the displacements of each element, multiply by its matrix.
-    parts = [take(a, block.point.ravel()).reshape(n, k, *a.shape[1:]) for a in x.parts]
+    parts = [gather_static(a, block.point.ravel()).reshape(n, k, *a.shape[1:]) for a in x.parts]
     whole = jnp.stack(parts, axis=2).reshape(n, 3 * k, *parts[0].shape[2:])
     out = jnp.sum(block.matrix * whole[:, None], axis=2).reshape(n * k, 3, *whole.shape[2:])
     # Scatter to points, then to dofs.
-    on_point = groups(block.point.ravel(), len(reach.dof))
+    on_point = group_table(block.point.ravel(), len(reach.dof))
     force = Vec(*(sum_groups(out[:, i], on_point)[:, None] for i in range(3)))
     along = reach.axis.dot(force)
     flat = along.reshape(-1, *along.shape[2:])
-    total: Array = sum_groups(flat, groups(reach.dof.ravel(), m.nv))
+    total: Array = sum_groups(flat, group_table(reach.dof.ravel(), m.nv))
     return total
 
 
@@ -218,10 +219,12 @@ def _on_hinges(m: Model, block: HingeBlock, numbers: Array) -> Array:
     place, owner = np.unique(at, return_inverse=True)
     # Sum of equal entries; pairs without a dof are dropped.
     flat = numbers.reshape(len(at), *numbers.shape[3:])
-    sums = sum_groups(flat, groups(owner.ravel(), len(place)))
+    sums = sum_groups(flat, group_table(owner.ravel(), len(place)))
     real = np.flatnonzero(place >= 0)
     place = place[real]
-    return Pattern(place // m.nv, place % m.nv, (m.nv, m.nv)).dense(take(sums, real))
+    return SparsityPattern(place // m.nv, place % m.nv, (m.nv, m.nv)).dense(
+        gather_static(sums, real)
+    )
 
 
 def _matrix(m: Model, reach: _Reach, point: np.ndarray, numbers: Array) -> Array:
@@ -234,15 +237,15 @@ def _matrix(m: Model, reach: _Reach, point: np.ndarray, numbers: Array) -> Array
     count = len(reach.dof)
     at = (point[:, :, None] * count + point[:, None]).ravel()
     pair, owner = np.unique(at, return_inverse=True)
-    numbers = sum_groups(numbers, groups(owner.ravel(), len(pair)))
+    numbers = sum_groups(numbers, group_table(owner.ravel(), len(pair)))
     # Project each block on the axes of both points' dofs.
     first, second = pair // count, pair % count
-    left, right = (take(reach.axis, i) for i in (first, second))
+    left, right = (gather_static(reach.axis, i) for i in (first, second))
     half = [sum(numbers[:, i, j][:, None] * a for j, a in enumerate(right.parts)) for i in range(3)]
     both = sum(a[:, :, None] * b[:, None] for a, b in zip(left.parts, half, strict=True))
     # Sum the entries of equal pairs of dofs into the matrix.
     flat = both.reshape(-1, *worlds)
     at = (reach.dof[first][:, :, None] * m.nv + reach.dof[second][:, None]).ravel()
     place, owner = np.unique(at, return_inverse=True)
-    sums = sum_groups(flat, groups(owner.ravel(), len(place)))
-    return Pattern(place // m.nv, place % m.nv, (m.nv, m.nv)).dense(sums)
+    sums = sum_groups(flat, group_table(owner.ravel(), len(place)))
+    return SparsityPattern(place // m.nv, place % m.nv, (m.nv, m.nv)).dense(sums)

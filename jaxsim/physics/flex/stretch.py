@@ -17,17 +17,24 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static, sum_groups, sum_items
+from jaxsim.arrays.linear import group_table
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.linear import groups
-from jaxsim.physics.arrays.select import column, sum_groups, take, total
-from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, edges
-from jaxsim.physics.flex.push import YIELDS_STRETCHED, Block, Place, Push, pushes, yielded_numbers
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, flex_edges
+from jaxsim.physics.flex.push import (
+    YIELDS_STRETCHED,
+    FlexPointState,
+    Push,
+    StiffnessBlock,
+    plastic_values,
+    spring_force,
+)
 
 
-class Simplices(NamedTuple):
+class StretchSimplices(NamedTuple):
     """Triangles, or tetrahedra, that resist stretching.
 
     Attributes:
@@ -44,34 +51,34 @@ class Simplices(NamedTuple):
     coef: np.ndarray
     plastic: np.ndarray
 
-    def some(self, which: np.ndarray) -> "Simplices":
+    def some(self, which: np.ndarray) -> "StretchSimplices":
         """Return a subset."""
-        return Simplices(*(a[which] for a in self))
+        return StretchSimplices(*(a[which] for a in self))
 
 
-ROOM = {2: 21, 3: 24}  # numbers per element in flex_stiffness, by dimension
+_STIFFNESS_SIZE = {2: 21, 3: 24}  # numbers per element in flex_stiffness, by dimension
 # Edges of an element, by its own vertices.
-EDGES = {2: ((1, 2), (2, 0), (0, 1)), 3: ((0, 1), (1, 2), (2, 0), (2, 3), (0, 3), (1, 3))}
+_ELEMENT_EDGES = {2: ((1, 2), (2, 0), (0, 1)), 3: ((0, 1), (1, 2), (2, 0), (2, 3), (0, 3), (1, 3))}
 
 
-@derived
-def simplices(s: Structure) -> list[Simplices]:
+@cache_by_structure
+def stretch_simplices(s: Structure) -> list[StretchSimplices]:
     """Return the elements of the model by dimension."""
     out = []
-    for dim, room in ROOM.items():
+    for dim, room in _STIFFNESS_SIZE.items():
         parts = [
             _of_flex(s, f, dim, room)
             for f in np.flatnonzero((s.flex_dim == dim) & (s.flex_interp == 0))
             if s.flex_stiffnessadr[f] >= 0 and not s.flex_rigid[f]
         ]
         if parts:
-            out.append(Simplices(*map(np.concatenate, zip(*parts, strict=True))))
+            out.append(StretchSimplices(*map(np.concatenate, zip(*parts, strict=True))))
     return out
 
 
 def _of_flex(s: Structure, f: int | np.integer, dim: int, room: int) -> tuple[np.ndarray, ...]:
     # Vertices and edges of each element.
-    n, k = s.flex_elemnum[f], len(EDGES[dim])
+    n, k = s.flex_elemnum[f], len(_ELEMENT_EDGES[dim])
     corner = s.flex_elem[s.flex_elemdataadr[f] :][: (dim + 1) * n].reshape(n, dim + 1)
     vert = corner + s.flex_vertadr[f]
     first = s.flex_elemedgeadr[f]
@@ -86,9 +93,9 @@ def _of_flex(s: Structure, f: int | np.integer, dim: int, room: int) -> tuple[np
     return np.full(n, f), vert, edge, coef, plastic
 
 
-def stretch_forces(m: Model, place: Place) -> list[Push]:
+def stretch_forces(m: Model, place: FlexPointState) -> list[Push]:
     """Compute the forces of edges and elements on the ends of the edges."""
-    table = edges(m)
+    table = flex_edges(m)
     if not table.moving.any():
         return []
     # Length and velocity of each edge, with its spring and damper.
@@ -96,39 +103,39 @@ def stretch_forces(m: Model, place: Place) -> list[Push]:
     speed = edge_velocity(m, place.velocity, along)
     spring, damper = _edge_tension(m, length, speed)
     # Tension of triangles and tetrahedra.
-    for group in simplices(m):
+    for group in stretch_simplices(m):
         more = _tension(m, group, length, speed, place.plastic)
         spring, damper = spring + more[0], damper + more[1]
     # Tension along the edges, equal and opposite at the ends.
     pull, drag = along.scale(spring), along.scale(damper)
-    return [pushes(table.vert, [pull, -pull], [drag, -drag])]
+    return [spring_force(table.vert, [pull, -pull], [drag, -drag])]
 
 
-def stretch_stiffness(m: Model, place: Place) -> list[Block]:
+def stretch_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
     """Return 2 D' K D of each element, with D half the derivative of s, and tension stiffness.
 
     Compressed edges are omitted from the tension (geometric) stiffness, where they would be
     negative.
     """
-    return [_block(m, group, place) for group in simplices(m)]
+    return [_block(m, group, place) for group in stretch_simplices(m)]
 
 
-def _block(m: Model, group: Simplices, place: Place) -> Block:
+def _block(m: Model, group: StretchSimplices, place: FlexPointState) -> StiffnessBlock:
     n, k = group.edge.shape
     corner = group.vert.shape[1]
     # Incidence of edges and vertices, and edge vectors.
-    ends = np.array(EDGES[corner - 1])
+    ends = np.array(_ELEMENT_EDGES[corner - 1])
     sign = np.zeros((k, corner))
     sign[np.arange(k), ends[:, 0]], sign[np.arange(k), ends[:, 1]] = 1, -1
-    first, last = (take(place.xpos, group.vert[:, ends[:, i]].ravel()) for i in range(2))
+    first, last = (gather_static(place.xpos, group.vert[:, ends[:, i]].ravel()) for i in range(2))
     along = first - last
     worlds = along.x.shape[1:]
     K = _coefficients(m, group)
     # Change of the squared lengths, without the plastic part.
-    rest = take(m.flexedge_length0, group.edge.ravel())
+    rest = gather_static(m.flexedge_length0, group.edge.ravel())
     s = (along.dot(along) - rest * rest).reshape(n, k, *worlds)
     if (group.plastic >= 0).any():
-        s = s - jnp.stack(yielded_numbers(place.plastic, group.plastic, k), axis=1)
+        s = s - jnp.stack(plastic_values(place.plastic, group.plastic, k), axis=1)
     # Geometric stiffness of edges under tension.
     tension = jnp.maximum(jnp.sum(K * s[:, None], axis=2), 0)
     # Material stiffness D' K D.
@@ -140,35 +147,37 @@ def _block(m: Model, group: Simplices, place: Place) -> Block:
     drawn = np.einsum("ai,aj,xy->aixjy", sign, sign, np.eye(3)).reshape(k, (3 * corner) ** 2)
     geometric = jnp.sum(column(drawn[None], s[:, 0]) * tension[:, :, None], axis=1)
     matrix = 2 * jnp.sum(D[:, :, :, None] * KD[:, :, None], axis=1)
-    return Block(group.flex, group.vert, matrix + geometric.reshape(matrix.shape))
+    return StiffnessBlock(group.flex, group.vert, matrix + geometric.reshape(matrix.shape))
 
 
-def _coefficients(m: Model, group: Simplices) -> Array:
+def _coefficients(m: Model, group: StretchSimplices) -> Array:
     """Gather K of each element, `[n, k, k, *W]`."""
     n, k = group.edge.shape
-    return take(m.flex_stiffness, group.coef.ravel()).reshape(n, k, k, *m.flex_stiffness.shape[1:])
+    return gather_static(m.flex_stiffness, group.coef.ravel()).reshape(
+        n, k, k, *m.flex_stiffness.shape[1:]
+    )
 
 
 def edge_energy(m: Model, d: Data) -> Array:
     """Compute the energy in edge springs of rods, `[1, *W]` [J]; MuJoCo counts no other flex."""
-    table = edges(m)
+    table = flex_edges(m)
     rod = table.moving & (m.flex_dim[table.flex] == 1)
-    stiffness = take(m.flex_edgestiffness, table.flex)
+    stiffness = gather_static(m.flex_edgestiffness, table.flex)
     x = d.flexedge_length - m.flexedge_length0
-    return total(jnp.where(column(rod, x), 0.5 * stiffness * x * x, 0))
+    return sum_items(jnp.where(column(rod, x), 0.5 * stiffness * x * x, 0))
 
 
 def _edge_tension(m: Model, length: Array, speed: Array) -> tuple[Array, Array]:
     """Compute the tension of springs, and of dampers, of edges."""
-    table = edges(m)
+    table = flex_edges(m)
     live = column(table.moving & ~np.asarray(m.flexedge_rigid, bool), length)
-    k, b = (take(a, table.flex) for a in (m.flex_edgestiffness, m.flex_edgedamping))
+    k, b = (gather_static(a, table.flex) for a in (m.flex_edgestiffness, m.flex_edgedamping))
     spring = k * (length - m.flexedge_length0)
     return jnp.where(live, spring, 0), jnp.where(live, b * speed, 0)
 
 
 def _tension(
-    m: Model, group: Simplices, length: Array, speed: Array, plastic: Array
+    m: Model, group: StretchSimplices, length: Array, speed: Array, plastic: Array
 ) -> tuple[Array, Array]:
     """Force with which elements, and their damping, pull the ends of edges together."""
     n, k = group.edge.shape
@@ -177,16 +186,16 @@ def _tension(
     h = m.opt.timestep
     stretch = length * length - m.flexedge_length0 * m.flexedge_length0
     # Change of l^2 in the last step.
-    change = take(m.flex_damping, edges(m).flex) * speed * (2 * length - h * speed)
-    on_edge = groups(flat, m.nflexedge)
+    change = gather_static(m.flex_damping, flex_edges(m).flex) * speed * (2 * length - h * speed)
+    on_edge = group_table(flat, m.nflexedge)
 
     def tension(a: Array, yielded: Array | float = 0.0) -> Array:
         # Stress of each element, scattered to its edges.
-        of_element = take(a, flat).reshape(n, k, *a.shape[1:]) - yielded
+        of_element = gather_static(a, flat).reshape(n, k, *a.shape[1:]) - yielded
         stress = jnp.sum(K * of_element[:, None], axis=2)
         return length * sum_groups(stress.reshape(n * k, *stress.shape[2:]), on_edge)
 
     if (group.plastic < 0).all():
         return tension(stretch), tension(change)
-    yielded = jnp.stack(yielded_numbers(plastic, group.plastic, k), axis=1)
+    yielded = jnp.stack(plastic_values(plastic, group.plastic, k), axis=1)
     return tension(stretch, yielded), tension(change)

@@ -23,37 +23,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static, sum_groups
+from jaxsim.arrays.linear import group_table
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, concat, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.linear import groups
-from jaxsim.physics.arrays.select import column, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
 from jaxsim.physics.flex.frames import (
     Chains,
     Frames,
     Rest,
-    chains,
-    moved,
-    rest,
-    stored,
-    tangents,
-    turned,
+    edge_tangents,
+    reference_frames,
+    rod_chains,
+    rotate_about,
+    stored_frames,
+    transport_frames,
 )
 from jaxsim.physics.flex.push import (
-    Block,
+    FlexPointState,
     HingeBlock,
-    Place,
     Push,
-    Row,
-    corners,
-    products,
-    pushes,
-    resistance,
-    slopes,
-    towards,
+    StiffnessBlock,
+    StrainRow,
+    directional_parts,
+    dissipation_slope,
+    element_points,
+    spring_force,
+    stiffness_products,
+    value_and_derivatives,
 )
 from jaxsim.physics.flex.rod import curvature_binormal
 
@@ -82,7 +82,7 @@ class Material(NamedTuple):
     rest: tuple[Array, Array]
 
 
-class Shape(NamedTuple):
+class RodCurvature(NamedTuple):
     """Strains of each inner vertex: curvature binormal, kappa_j of both edges, and twist."""
 
     binormal: Vec
@@ -90,16 +90,16 @@ class Shape(NamedTuple):
     twist: Array
 
 
-def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
+def twist_forces(m: Model, d: Data, place: FlexPointState) -> Twisted | None:
     """Compute spring and damper forces of bending and torsion; None: no such rods."""
-    table = chains(m)
+    table = rod_chains(m)
     if not len(table.flex):
         return None
     # Frames at the last step, hinge angles and material coefficients.
-    ends = corners(place.xpos, table.vert)
-    tangent = tangents(place.xpos, table)
-    pose = rest(m, d)
-    held = stored(m, d, tangent, pose)
+    ends = element_points(place.xpos, table.vert)
+    tangent = edge_tangents(place.xpos, table)
+    pose = reference_frames(m, d)
+    held = stored_frames(m, d, tangent, pose)
     theta = _angles(m, d, table)
     material = _material(m, pose, table)
 
@@ -109,10 +109,10 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
 
     slope, turning = jax.grad(energy, (0, 1))(ends, theta)
     # Dampers: Rayleigh dissipation of the strain rates.
-    now = moved(held, tangent, table)
+    now = transport_frames(held, tangent, table)
     spin = _spins(m, d, tangent, table)
     drag, dragging = _damping(m, material, now, (ends, theta), (place, spin), table)
-    push = pushes(table.vert, [-s for s in slope], [-s for s in drag])
+    push = spring_force(table.vert, [-s for s in slope], [-s for s in drag])
     return Twisted(
         push,
         _generalized(m, d, table, tangent, -turning),
@@ -121,7 +121,9 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
     )
 
 
-def twist_stiffness(m: Model, d: Data, place: Place) -> tuple[Block, HingeBlock] | None:
+def twist_stiffness(
+    m: Model, d: Data, place: FlexPointState
+) -> tuple[StiffnessBlock, HingeBlock] | None:
     """Return the stiffness of vertices, and of hinges, with MuJoCo's approximation.
 
     Coupling between the two is omitted. Vertices: Gauss-Newton products of the derivatives of
@@ -129,37 +131,37 @@ def twist_stiffness(m: Model, d: Data, place: Place) -> tuple[Block, HingeBlock]
     products for the twist, and the second derivative of each end's curvature energy where it is
     positive.
     """
-    table = chains(m)
+    table = rod_chains(m)
     if not len(table.flex):
         return None
-    tangent, pose = tangents(place.xpos, table), rest(m, d)
-    held, theta = stored(m, d, tangent, pose), _angles(m, d, table)
+    tangent, pose = edge_tangents(place.xpos, table), reference_frames(m, d)
+    held, theta = stored_frames(m, d, tangent, pose), _angles(m, d, table)
     material = _material(m, pose, table)
     k = len(table.pair)
     both = table.pair.T.ravel()
     # each inner vertex as a rod of its own
     alone = table._replace(pair=np.arange(2 * k).reshape(2, k).T)
-    frames = Frames(take(held.tangent, both), take(held.across, both), held.angle)
-    angle = take(theta, both)
+    frames = Frames(gather_static(held.tangent, both), gather_static(held.across, both), held.angle)
+    angle = gather_static(theta, both)
     vert = np.stack([*table.vert[table.pair[:, 0]].T, table.vert[table.pair[:, 1], 1]], axis=1)
 
     # Differentiate the strains of each inner vertex by its three points.
-    def shape(p: list[Vec]) -> Shape:
+    def shape(p: list[Vec]) -> RodCurvature:
         return _shape(frames, [concat(p[:2]), concat(p[1:])], angle, alone)
 
-    now, slope = slopes(shape, corners(place.xpos, vert))
+    now, slope = value_and_derivatives(shape, element_points(place.xpos, vert))
     flex = table.flex[table.pair[:, 0]]
-    points = Block(
+    points = StiffnessBlock(
         flex,
         vert,
-        products(_bending(material, slope)),
-        products(_dampers(material, now, slope)),
-        products([(2 * material.twist, slope.twist)]),
+        stiffness_products(_bending(material, slope)),
+        stiffness_products(_dampers(material, now, slope)),
+        stiffness_products([(2 * material.twist, slope.twist)]),
     )
     return points, _of_hinges(material, now, flex, table)
 
 
-def _bending(k: Material, slope: Shape) -> list[Row]:
+def _bending(k: Material, slope: RodCurvature) -> list[StrainRow]:
     pairs = (
         (weight, a)
         for seen in slope.seen
@@ -168,20 +170,20 @@ def _bending(k: Material, slope: Shape) -> list[Row]:
     return list(pairs)
 
 
-def _dampers(k: Material, now: Shape, change: Shape) -> list[Row]:
+def _dampers(k: Material, now: RodCurvature, change: RodCurvature) -> list[StrainRow]:
     """Return what the dampers resist in a change of the strains, with weights.
 
     At a straight vertex the direction of the curvature is undefined: it resists along both axes.
     """
     # Curvature: along its direction; straight vertices along both axes.
     unit, stiff, bent, equal = _growth(k, now)
-    rows = [(jnp.where(bent, stiff, 0), towards(unit, change.binormal))]
+    rows = [(jnp.where(bent, stiff, 0), directional_parts(unit, change.binormal))]
     for f, g in change.seen:
         rows += [(jnp.where(bent, 0, equal), f), (jnp.where(bent, 0, k.strong), g)]
     return [*rows, (2 * k.twist, change.twist)]
 
 
-def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> HingeBlock:
+def _of_hinges(k: Material, now: RodCurvature, flex: np.ndarray, table: Chains) -> HingeBlock:
     own = []
     # Second derivative of each edge's curvature energy by its angle, projected to >= 0.
     for f, g in now.seen:
@@ -197,21 +199,23 @@ def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> Hing
     return HingeBlock(flex, table.dof[table.pair], spring, damper)
 
 
-def _shape(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> Shape:
+def _shape(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> RodCurvature:
     # Transport the frames to the current tangents, and rotate them by theta.
     edge = ends[1] - ends[0]
     tangent = edge.normalize()
-    here = moved(frames, tangent, table)
-    f = turned(here.across, tangent, theta)
+    here = transport_frames(frames, tangent, table)
+    f = rotate_about(here.across, tangent, theta)
     g = tangent.cross(f)
     # Curvature in both material frames, and twist.
     first, second = table.pair.T
-    kb = curvature_binormal(take(edge, first), take(edge, second))
-    seen = [(kb.dot(take(f, j)), kb.dot(take(g, j))) for j in (first, second)]
-    return Shape(kb, seen, take(theta, second) - take(theta, first) + here.angle)
+    kb = curvature_binormal(gather_static(edge, first), gather_static(edge, second))
+    seen = [(kb.dot(gather_static(f, j)), kb.dot(gather_static(g, j))) for j in (first, second)]
+    return RodCurvature(
+        kb, seen, gather_static(theta, second) - gather_static(theta, first) + here.angle
+    )
 
 
-def _energy(k: Material, shape: Shape) -> Array:
+def _energy(k: Material, shape: RodCurvature) -> Array:
     energy = k.twist * shape.twist * shape.twist
     for along in shape.seen:
         for stiff, now, rest0 in zip((k.weak, k.strong), along, k.rest, strict=True):
@@ -220,12 +224,14 @@ def _energy(k: Material, shape: Shape) -> Array:
 
 
 def _material(m: Model, pose: Rest, table: Chains) -> Material:
-    weak, more, size, twist = (take(m.flex_bending, table.record + i) for i in (4, 5, 6, 8))
+    weak, more, size, twist = (
+        gather_static(m.flex_bending, table.record + i) for i in (4, 5, 6, 8)
+    )
     first, second = table.pair.T
     # Rest curvature in the frame of the second edge; straight rods have none.
-    kb = curvature_binormal(take(pose.edge, first), take(pose.edge, second))
-    f = take(pose.across, second)
-    g = take(pose.tangent, second).cross(f)
+    kb = curvature_binormal(gather_static(pose.edge, first), gather_static(pose.edge, second))
+    f = gather_static(pose.across, second)
+    g = gather_static(pose.tangent, second).cross(f)
     bent = size > 0
     return Material(
         weak,
@@ -239,22 +245,22 @@ def _angles(m: Model, d: Data, table: Chains) -> Array:
     """Return theta of each edge: its hinge angle relative to the rest pose."""
     dof = np.maximum(table.dof, 0)
     place = m.jnt_qposadr[m.dof_jntid[dof]]
-    angle = take(d.qpos - m.qpos0, place)
+    angle = gather_static(d.qpos - m.qpos0, place)
     return jnp.where(column(table.dof >= 0, angle), angle, 0)
 
 
 def material_axis(m: Model, d: Data) -> Vec:
     """Return the material axis f of each edge in the world."""
-    table = chains(m)
-    tangent = tangents(d.flexvert_xpos, table)
-    here = moved(stored(m, d, tangent, rest(m, d)), tangent, table)
-    return turned(here.across, tangent, _angles(m, d, table))
+    table = rod_chains(m)
+    tangent = edge_tangents(d.flexvert_xpos, table)
+    here = transport_frames(stored_frames(m, d, tangent, reference_frames(m, d)), tangent, table)
+    return rotate_about(here.across, tangent, _angles(m, d, table))
 
 
 def _spins(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
     """Return the rate of theta; a clamped edge rotates with its body."""
-    hinge = take(d.qvel, np.maximum(table.dof, 0))
-    body = take(d.cvel, table.body).rot.dot(tangent)
+    hinge = gather_static(d.qvel, np.maximum(table.dof, 0))
+    body = gather_static(d.cvel, table.body).rot.dot(tangent)
     return jnp.where(column(table.dof >= 0, hinge), hinge, body)
 
 
@@ -264,20 +270,20 @@ def _damping(
     """Return minus the damper forces on the ends of the edges, and on theta."""
     # Velocities of the edges' ends.
     place, spin = rates
-    speed = corners(place.velocity, table.vert)
+    speed = element_points(place.velocity, table.vert)
 
-    def shape(ends: list[Vec], theta: Array) -> Shape:
+    def shape(ends: list[Vec], theta: Array) -> RodCurvature:
         return _shape(frames, ends, theta, table)
 
     # Strain rates by a JVP, resisted, and mapped back by the VJP.
     now, back = jax.vjp(shape, *at)
     rate = jax.jvp(shape, at, (speed, spin))[1]
-    resist = take(m.flex_damping, table.flex[table.pair[:, 0]])
-    against = resistance(partial(_dampers, k, now), rate)
+    resist = gather_static(m.flex_damping, table.flex[table.pair[:, 0]])
+    against = dissipation_slope(partial(_dampers, k, now), rate)
     return back(jax.tree.map(lambda a: a * resist, against))
 
 
-def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
+def _growth(k: Material, now: RodCurvature) -> tuple[Vec, Array, Array, Array]:
     """Return direction, damping weight and existence of the curvature, and sqrt(k1 k2)."""
     # Direction and stiffness against a growth of the curvature.
     size = now.binormal.norm()
@@ -292,10 +298,10 @@ def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
 
 def _generalized(m: Model, d: Data, table: Chains, tangent: Vec, torque: Array) -> Array:
     """Map torques about the edges `[n, *W]` to hinges, or to the bodies of clamped edges."""
-    on_hinges: Array = sum_groups(torque, groups(table.dof, m.nv))
+    on_hinges: Array = sum_groups(torque, group_table(table.dof, m.nv))
     clamped = np.where((table.dof < 0) & (m.body_weldid[table.body] > 0), table.body, -1)
     if (clamped < 0).all():
         return on_hinges
-    on_bodies = sum_groups(tangent.scale(torque), groups(clamped, m.nbody))
+    on_bodies = sum_groups(tangent.scale(torque), group_table(clamped, m.nbody))
     none = on_bodies.map(jnp.zeros_like)
     return on_hinges + wrench_force(m, d, none, on_bodies, d.xpos)

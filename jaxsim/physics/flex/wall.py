@@ -18,20 +18,24 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MINVAL
 from jaxsim.math import Quat, Vec, select
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.flex.cell import combined
-from jaxsim.physics.flex.lattice import Elements, derivatives, elements
-from jaxsim.physics.flex.push import Place, Push, of_elements, on_elements
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.flex.cell import combine_nodes
+from jaxsim.physics.flex.lattice import (
+    LatticeElements,
+    lattice_elements,
+    shape_function_derivatives,
+)
+from jaxsim.physics.flex.push import FlexPointState, Push, of_elements, on_elements
 
-PER_EDGE = 10  # numbers per edge in flex_bending: 2 walls, 2 + 2 coordinates, k, 3 of fold0
+_RECORD_SIZE = 10  # numbers per edge in flex_bending: 2 walls, 2 + 2 coordinates, k, 3 of fold0
 
 
-class Side(NamedTuple):
+class WallSide(NamedTuple):
     """One of the two walls at each edge.
 
     Attributes:
@@ -45,7 +49,7 @@ class Side(NamedTuple):
     grad: np.ndarray
 
 
-class Edges(NamedTuple):
+class WallEdges(NamedTuple):
     """Edges between walls of one order.
 
     Attributes:
@@ -53,31 +57,31 @@ class Edges(NamedTuple):
       coef: address of the stiffness in `flex_bending`, `[n]`; fold0 follows it.
     """
 
-    first: Side
-    second: Side
+    first: WallSide
+    second: WallSide
     coef: np.ndarray
 
 
-@derived
-def wall_edges(s: Structure) -> list[Edges]:
+@cache_by_structure
+def wall_edges(s: Structure) -> list[WallEdges]:
     """Return the edges of all shells that bend, by interpolation order."""
     live = (s.flex_interp < 0) & (s.flex_bendingadr >= 0)
     out, first = [], 0
-    for group in elements(s):
+    for group in lattice_elements(s):
         # Sides of one order, flex by flex.
         flexes = np.unique(group.flex[live[group.flex]])
         if len(flexes):
             tables = [_of_flex(s, f, np.flatnonzero(group.flex == f)) for f in flexes]
             wall, local, coef = (np.concatenate(t) for t in zip(*tables, strict=True))
             sides = [_side(group, first, wall[:, k], local[:, k]) for k in range(2)]
-            out.append(Edges(sides[0], sides[1], coef))
+            out.append(WallEdges(sides[0], sides[1], coef))
         first += len(group.flex)
     return out
 
 
-def _side(group: Elements, first: int, wall: np.ndarray, local: np.ndarray) -> Side:
-    grad = np.array([derivatives(tuple(p), group.order) for p in local])
-    return Side(first + wall, group.node[wall], grad.swapaxes(0, 1))
+def _side(group: LatticeElements, first: int, wall: np.ndarray, local: np.ndarray) -> WallSide:
+    grad = np.array([shape_function_derivatives(tuple(p), group.order) for p in local])
+    return WallSide(first + wall, group.node[wall], grad.swapaxes(0, 1))
 
 
 def _of_flex(s: Structure, f: int | np.integer, place: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -90,14 +94,14 @@ def _of_flex(s: Structure, f: int | np.integer, place: np.ndarray) -> tuple[np.n
     n = len(pairs)
     wall = [(place[a], place[b]) for a, b, _, _ in pairs]
     local = [(at_a, at_b) for _, _, at_a, at_b in pairs]
-    coef = s.flex_bendingadr[f] + 1 + PER_EDGE * np.arange(n) + 6
+    coef = s.flex_bendingadr[f] + 1 + _RECORD_SIZE * np.arange(n) + 6
     return np.array(wall, int).reshape(n, 2), np.array(local, float).reshape(n, 2, 2), coef
 
 
-Local = tuple[float, float]
+_WallPoint = tuple[float, float]
 
 
-def _pairs(count: np.ndarray) -> Iterator[tuple[int, int, Local, Local]]:
+def _pairs(count: np.ndarray) -> Iterator[tuple[int, int, _WallPoint, _WallPoint]]:
     """Yield the wall numbers at each edge, and its midpoint in the coordinates of both.
 
     The order is that of `flex_bending`: from the wall of the smaller number, along its slow axis
@@ -130,13 +134,13 @@ def _sides(count: np.ndarray) -> Iterator[tuple[int, ...]]:
             yield axis, upper, *cell
 
 
-def _middle(normal: int, axis: int, end: int) -> Local:
+def _middle(normal: int, axis: int, end: int) -> _WallPoint:
     """Return the midpoint of the edge at one end of an axis, in a wall's own coordinates."""
     slow, fast = (float(end) if a == axis else 0.5 for a in ((normal + 1) % 3, (normal + 2) % 3))
     return slow, fast
 
 
-def wall_forces(m: Model, place: Place) -> list[Push]:
+def wall_forces(m: Model, place: FlexPointState) -> list[Push]:
     """Compute the forces of the edges on the nodes of both walls."""
     return [push for group in wall_edges(m) for push in _forces(m, group, place)]
 
@@ -150,13 +154,13 @@ class Normal(NamedTuple):
     area: Array
 
 
-def _forces(m: Model, group: Edges, place: Place) -> list[Push]:
+def _forces(m: Model, group: WallEdges, place: FlexPointState) -> list[Push]:
     assert place.turn is not None  # there are walls
     sides = (group.first, group.second)
     a, b = (_normal(side, of_elements(place.xpos, side.node + m.nflexvert)) for side in sides)
-    between = _half_way(*(take(place.turn, side.wall) for side in sides))
-    k = take(m.flex_bending, group.coef)
-    fold = Vec(*(take(m.flex_bending, group.coef + i) for i in (1, 2, 3)))
+    between = _mean_rotation(*(gather_static(place.turn, side.wall) for side in sides))
+    k = gather_static(m.flex_bending, group.coef)
+    fold = Vec(*(gather_static(m.flex_bending, group.coef + i) for i in (1, 2, 3)))
     # Jump of the normals relative to the rotated rest fold; degenerate walls have no force.
     r = a.unit - b.unit - between.rotate(fold)
     solid = (a.area >= MINVAL) & (b.area >= MINVAL)
@@ -170,14 +174,14 @@ def _forces(m: Model, group: Edges, place: Place) -> list[Push]:
     return out
 
 
-def _normal(side: Side, x: Vec) -> Normal:
+def _normal(side: WallSide, x: Vec) -> Normal:
     # Tangents from the derivatives of the shape functions.
-    first, second = (combined(grad, x) for grad in side.grad)
+    first, second = (combine_nodes(grad, x) for grad in side.grad)
     normal = first.cross(second)
     return Normal(first, second, normal.normalize(), normal.norm())
 
 
-def _half_way(a: Quat, b: Quat) -> Quat:
+def _mean_rotation(a: Quat, b: Quat) -> Quat:
     """Return the normalized mean of two rotations."""
     # Quaternions of equal sign, averaged.
     b = select(a.dot(b) < 0, -b, b)

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import MINVAL
 from jaxsim.model.data import Data
-from jaxsim.model.places import time_places
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.history.clock import low
+from jaxsim.model.places import time_indices
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.history.clock import clock_low
 
 
 class Buffers(NamedTuple):
@@ -73,13 +73,13 @@ class Buffers(NamedTuple):
         )
 
 
-@derived
+@cache_by_structure
 def ctrl_buffers(s: Structure) -> Buffers:
     """Return the buffers of controls."""
     return _buffers(s, "actuator", s.actuator_ctrlnum, s.actuator_ctrladr)
 
 
-@derived
+@cache_by_structure
 def sensor_buffers(s: Structure) -> Buffers:
     """Return the buffers of sensor readings."""
     return _buffers(s, "sensor", s.sensor_dim, s.sensor_adr)
@@ -108,10 +108,10 @@ def _buffers(s: Structure, kind: str, width: np.ndarray, first: np.ndarray) -> B
     return Buffers(*(table.astype(np.int32) for table in tables))
 
 
-@derived
+@cache_by_structure
 def _low_addresses(s: Structure) -> np.ndarray:
     """Return the address of the low part of each time, `[nhistory]`."""
-    out, of_times = np.zeros(s.nhistory, int), time_places(s)
+    out, of_times = np.zeros(s.nhistory, int), time_indices(s)
     out[of_times] = s.nhistory + np.arange(len(of_times))
     return out
 
@@ -139,25 +139,29 @@ class Past(NamedTuple):
 
     def at(self, address: np.ndarray, low: np.ndarray) -> Array:
         """Return times at constant addresses, `[k, *W]` [s]."""
-        high = take(self.numbers, address)
-        return high if self.time_low is None else self._from_now(high, take(self.numbers, low))
+        high = gather_static(self.numbers, address)
+        return (
+            high
+            if self.time_low is None
+            else self._from_now(high, gather_static(self.numbers, low))
+        )
 
-    def picked(self, address: Array, low: Array) -> Array:
+    def times_at(self, address: Array, low: Array) -> Array:
         """Return times at addresses of each world's own, `[k, *W]` [s]."""
-        high = pick(self.numbers, address)
-        return high if self.time_low is None else self._from_now(high, pick(self.numbers, low))
+        high = gather(self.numbers, address)
+        return high if self.time_low is None else self._from_now(high, gather(self.numbers, low))
 
     def _from_now(self, high: Array, low: Array) -> Array:
         return (high - self.time) + (low - (0 if self.time_low is None else self.time_low))
 
 
-def past(d: Data) -> Past:
+def load_history(d: Data) -> Past:
     """Return the history of worlds."""
     # Double precision, or no low parts: absolute times.
-    of_now = low(d)
+    of_now = clock_low(d)
     if of_now is None or d.history_low is None:
         return Past(d.history, d.time, None)
-    return Past(join([d.history, d.history_low]), d.time, of_now)
+    return Past(concatenate_kinds([d.history, d.history_low]), d.time, of_now)
 
 
 class Ring(NamedTuple):
@@ -174,7 +178,7 @@ class Ring(NamedTuple):
     reach: Array
 
 
-def ring(b: Buffers, past: Past, time: Array) -> Ring:
+def sample_order(b: Buffers, past: Past, time: Array) -> Ring:
     """Return the order of the samples around a time.
 
     Args:
@@ -198,7 +202,7 @@ def ring(b: Buffers, past: Past, time: Array) -> Ring:
 
 def cursor(b: Buffers, history: Array) -> Array:
     """Return the slot of the newest sample, int `[k, *W]`."""
-    return jnp.round(take(history, b.user + 1)).astype(jnp.int32)
+    return jnp.round(gather_static(history, b.user + 1)).astype(jnp.int32)
 
 
 def _reach(b: Buffers, past: Past, time: Array) -> Array:

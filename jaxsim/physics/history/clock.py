@@ -16,10 +16,10 @@ import jax.numpy as jnp
 from jaxsim.math import exact
 from jaxsim.model.data import Data
 
-Array = jax.Array
+_Array = jax.Array
 
 
-def low(d: Data) -> Array | None:
+def clock_low(d: Data) -> _Array | None:
     """Return the low part of `d.time` [s]; None in double precision.
 
     A stored low part above half a unit of `time` belongs to an overwritten time, and is ignored.
@@ -31,9 +31,9 @@ def low(d: Data) -> Array | None:
     return jnp.where(jnp.abs(d.time_low) <= most, d.time_low, 0)
 
 
-def later(d: Data, dt: Array) -> dict[str, Any]:
+def advance_clock(d: Data, dt: _Array) -> dict[str, Any]:
     """Return the fields of the clock after `dt` [s], for `d.replace`."""
-    of_now = low(d)
+    of_now = clock_low(d)
     if of_now is None:
         return {"time": d.time + dt}
     # Compensated sum.
@@ -42,13 +42,13 @@ def later(d: Data, dt: Array) -> dict[str, Any]:
     return {"time": time, "time_low": rest}
 
 
-def elapsed(d: Data, time: Array, time_low: Array | None) -> Array:
+def elapsed_time(d: Data, time: _Array, time_low: _Array | None) -> _Array:
     """Return the time elapsed since a clock had `time` and `time_low` [s]."""
-    of_now, passed = low(d), d.time - time
+    of_now, passed = clock_low(d), d.time - time
     return passed if of_now is None or time_low is None else passed + (of_now - time_low)
 
 
-def phase(d: Data, rate: float) -> Array:
+def clock_phase(d: Data, rate: float) -> _Array:
     """Return the fraction of a cycle of a periodic signal of some rate, in [0, 1).
 
     Precise after any time, in single precision too, where `rate * d.time` is not: after an hour it
@@ -62,5 +62,5 @@ def phase(d: Data, rate: float) -> Array:
       >>> round(float(phase(d.replace(time=jnp.asarray(20000.3)), 2.5)), 3)
       0.75
     """
-    of_now = low(d)
-    return (rate * d.time) % 1.0 if of_now is None else exact.cycles(d.time, of_now, rate)
+    of_now = clock_low(d)
+    return (rate * d.time) % 1.0 if of_now is None else exact.cycle_fraction(d.time, of_now, rate)

@@ -14,23 +14,30 @@ sample it is that sample's value.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import Interpolation
 from jaxsim.math import safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.history.buffers import Buffers, Past, Ring, ctrl_buffers, past, ring
+from jaxsim.physics.history.buffers import (
+    Buffers,
+    Past,
+    Ring,
+    ctrl_buffers,
+    load_history,
+    sample_order,
+)
 
 
-def read(b: Buffers, past: Past, time: Array) -> Array:
+def interpolate_history(b: Buffers, past: Past, time: Array) -> Array:
     """Interpolate values at a time, by the interpolation of each buffer.
 
     Args:
       b: the buffers.
       past: the history.
-      time: requested time of each buffer, on the clock of `past`, `[k, *W]` [s].
+      time: requested time of each buffer, on the clock of `load_history`, `[k, *W]` [s].
 
     Returns:
       Each component of a sample, `[c, *W]`.
@@ -59,16 +66,16 @@ def delayed_ctrl(m: Model, d: Data) -> Array:
     if not len(b.owner):
         return d.ctrl
     # Read every delayed control at the present minus its delay.
-    delay = take(m.actuator_delay, b.owner)
-    before = past(d)
-    late = read(b, before, before.now - delay)
-    own = take(d.ctrl, b.number)
+    delay = gather_static(m.actuator_delay, b.owner)
+    before = load_history(d)
+    late = interpolate_history(b, before, before.now - delay)
+    own = gather_static(d.ctrl, b.number)
     # Controls without a delay act at once.
-    acts = jnp.where(take(delay, b.buffer) != 0, late, own)
+    acts = jnp.where(gather_static(delay, b.buffer) != 0, late, own)
     # Replace the controls that have a buffer.
     source = np.arange(m.nu)
     source[b.number] = m.nu + np.arange(len(b.number))
-    return take(join([d.ctrl, acts]), source)
+    return gather_static(concatenate_kinds([d.ctrl, acts]), source)
 
 
 class _Samples:
@@ -76,11 +83,13 @@ class _Samples:
 
     def __init__(self, b: Buffers, past: Past, time: Array) -> None:
         self.buffers, self.past, self.history = b, past, past.numbers
-        self.ring: Ring = ring(b, past, jnp.broadcast_to(time, (len(b.owner), *time.shape[1:])))
+        self.ring: Ring = sample_order(
+            b, past, jnp.broadcast_to(time, (len(b.owner), *time.shape[1:]))
+        )
 
     def of_numbers(self, x: Array) -> Array:
         """Expand values of buffers `[k, *W]` to the components of their samples `[c, *W]`."""
-        return take(jnp.broadcast_to(x, self.ring.earlier.shape), self.buffers.buffer)
+        return gather_static(jnp.broadcast_to(x, self.ring.earlier.shape), self.buffers.buffer)
 
     def exists(self, k: int) -> Array:
         """Return where sample `k` exists, `[c, *W]` bool."""
@@ -91,13 +100,13 @@ class _Samples:
         """Return the time of sample `k`, `[c, *W]`; beyond the ends that of the end sample."""
         b, slot = self.buffers, self._slot(k)
         address, low = (column(a[b.buffer], self.history) for a in (b.time, b.low + 1))
-        return self.past.picked(slot + address, slot + low)
+        return self.past.times_at(slot + address, slot + low)
 
     def value(self, k: int) -> Array:
         """Return the value of sample `k`, `[c, *W]`; beyond the ends that of the end sample."""
         b = self.buffers
         address = column(b.value, self.history) + column(b.stride, self.history) * self._slot(k)
-        return pick(self.history, address)
+        return gather(self.history, address)
 
     def _slot(self, k: int) -> Array:
         place = self.of_numbers(self.ring.earlier) + k

@@ -11,16 +11,16 @@ MuJoCo's documentation, Modeling: Sensors, Delays.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.history.buffers import Buffers, Past, past, ring, sensor_buffers
-from jaxsim.physics.history.read import read
+from jaxsim.physics.history.buffers import Buffers, Past, load_history, sample_order, sensor_buffers
+from jaxsim.physics.history.read import interpolate_history
 
 
-def reported(m: Model, d: Data, computed: Array, place: np.ndarray) -> Array:
+def report_sensors(m: Model, d: Data, computed: Array, place: np.ndarray) -> Array:
     """Return the readings that the sensors report, `[nsensordata, *W]`.
 
     Args:
@@ -30,40 +30,46 @@ def reported(m: Model, d: Data, computed: Array, place: np.ndarray) -> Array:
     """
     # Value in the buffer at the present minus the delay.
     b = sensor_buffers(m)
-    delay = take(m.sensor_delay, b.owner)
+    delay = gather_static(m.sensor_delay, b.owner)
     late = delay > 0
-    history = past(d)
-    before = read(b, history, history.now - jnp.where(late, delay, 0))
+    history = load_history(d)
+    before = interpolate_history(b, history, history.now - jnp.where(late, delay, 0))
     # Delayed sensors, and those between two samples, report the buffer's value.
-    waits = take(late | ~is_due(m, history), b.buffer) & column(np.isin(b.number, place), before)
-    own = jnp.where(waits, before, take(computed, b.number))
+    waits = gather_static(late | ~is_due(m, history), b.buffer) & column(
+        np.isin(b.number, place), before
+    )
+    own = jnp.where(waits, before, gather_static(computed, b.number))
     # Replace the numbers that have a buffer.
     source = np.arange(m.nsensordata)
     source[b.number] = m.nsensordata + np.arange(len(b.number))
-    return take(join([computed, own]), source)
+    return gather_static(concatenate_kinds([computed, own]), source)
 
 
-def sampled(m: Model, d: Data, computed: Array, given: Array | None, place: np.ndarray) -> Array:
+def take_samples(
+    m: Model, d: Data, computed: Array, given: Array | None, place: np.ndarray
+) -> Array:
     """Return the values to store if this step samples, per component `[c, *W]`.
 
     They are the computed value for a sensor with a delay, else the reported one.
 
     Args:
-      m, d, computed, place: see `reported`.
+      m, d, computed, place: see `report_sensors`.
       given: reported values, `[nsensordata, *W]`; None: not yet known.
     """
     # A delayed sensor stores the computed value, another one its reported value.
     b = sensor_buffers(m)
-    late = take(take(m.sensor_delay, b.owner) > 0, b.buffer)
-    own = take(computed, b.number)
+    late = gather_static(gather_static(m.sensor_delay, b.owner) > 0, b.buffer)
+    own = gather_static(computed, b.number)
     none = jnp.zeros_like(own)
-    new = jnp.where(late, own, none if given is None else take(given, b.number))
+    new = jnp.where(late, own, none if given is None else gather_static(given, b.number))
     # Numbers not computed by this call keep their previous sample.
     here = np.isin(b.number, place)
     if here.all():
         return new
     before = none if d.readings is None else d.readings
-    return take(join([new, before]), np.arange(len(here)) + np.where(here, 0, len(here)))
+    return gather_static(
+        concatenate_kinds([new, before]), np.arange(len(here)) + np.where(here, 0, len(here))
+    )
 
 
 def is_due(m: Model, past: Past) -> Array:
@@ -73,18 +79,22 @@ def is_due(m: Model, past: Past) -> Array:
     """
     b: Buffers = sensor_buffers(m)
     # The period has ended if the last tick plus the period is not after the present.
-    period = take(m.sensor_interval[:, 0], b.owner)
+    period = gather_static(m.sensor_interval[:, 0], b.owner)
     tick = past.at(b.user, b.low)
-    return (period <= 0) | (tick + period <= past.now + slack(b, past, period))
+    return (period <= 0) | (tick + period <= past.now + period_tolerance(b, past, period))
 
 
-def slack(b: Buffers, past: Past, period: Array) -> Array | float:
+def period_tolerance(b: Buffers, past: Past, period: Array) -> Array | float:
     """Return how early a period counts as ended [s]: in single precision some rounding errors."""
     if past.time_low is not None:
-        return ROUNDINGS * jnp.finfo(period.dtype).eps * period
+        return _PERIOD_ROUNDING_ULPS * jnp.finfo(period.dtype).eps * period
     if past.time.dtype == jnp.float64:
         return 0.0
-    return ring(b, past, jnp.broadcast_to(past.time, (len(b.owner), *past.time.shape[1:]))).reach
+    return sample_order(
+        b, past, jnp.broadcast_to(past.time, (len(b.owner), *past.time.shape[1:]))
+    ).reach
 
 
-ROUNDINGS = 8  # errors of the period and of the sum of steps since the last exact tick, in eps
+_PERIOD_ROUNDING_ULPS = (
+    8  # errors of the period and of the sum of steps since the last exact tick, in eps
+)

@@ -11,44 +11,46 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.math import exact
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.history.buffers import (
     Buffers,
     Past,
     ctrl_buffers,
     cursor,
-    past,
-    ring,
+    load_history,
+    sample_order,
     sensor_buffers,
 )
-from jaxsim.physics.history.sampling import is_due, slack
+from jaxsim.physics.history.sampling import is_due, period_tolerance
 
 
-def recorded(m: Model, d: Data) -> dict[str, Array]:
+def record_history(m: Model, d: Data) -> dict[str, Array]:
     """Record controls and readings of a step; return `d.history` and `d.history_low`."""
-    before = past(d)
+    before = load_history(d)
     new = before
     # Controls are recorded at every step.
     b = ctrl_buffers(m)
     if len(b.owner):
         always = jnp.ones((len(b.owner), *d.time.shape[1:]), bool)
-        new = _inserted(b, _entries("ctrl", m, new), new, take(d.ctrl, b.number), always)
+        new = _insert_samples(
+            b, _entries("ctrl", m, new), new, gather_static(d.ctrl, b.number), always
+        )
     # Sensor readings are recorded when due, together with the new tick.
     b = sensor_buffers(m)
     if len(b.owner):
         due = is_due(m, before)
         tick = _next_tick(m, b, before, due)
-        new = _inserted(b, _entries("sensor", m, new), new, d.readings, due)
+        new = _insert_samples(b, _entries("sensor", m, new), new, d.readings, due)
         address = np.concatenate([b.user, b.low])[: sum(len(t) for t in tick)]
         source = np.arange(len(new.numbers))
         source[address] = len(source) + np.arange(len(address))
-        new = new._replace(numbers=take(join([new.numbers, *tick]), source))
+        new = new._replace(numbers=gather_static(concatenate_kinds([new.numbers, *tick]), source))
     # Split the low parts off again.
     if before.time_low is None:
         return {"history": new.numbers}
@@ -62,15 +64,15 @@ def _next_tick(m: Model, b: Buffers, past: Past, due: Array) -> list[Array]:
     errors of period and time step would accumulate to a step.
     """
     # The next tick is one period later; without an interval it does not change.
-    period = take(m.sensor_interval[:, 0], b.owner)
+    period = gather_static(m.sensor_interval[:, 0], b.owner)
     passes = due & (period > 0)
-    tick = take(past.numbers, b.user)
+    tick = gather_static(past.numbers, b.user)
     if past.time_low is None:
         return [tick + jnp.where(passes, period, 0)]
-    low = take(past.numbers, b.low)
+    low = gather_static(past.numbers, b.low)
     # Align with the clock where the period ends at this step up to roundoff.
     late = past.now - (past.at(b.user, b.low) + period)
-    ends_now = passes & (jnp.abs(late) <= slack(b, past, period))
+    ends_now = passes & (jnp.abs(late) <= period_tolerance(b, past, period))
     period = jnp.broadcast_to(jnp.where(passes, period, 0), tick.shape)
     new = exact.add(tick, low, period)
     return [jnp.where(ends_now, a, n) for a, n in zip((past.time, past.time_low), new, strict=True)]
@@ -98,20 +100,20 @@ def _entries(kind: str, m: Model, past: Past) -> _Entries:
     return _ENTRIES[kind](m, past.time_low is not None)
 
 
-@derived
+@cache_by_structure
 def _ctrl_entries(s: Structure, with_low: bool) -> _Entries:
-    return _listed(ctrl_buffers(s), with_low)
+    return _pack_history(ctrl_buffers(s), with_low)
 
 
-@derived
+@cache_by_structure
 def _sensor_entries(s: Structure, with_low: bool) -> _Entries:
-    return _listed(sensor_buffers(s), with_low)
+    return _pack_history(sensor_buffers(s), with_low)
 
 
 _ENTRIES = {"ctrl": _ctrl_entries, "sensor": _sensor_entries}
 
 
-def _listed(b: Buffers, with_low: bool) -> _Entries:
+def _pack_history(b: Buffers, with_low: bool) -> _Entries:
     """Return the times of all buffers, then the values, then the low parts of the times."""
     # Expand to all slots of all buffers.
     one, low = np.ones_like(b.time), slice(None if with_low else 0)
@@ -129,7 +131,7 @@ def _listed(b: Buffers, with_low: bool) -> _Entries:
     return _Entries(*(table.astype(np.int32) for table in tables))
 
 
-def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) -> Past:
+def _insert_samples(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) -> Past:
     """Insert a sample into some buffers.
 
     Args:
@@ -140,12 +142,12 @@ def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) ->
     """
     # Where the new time belongs among the stored times.
     history, times = past.numbers, jnp.broadcast_to(past.now, due.shape)
-    order = ring(b, past, times)
+    order = sample_order(b, past, times)
     size = column(b.size, times)
     # Rank of the new sample: newest, equal to an existing one, or between others.
     newest = order.earlier == size
     first = (order.oldest + jnp.minimum(order.earlier, size - 1)) % size
-    nearest = past.picked(*(first + column(a, history) for a in (b.time, b.low + 1)))
+    nearest = past.times_at(*(first + column(a, history) for a in (b.time, b.low + 1)))
     # Equal times overwrite; otherwise the new sample follows the last earlier one.
     again = ~newest & (nearest - times <= order.reach)
     between = jnp.maximum(order.earlier - 1, 0)
@@ -153,21 +155,21 @@ def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) ->
     moved = jnp.where(again | newest, 0, between)  # number of oldest samples that shift by one slot
 
     # Shift older samples, insert the new one, keep buffers that are not due.
-    age = (column(e.slot, history) - take(order.oldest, e.buffer)) % column(
+    age = (column(e.slot, history) - gather_static(order.oldest, e.buffer)) % column(
         b.size[e.buffer], history
     )
     # The new entries: times, values, and low parts of the times.
     pair = [past.time] if past.time_low is None else [past.time, past.time_low]
     time, *low = (jnp.broadcast_to(a, due.shape) for a in pair)
-    given = take(join([time, values, *low]), e.given)
-    old = take(history, e.address)
-    new = jnp.where(age < take(moved, e.buffer), take(history, e.next), old)
-    new = jnp.where(age == take(place, e.buffer), given, new)
-    new = jnp.where(take(due, e.buffer), new, old)
+    given = gather_static(concatenate_kinds([time, values, *low]), e.given)
+    old = gather_static(history, e.address)
+    new = jnp.where(age < gather_static(moved, e.buffer), gather_static(history, e.next), old)
+    new = jnp.where(age == gather_static(place, e.buffer), given, new)
+    new = jnp.where(gather_static(due, e.buffer), new, old)
 
     # Advance the cursor of buffers with a newest sample.
     at = jnp.where(due & newest, order.oldest, cursor(b, history)).astype(history.dtype)
     source = np.arange(history.shape[0])
     source[e.address] = history.shape[0] + np.arange(len(e.address))
     source[b.user + 1] = history.shape[0] + len(e.address) + np.arange(len(b.owner))
-    return past._replace(numbers=take(join([history, new, at]), source))
+    return past._replace(numbers=gather_static(concatenate_kinds([history, new, at]), source))

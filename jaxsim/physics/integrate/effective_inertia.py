@@ -5,7 +5,7 @@ after a step of length h is
 
     qvel + h a,   (M + h D) a = qfrc_smooth + qfrc_constraint
 
-Integrators differ in which forces contribute to D (table `IMPLICIT`).
+Integrators differ in which forces contribute to D (table `_IMPLICIT_INERTIAS`).
 """
 
 from collections.abc import Callable
@@ -14,18 +14,18 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.gather import diagonal, gather_static
 from jaxsim.enums import DisableBit, IntegratorType
+from jaxsim.linalg.block_diagonal import BlockDiagonal
+from jaxsim.linalg.elimination import solve_general
+from jaxsim.linalg.factor import solve_blocks
+from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.select import diagonal, take
-from jaxsim.physics.arrays.system.apart import Apart
-from jaxsim.physics.arrays.system.elimination import solve_general
-from jaxsim.physics.arrays.system.factor import solve_parts
-from jaxsim.physics.arrays.system.tree import TreeMatrix
-from jaxsim.physics.body.configuration import place
-from jaxsim.physics.body.free_body import blocks, free_body_dofs
+from jaxsim.physics.body.configuration import replace_items
+from jaxsim.physics.body.free_body import free_body_blocks, free_body_dofs
 from jaxsim.physics.integrate.velocity_derivative import (
     bias_derivative,
     damping_rate,
@@ -33,7 +33,7 @@ from jaxsim.physics.integrate.velocity_derivative import (
     is_diagonal,
     smooth_derivative,
 )
-from jaxsim.physics.parts import Parts, inertia_parts
+from jaxsim.physics.partition import Parts, inertia_blocks
 from jaxsim.physics.passive.damper import dof_damping_rate
 
 
@@ -54,7 +54,7 @@ class EffectiveInertia(NamedTuple):
     parts: Parts = ()
     dofs: np.ndarray | None = None
     own: jax.Array | None = None
-    sparse: TreeMatrix | Apart | None = None
+    sparse: TreeSparse | BlockDiagonal | None = None
 
     @property
     def diagonal(self) -> Array:
@@ -67,7 +67,7 @@ class EffectiveInertia(NamedTuple):
         if self.sparse is not None:
             out = self.sparse.solve(force)
         elif self.symmetric:
-            out = solve_parts(self.matrix, force, self.parts)
+            out = solve_blocks(self.matrix, force, self.parts)
         else:
             out = solve_general(self.matrix, force)
         return out if self.own is None else self._with_rows(out, solve_general, force)
@@ -79,8 +79,8 @@ class EffectiveInertia(NamedTuple):
 
     def _with_rows(self, out: Array, function: Callable, x: Array) -> Array:
         assert self.dofs is not None  # they come with `own`
-        own = take(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
-        return place(out, self.dofs[0], list(function(self.own, own)))
+        own = gather_static(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
+        return replace_items(out, self.dofs[0], list(function(self.own, own)))
 
 
 def effective_inertia(
@@ -90,7 +90,7 @@ def effective_inertia(
 
     Requires all results that follow from the velocity, and the actuator forces.
     """
-    make = IMPLICIT.get(IntegratorType(m.opt.integrator) if kind is None else kind)
+    make = _IMPLICIT_INERTIAS.get(IntegratorType(m.opt.integrator) if kind is None else kind)
     return make(m, d) if make and m.nv else None
 
 
@@ -103,7 +103,7 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
     rate = m.opt.timestep * dof_damping_rate(m, d)
     matrix = d.M + diagonal_matrix(rate)
     sparse = None if d.inertia is None else d.inertia.plus_diagonal(rate)
-    return EffectiveInertia(matrix, True, inertia_parts(m), sparse=sparse)
+    return EffectiveInertia(matrix, True, inertia_blocks(m), sparse=sparse)
 
 
 def _fast(m: Model, d: Data) -> EffectiveInertia:
@@ -122,7 +122,7 @@ def _fast(m: Model, d: Data) -> EffectiveInertia:
     dofs = free_body_dofs(m)
     if not dofs.size:
         return EffectiveInertia(matrix, True, sparse=sparse)
-    own = blocks(d.M + D, dofs) + m.opt.timestep[None, None] * bias_derivative(m, d, dofs)
+    own = free_body_blocks(d.M + D, dofs) + m.opt.timestep[None, None] * bias_derivative(m, d, dofs)
     return EffectiveInertia(matrix, True, dofs=dofs, own=own, sparse=sparse)
 
 
@@ -132,7 +132,7 @@ def _full(m: Model, d: Data) -> EffectiveInertia:
     return EffectiveInertia(d.M - m.opt.timestep[None] * D, False)
 
 
-IMPLICIT = {
+_IMPLICIT_INERTIAS = {
     IntegratorType.EULER: _dof_damping,
     IntegratorType.IMPLICITFAST: _fast,
     IntegratorType.IMPLICIT: _full,

@@ -10,21 +10,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import DynType, EnableBit, IntegratorType
 from jaxsim.math import select
-from jaxsim.model.data import OF_ROWS, Data
+from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator import orientation, plugins
 from jaxsim.physics.actuator.actuation import next_activation
-from jaxsim.physics.actuator.setpoint import nearest_activation, turns_back
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.actuator.setpoint import has_circular_setpoints, nearest_activation
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
 from jaxsim.physics.body.singular import count_massless
-from jaxsim.physics.callback import control, inputs_of
+from jaxsim.physics.callback import call_control, stage_inputs
 from jaxsim.physics.forward import (
-    FORCES,
+    PASSIVE_AND_BIAS_FORCES,
     from_velocity,
     fwd_actuation,
     fwd_constraint,
@@ -32,22 +31,23 @@ from jaxsim.physics.forward import (
     fwd_velocity,
     smooth_force,
 )
-from jaxsim.physics.history.clock import later
-from jaxsim.physics.history.write import recorded
+from jaxsim.physics.history.clock import advance_clock
+from jaxsim.physics.history.write import record_history
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
-from jaxsim.physics.ipc.mode import pass_through_nothing
+from jaxsim.physics.ipc.mode import solve_without_penetration
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
-from jaxsim.physics.passive.plastic import yielded
+from jaxsim.physics.passive.plastic import advance_plastic_state
 from jaxsim.physics.sleep.asleep import fall_asleep
 from jaxsim.physics.sleep.trees import (
+    can_sleep,
+    can_wake,
     dof_awake,
     in_trees,
-    may_stir,
     qpos_awake,
     qpos_tree,
-    report,
-    sleeps,
+    update_sleep_counts,
 )
+from jaxsim.transforms.platform import platform
 
 
 def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
@@ -60,7 +60,7 @@ def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
     """
     # Mode ipc: the step itself resolves contacts.
     if m.resolves_shells and kind in (None, IntegratorType.DISCRETE):
-        d = pass_through_nothing(m, d)
+        d = solve_without_penetration(m, d)
         return advance(m, d, d.qacc)
     inertia = effective_inertia(m, d, kind)
     if inertia is None:
@@ -90,7 +90,7 @@ def rk4(m: Model, d: Data) -> Data:
     h = m.opt.timestep
     at_start = {name: getattr(d, name) for name in AT_START}
     # moving trees are detected by their velocity
-    unseen = dict.fromkeys(FRAMES) if sleeps(m) else {}
+    unseen = dict.fromkeys(_BODY_FRAME_FIELDS) if can_sleep(m) else {}
     d = d.replace(**dict.fromkeys(Data.working))  # each stage computes its own
     first = (d.qvel, d.qacc, d.act_dot)
 
@@ -101,7 +101,7 @@ def rk4(m: Model, d: Data) -> Data:
         dt = fraction * h
         # State at this stage.
         there = d.replace(
-            **later(d, dt),
+            **advance_clock(d, dt),
             qpos=integrate_pos(m, d.qpos, vel, dt),
             qvel=d.qvel + dt * acc,
             act=d.act + dt * act_dot,
@@ -110,14 +110,14 @@ def rk4(m: Model, d: Data) -> Data:
             warning_lastinfo=before.warning_lastinfo,
             tree_asleep=before.tree_asleep,
             **unseen,
-            **inputs_of(m, before),
+            **stage_inputs(m, before),
         )
         there = _dynamics(m, there)
         # Slope at this stage, and its weight in the mean.
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
         mean = jax.tree.map(lambda a, b: a + weight * b, mean, slope)
-        left = {name: getattr(there, name) for name in BETWEEN} if sleeps(m) else {}
-        return (_kept(d, there), slope, mean), left
+        left = {name: getattr(there, name) for name in _INTERMEDIATE_FIELDS} if can_sleep(m) else {}
+        return (_copy_fields(d, there), slope, mean), left
 
     # Butcher tableau of RK4; the first stage is the forward pass of the step.
     dtype = d.qpos.dtype
@@ -125,14 +125,14 @@ def rk4(m: Model, d: Data) -> Data:
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), left = lax.scan(stage, start, parts)
     # Combine: activations and results of the start where MuJoCo uses them, then the mean slope.
-    from_start = d.replace(act_dot=act_dot, **at_start, **inputs_of(m, last))
-    new, end = acted(m, from_start), _with_start(m, d, last)
+    from_start = d.replace(act_dot=act_dot, **at_start, **stage_inputs(m, last))
+    new, end = advance_activations(m, from_start), _with_start(m, d, last)
     # Sleep, by the velocities of the start and the islands of the last stage.
-    if sleeps(m):
+    if can_sleep(m):
         end = _fallen_asleep(m, d, last, end, new, left)
         new = new.replace(qvel=end.qvel, tree_asleep=end.tree_asleep)
-    new = moved(m, new, acc, vel)
-    end = end.replace(**{n: getattr(new, n) for n in ADVANCED})
+    new = integrate_position(m, new, acc, vel)
+    end = end.replace(**{n: getattr(new, n) for n in _ADVANCED_FIELDS})
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
 
 
@@ -143,7 +143,7 @@ def _with_start(m: Model, start: Data, last: Data) -> Data:
     if m.nplastic:
         names = OF_FLEXES + OF_TENDONS if np.any(m.flex_plasticadr >= 0) else OF_TENDONS
         end = end.replace(**{n: getattr(start, n) for n in names})
-    back = turns_back(m)
+    back = has_circular_setpoints(m)
     if back is not None:
         length = jnp.where(back, start.actuator_length, last.actuator_length)
         end = end.replace(actuator_length=length)
@@ -160,26 +160,30 @@ def _fallen_asleep(m: Model, start: Data, last: Data, end: Data, new: Data, left
       new: the new state of the trees.
       left: working values of each stage, with a leading stage axis.
     """
-    begun = {n: getattr(new, n) for n in BEGUN}
+    begun = {n: getattr(new, n) for n in _STEP_STATE_FIELDS}
     # Islands and working values of the last stage.
     of_last = jax.tree.map(lambda a: a[-1], left)
-    end = rest(m, end.replace(**begun, **of_last)).replace(**dict.fromkeys(BETWEEN))
-    return _in_place(m, start, last, end)
+    end = put_to_sleep(m, end.replace(**begun, **of_last)).replace(
+        **dict.fromkeys(_INTERMEDIATE_FIELDS)
+    )
+    return _keep_resting_frames(m, start, last, end)
 
 
-def _in_place(m: Model, start: Data, last: Data, d: Data) -> Data:
+def _keep_resting_frames(m: Model, start: Data, last: Data, d: Data) -> Data:
     """Restore the exact frames of the start for trees that did not move."""
     # Trees whose qpos did not change.
     stays = ~in_trees(qpos_tree(m), last.qpos != start.qpos, m.ntree) | (last.tree_asleep >= 0)
-    stays = take(stays, np.maximum(m.body_treeid, 0)) & column(m.body_treeid >= 0, d.qpos)
-    return d.replace(**{n: select(stays, getattr(start, n), getattr(d, n)) for n in FRAMES})
+    stays = gather_static(stays, np.maximum(m.body_treeid, 0)) & column(m.body_treeid >= 0, d.qpos)
+    return d.replace(
+        **{n: select(stays, getattr(start, n), getattr(d, n)) for n in _BODY_FRAME_FIELDS}
+    )
 
 
-FRAMES = ("xpos", "xquat")
+_BODY_FRAME_FIELDS = ("xpos", "xquat")
 AT_START = ("readings", "frames")  # working values that outlive the stages
-BETWEEN = tuple(n for n in Data.working if n not in AT_START)
-BEGUN = ("time", "time_low", "qpos", "qvel", "act", "history", "history_low")
-ADVANCED = (*BEGUN, "plastic", "plugin_state")
+_INTERMEDIATE_FIELDS = tuple(n for n in Data.working if n not in AT_START)
+_STEP_STATE_FIELDS = ("time", "time_low", "qpos", "qvel", "act", "history", "history_low")
+_ADVANCED_FIELDS = (*_STEP_STATE_FIELDS, "plastic", "plugin_state")
 # Inputs of yielding.
 OF_FLEXES = ("xpos", "xquat", "xmat", "subtree_com", "cdof", "flexvert_xpos")
 OF_TENDONS = ("ten_length", "ten_J")
@@ -195,37 +199,39 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
       acc: acceleration `[nv, *W]`.
       vel: velocity along which the configuration moves; None: the new velocity.
     """
-    d = acted(m, d)
-    return moved(m, rest(m, d) if may_stir(m) else d, acc, vel)
+    d = advance_activations(m, d)
+    return integrate_position(m, put_to_sleep(m, d) if can_wake(m) else d, acc, vel)
 
 
-def acted(m: Model, d: Data) -> Data:
+def advance_activations(m: Model, d: Data) -> Data:
     """Advance histories and activations by one time step."""
     # Histories first: they store the controls of this step.
-    d = d.replace(**recorded(m, d))
+    d = d.replace(**record_history(m, d))
     act = nearest_activation(m, d, next_activation(m, d))
-    return d.replace(act=orientation.anchored(m, act))
+    return d.replace(act=orientation.wrap_goals(m, act))
 
 
-def moved(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
+def integrate_position(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
     """Advance the rest of the state by one time step; see `advance`."""
     h = m.opt.timestep
     # Semi-implicit: the new velocity moves the configuration.
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)
     # Sleeping dofs keep their state.
-    if sleeps(m):
+    if can_sleep(m):
         qvel = jnp.where(dof_awake(m, d), qvel, d.qvel)
         qpos = jnp.where(qpos_awake(m, d), qpos, d.qpos)
     # Plastic state, then clock and warm start.
-    plastic = yielded(m, d, qpos, qvel if vel is None else vel)
+    plastic = advance_plastic_state(m, d, qpos, qvel if vel is None else vel)
     # Under the flag ipc a step has many solves, and the warm start is left unchanged.
     warm = d.qacc_warmstart if m.opt.enableflags & EnableBit.IPC else d.qacc
-    new = d.replace(**later(d, h), qpos=qpos, qvel=qvel, plastic=plastic, qacc_warmstart=warm)
-    return plugins.advance(m, new)
+    new = d.replace(
+        **advance_clock(d, h), qpos=qpos, qvel=qvel, plastic=plastic, qacc_warmstart=warm
+    )
+    return plugins.advance_plugin_states(m, new)
 
 
-def rest(m: Model, d: Data) -> Data:
+def put_to_sleep(m: Model, d: Data) -> Data:
     """Put trees to sleep that have rested long enough.
 
     Their velocity is zero from now on. In a world where a tree falls asleep all results that follow
@@ -242,23 +248,31 @@ def rest(m: Model, d: Data) -> Data:
     def again(d: Data) -> dict:
         return select(some, found(from_velocity(m, d)), found(d))
 
-    still = d.replace(qvel=jnp.where(take(falls, m.dof_treeid), 0, d.qvel))
+    still = d.replace(qvel=jnp.where(gather_static(falls, m.dof_treeid), 0, d.qvel))
     if platform().branches:
         results = lax.cond(jnp.any(some), lambda: again(still), lambda: found(still))
     else:
         results = again(still)
-    return report(m, still.replace(**results, tree_asleep=number))
+    return update_sleep_counts(m, still.replace(**results, tree_asleep=number))
 
 
 FROM_VELOCITY = (
     *("solver_niter", "solver", "contact", "ten_velocity", "actuator_velocity", "cvel", "cdof_dot"),
-    *("act_dot", "subtree_linvel", "subtree_angmom", "cacc", "cfrc_int", "cfrc_ext", *FORCES),
+    *(
+        "act_dot",
+        "subtree_linvel",
+        "subtree_angmom",
+        "cacc",
+        "cfrc_int",
+        "cfrc_ext",
+        *PASSIVE_AND_BIAS_FORCES,
+    ),
     *("actuator_force", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
-    *("sensordata", "energy", *OF_ROWS),
+    *("sensordata", "energy", *ROW_FIELDS),
 )
 
 
-def _has(m: Model, kind: IntegratorType) -> bool:
+def _has_dyntype(m: Model, kind: IntegratorType) -> bool:
     return m.opt.integrator == kind
 
 
@@ -269,12 +283,12 @@ def _dynamics(m: Model, d: Data) -> Data:
     d = energy_pos(m, d) if energies else d
     d = fwd_velocity(m, d)
     d = energy_vel(m, d) if energies else d
-    for part in (control, fwd_actuation, smooth_force, fwd_constraint):
+    for part in (call_control, fwd_actuation, smooth_force, fwd_constraint):
         d = part(m, d)
     return d
 
 
-def _kept(like: Data, d: Data) -> Data:
+def _copy_fields(like: Data, d: Data) -> Data:
     """Restrict a Data to the fields that another has."""
     names = (*Data.fields, *Data.working)
     return d.replace(**{n: None for n in names if getattr(like, n) is None})

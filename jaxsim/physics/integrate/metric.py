@@ -17,26 +17,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.pattern import SparsityPattern
 from jaxsim.enums import DisableBit, SolverType
+from jaxsim.linalg.elimination import solve_general
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.force_slope import force_slope
 from jaxsim.physics.actuator.transmission import moment_pattern
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.arrays.system.elimination import solve_general
-from jaxsim.physics.body.configuration import place
-from jaxsim.physics.body.free_body import blocks, free_body_dofs
-from jaxsim.physics.flex.stiffness import implicit, implicit_flexes, moves_flexes
+from jaxsim.physics.body.configuration import replace_items
+from jaxsim.physics.body.free_body import free_body_blocks, free_body_dofs
+from jaxsim.physics.flex.stiffness import implicit_flex_mask, implicit_flexes, moves_flexes
 from jaxsim.physics.integrate.velocity_derivative import (
-    along_rows,
     bias_derivative,
     diagonal_matrix,
     fluid_derivative,
     has_fluid,
+    weighted_gram,
 )
 from jaxsim.physics.passive.contact import contact_springs
 from jaxsim.physics.passive.damper import dof_damping_rate, tendon_damping_rate
@@ -61,7 +61,7 @@ class Metric(NamedTuple):
     held: jax.Array
 
 
-def metric(m: Model, d: Data) -> Metric:
+def step_metric(m: Model, d: Data) -> Metric:
     """Compute the metric of a state.
 
     Requires all results that follow from the velocity, and the actuator forces.
@@ -84,7 +84,7 @@ def metric(m: Model, d: Data) -> Metric:
         weight = h * (term.damping + h * term.stiffness)
         entries = term.pattern.entries(term.matrix)
         squares = term.pattern.apply_transpose(entries * entries, weight)
-        matrix = matrix + along_rows(term.pattern, term.matrix, weight)
+        matrix = matrix + weighted_gram(term.pattern, term.matrix, weight)
         backbone = backbone + diagonal_matrix(squares)
         shift = shift - term.pattern.apply_transpose(entries, h * term.stiffness * term.velocity)
         held = held | (squares > 0)
@@ -98,12 +98,12 @@ def metric(m: Model, d: Data) -> Metric:
     if contacts is not None:
         matrix = matrix + h[None] * h[None] * contacts.matrix()
         shift = shift - h * contacts.along(d.qvel)
-    if implicit(m).any():
+    if implicit_flex_mask(m).any():
         held = held | column(moves_flexes(m), d.qvel)
     return Metric(matrix, backbone, shift, held)
 
 
-def gyroscopic(m: Model, d: Data, of: Metric, free: Array) -> "Gyroscopic | None":
+def gyroscopic_systems(m: Model, d: Data, of: Metric, free: Array) -> "Gyroscopic | None":
     """Return the systems of standalone free bodies without contacts; None: the model has none.
 
     A spinning body would gain energy if its gyroscopic force were explicit. Where rows, tendons or
@@ -119,9 +119,9 @@ def gyroscopic(m: Model, d: Data, of: Metric, free: Array) -> "Gyroscopic | None
         return None
     # Add the derivative of the bias force; exclude bodies that anything holds.
     h = m.opt.timestep[None, None]
-    own = blocks(of.matrix, dofs) + h * bias_derivative(m, d, dofs)
-    held = take(of.held, dofs.ravel()).reshape(*dofs.shape, *of.held.shape[1:]).any(axis=0)
-    return Gyroscopic(dofs, own, ~held & take(free, m.dof_treeid[dofs[0]]))
+    own = free_body_blocks(of.matrix, dofs) + h * bias_derivative(m, d, dofs)
+    held = gather_static(of.held, dofs.ravel()).reshape(*dofs.shape, *of.held.shape[1:]).any(axis=0)
+    return Gyroscopic(dofs, own, ~held & gather_static(free, m.dof_treeid[dofs[0]]))
 
 
 class Gyroscopic(NamedTuple):
@@ -146,10 +146,10 @@ class Gyroscopic(NamedTuple):
         return self._put(force, apply(self.own, self._take(acc)))
 
     def _take(self, x: Array) -> Array:
-        return take(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
+        return gather_static(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
 
     def _put(self, x: Array, new: Array) -> Array:
-        return place(x, self.dofs[0], list(jnp.where(self.alone[None], new, self._take(x))))
+        return replace_items(x, self.dofs[0], list(jnp.where(self.alone[None], new, self._take(x))))
 
 
 class _Coupling(NamedTuple):
@@ -160,7 +160,7 @@ class _Coupling(NamedTuple):
       stiffness, damping, velocity: of each row, `[n, *W]`; both rates are nonnegative.
     """
 
-    pattern: Pattern
+    pattern: SparsityPattern
     matrix: jax.Array
     stiffness: jax.Array
     damping: jax.Array
@@ -184,7 +184,7 @@ def _couplings(m: Model, d: Data) -> list[_Coupling]:
     return out
 
 
-@derived
+@cache_by_structure
 def _full(s: Structure) -> np.ndarray:
     """Return [nv, nv] bool, False between dofs of a body that MuJoCo stores as diagonal."""
     simple = s.body_simple[s.dof_bodyid] > 0

@@ -8,23 +8,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.enums import DisableBit, EnableBit, IntegratorType, WarningType
 from jaxsim.math import select
-from jaxsim.model.data import ALWAYS, AWAKE, WAITING, Data, no_contacts
+from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, WAITING_FIELDS, Data, no_contacts
 from jaxsim.model.model import Model
 from jaxsim.model.start import start_state
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import Short
-from jaxsim.physics.arrays.select import column
-from jaxsim.physics.forward import FORCES, forward
+from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES, forward
 from jaxsim.physics.integrate.integrate import advance, rk4, single_step
 from jaxsim.physics.inverse import compare_fwd_inv
-from jaxsim.physics.sleep.known import where_all_sleep
-from jaxsim.physics.sleep.still import may_skip, nothing_stirs
-from jaxsim.physics.sleep.trees import report, sleeps
-from jaxsim.physics.warning import Trouble, count, first_bad
+from jaxsim.physics.sleep.known import assume_fully_asleep
+from jaxsim.physics.sleep.still import may_skip, stays_fully_asleep
+from jaxsim.physics.sleep.trees import can_sleep, update_sleep_counts
+from jaxsim.physics.warning import Trouble, count_warning, first_bad
+from jaxsim.transforms.layout import FastPathRule
 
-RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)
+RESULT_FIELDS = tuple(n for n in Data.fields if n not in ALWAYS_KEPT)
 ZERO_AT_START = (
     *("time", "time_low", "history_low"),
     *("qvel", "act", "plugin_state", "qacc_warmstart", "userdata"),
@@ -49,33 +49,35 @@ def step(m: Model, d: Data) -> Data:
     """
     # One conditional for all worlds that run together.
     if not may_skip(m):
-        return _stepped(m, d)
-    branches = (lambda d: _slept(m, d), lambda d: _like(d, _stepped(m, d)))
+        return _awake_step(m, d)
+    branches = (lambda d: _asleep_step(m, d), lambda d: _like(d, _awake_step(m, d)))
     slept_or_stepped: Data = lax.cond(_all_sleep_on(m, d), *branches, d)
     return slept_or_stepped
 
 
-def _stepped(m: Model, d: Data) -> Data:
+def _awake_step(m: Model, d: Data) -> Data:
     """Run a step in which trees may be awake."""
-    return advanced(m, forward(m, checked(m, d)), IntegratorType(m.opt.integrator))
+    return step_after_forward(
+        m, forward(m, reset_bad_state(m, d)), IntegratorType(m.opt.integrator)
+    )
 
 
 def _all_sleep_on(m: Model, d: Data) -> Array:
     """Return True if every tree of every world sleeps through the step, one bool."""
     bad = first_bad(d.qpos).where | first_bad(d.qacc_smooth).where
-    return nothing_stirs(m, d) & ~jnp.any(bad)
+    return stays_fully_asleep(m, d) & ~jnp.any(bad)
 
 
-def _slept(m: Model, d: Data) -> Data:
+def _asleep_step(m: Model, d: Data) -> Data:
     """Run a step through which all trees sleep: only time and non-tree state advance."""
-    with where_all_sleep():
+    with assume_fully_asleep():
         found = forward(m, d)
         new = advance(m, found, found.qacc).replace(tree_asleep=d.tree_asleep)
     return _like(d, new)
 
 
 # The test covers a tile of worlds of a large model at once.
-WHERE_ALL_SLEEP = Short(may_skip, _all_sleep_on, _slept)
+SLEEP_FAST_PATH = FastPathRule(may_skip, _all_sleep_on, _asleep_step)
 
 
 def _like(d: Data, new: Data) -> Data:
@@ -85,30 +87,30 @@ def _like(d: Data, new: Data) -> Data:
     return jax.tree.map(lambda a, old: jnp.broadcast_to(a, old.shape), kept, d)
 
 
-def checked(m: Model, d: Data) -> Data:
+def reset_bad_state(m: Model, d: Data) -> Data:
     """Reset a bad state to the model's initial state."""
     d = _check(m, d, d.qpos, WarningType.BADQPOS)
     return _check(m, d, d.qvel, WarningType.BADQVEL)
 
 
-def advanced(m: Model, d: Data, kind: IntegratorType) -> Data:
+def step_after_forward(m: Model, d: Data, kind: IntegratorType) -> Data:
     """Advance the state by one time step, after the forward dynamics."""
     # Optional comparison of forward and inverse dynamics.
     d = compare_fwd_inv(m, d) if m.opt.enableflags & EnableBit.FWDINV else d
     bad = first_bad(d.qacc)
     # Integrate, then reset the worlds with a bad acceleration.
     new = rk4(m, d) if kind == IntegratorType.RK4 else single_step(m, d, kind)
-    new = reset_where(m, bad, new, WarningType.BADQACC)
+    new = reset_worlds(m, bad, new, WarningType.BADQACC)
     return new if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad.where, new)
 
 
 def _check(m: Model, d: Data, x: Array, warning: WarningType) -> Data:
-    return reset_where(m, first_bad(x), d, warning)
+    return reset_worlds(m, first_bad(x), d, warning)
 
 
-def reset_where(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
+def reset_worlds(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
     """Count the bad worlds, and reset their state and inputs."""
-    d = count(d, warning, bad)
+    d = count_warning(d, warning, bad)
     if m.opt.disableflags & DisableBit.AUTORESET:
         return d
     # Initial values: zeros, constants of the model, sleep state.
@@ -123,10 +125,10 @@ def reset_where(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
 
 def _sleep_at_start(m: Model, d: Data) -> dict:
     """Return the initial sleep state of the trees, with their stored results cleared."""
-    if not sleeps(m):
+    if not can_sleep(m):
         return {}
-    awake = jnp.full_like(d.tree_asleep, AWAKE)
-    names = (*WAITING, *FORCES, "sensordata")
+    awake = jnp.full_like(d.tree_asleep, JUST_AWAKE)
+    names = (*WAITING_FIELDS, *PASSIVE_AND_BIAS_FORCES, "sensordata")
     olds = {name: old for name in names if (old := getattr(d, name)) is not None}
     asleep = awake if d.tree_start is None else d.tree_start
     return jax.tree.map(jnp.zeros_like, olds) | {"tree_asleep": asleep}
@@ -134,10 +136,10 @@ def _sleep_at_start(m: Model, d: Data) -> dict:
 
 def without_results(m: Model, bad: Array, d: Data) -> Data:
     """Clear the results of the bad worlds, which do not belong to the initial state."""
-    names = [n for n in (*RESULTS, "solver_niter") if getattr(d, n) is not None]
+    names = [n for n in (*RESULT_FIELDS, "solver_niter") if getattr(d, n) is not None]
     results = {n: getattr(d, n) for n in names}
     none = jax.tree.map(jnp.zeros_like, results)
     if d.contact is not None:
         none["contact"] = no_contacts(d.contact)
     d = d.replace(**select(bad, none, results))
-    return report(m, d) if sleeps(m) else d
+    return update_sleep_counts(m, d) if can_sleep(m) else d

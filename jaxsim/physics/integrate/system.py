@@ -10,19 +10,19 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.linalg.block_diagonal import BlockDiagonal
+from jaxsim.linalg.factor import solve_blocks
+from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.system.apart import Apart
-from jaxsim.physics.arrays.system.factor import solve_parts
-from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.constraint.island import touched_trees
 from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.integrate.metric import Gyroscopic, Metric, gyroscopic, metric
-from jaxsim.physics.parts import Parts, inertia_parts, metric_parts
-from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.integrate.metric import Gyroscopic, Metric, gyroscopic_systems, step_metric
+from jaxsim.physics.partition import Parts, inertia_blocks, metric_blocks
+from jaxsim.physics.solver.problem import ConstraintProblem
 
 
 class System(NamedTuple):
@@ -42,21 +42,21 @@ class System(NamedTuple):
     parts: Parts
     backbone: jax.Array
     metric: Metric | None
-    sparse: TreeMatrix | Apart | None = None
+    sparse: TreeSparse | BlockDiagonal | None = None
 
     def acceleration(self) -> Array:
         """Solve for the acceleration `[nv, *W]`."""
         if self.sparse is not None:
             return self.sparse.solve(self.force)
-        return solve_parts(self.inertia, self.force, self.parts)
+        return solve_blocks(self.inertia, self.force, self.parts)
 
-    def for_slip(self, p: Problem, smooth: Array) -> Problem:
+    def for_slip(self, p: ConstraintProblem, smooth: Array) -> ConstraintProblem:
         """Return the problem for the no-slip iterations; `smooth`: acceleration without rows."""
         if self.metric is None:
             return p
         return replace(p, M=self.backbone, smooth=apply(self.backbone, smooth))
 
-    def spinning(self, m: Model, d: Data) -> Data:
+    def add_gyroscopic_forces(self, m: Model, d: Data) -> Data:
         """Make gyroscopic forces of free bodies without contacts implicit in `qacc`."""
         own = self._gyroscopic(m, d)
         return d if own is None else d.replace(qacc=own.solve(d.qacc, self.force))
@@ -74,7 +74,7 @@ class System(NamedTuple):
         free = jnp.ones((m.ntree, *d.qvel.shape[1:]), bool)
         for touched in touched_trees(m, d):
             free = free & ~touched.any(axis=0)
-        return gyroscopic(m, d, self.metric, free)
+        return gyroscopic_systems(m, d, self.metric, free)
 
 
 def smooth_system(m: Model, d: Data) -> System:
@@ -84,9 +84,9 @@ def smooth_system(m: Model, d: Data) -> System:
     """
     # Most integrators: M and the smooth force.
     if not is_discrete(m) or not m.nv:
-        return System(d.M, d.qfrc_smooth, inertia_parts(m), d.M, None, d.inertia)
-    of = metric(m, d)
-    return System(of.matrix, d.qfrc_smooth + of.shift, metric_parts(m), of.backbone, of)
+        return System(d.M, d.qfrc_smooth, inertia_blocks(m), d.M, None, d.inertia)
+    of = step_metric(m, d)
+    return System(of.matrix, d.qfrc_smooth + of.shift, metric_blocks(m), of.backbone, of)
 
 
 def unforced_system(m: Model, d: Data) -> System:

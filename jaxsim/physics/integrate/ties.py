@@ -7,31 +7,33 @@ together and are in one island, as if a constraint row touched them; they also w
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
+from jaxsim.arrays.pattern import SparsityPattern
 from jaxsim.enums import BiasType, DisableBit, GainType, SolverType
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.transmission import moment_pattern
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.select import column
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import trees_of_flexes
 from jaxsim.physics.tendon.path import tendon_pattern
 
 
-def metric_ties(m: Model, like: Array) -> list[Array]:
+def metric_couplings(m: Model, like: Array) -> list[Array]:
     """Return groups of trees coupled by the metric, `[n, ntree, *W]` bool; none: []."""
     if not is_discrete(m) or m.opt.solver == SolverType.PGS:
         return []
     # Tendons that move several trees, if they have a spring or damper.
-    ids, trees = _tied(m.structure)["tendon"]
+    ids, trees = _coupled_trees(m.structure)["tendon"]
     ties = []
     if len(ids):
         pulls = implicit_tendons(m, like)[ids]
         ties.append(pulls[:, None] & column(trees, like))
     # Actuators that move several trees, if their force depends on length or velocity.
-    ids, trees = _tied(m.structure)["actuator"]
-    feeds_back = np.isin(m.actuator_biastype, BIASES) | np.isin(m.actuator_gaintype, GAINS)
+    ids, trees = _coupled_trees(m.structure)["actuator"]
+    feeds_back = np.isin(m.actuator_biastype, _STATE_DEPENDENT_BIASES) | np.isin(
+        m.actuator_gaintype, _STATE_DEPENDENT_GAINS
+    )
     which = np.isin(ids, np.flatnonzero(feeds_back))
     if which.any() and not m.opt.disableflags & DisableBit.ACTUATION:
         here = jnp.asarray(column(trees[which], like))
@@ -39,7 +41,7 @@ def metric_ties(m: Model, like: Array) -> list[Array]:
     return ties
 
 
-def flex_ties(m: Model, awake: Array) -> list[Array]:
+def flex_couplings(m: Model, awake: Array) -> list[Array]:
     """Return groups of awake trees coupled by elasticity, `[n, ntree, *W]` bool; none: [].
 
     MuJoCo puts them in one island with any integrator, although only forces couple them.
@@ -65,12 +67,12 @@ def implicit_tendons(m: Model, like: Array) -> Array:
 
 
 # Types whose force may depend on length or velocity.
-BIASES = (BiasType.AFFINE, BiasType.MUSCLE, BiasType.DCMOTOR, BiasType.SO3)
-GAINS = (GainType.AFFINE, GainType.MUSCLE, GainType.DCMOTOR, GainType.SO3)
+_STATE_DEPENDENT_BIASES = (BiasType.AFFINE, BiasType.MUSCLE, BiasType.DCMOTOR, BiasType.SO3)
+_STATE_DEPENDENT_GAINS = (GainType.AFFINE, GainType.MUSCLE, GainType.DCMOTOR, GainType.SO3)
 
 
-@derived
-def _tied(s: Structure) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+@cache_by_structure
+def _coupled_trees(s: Structure) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return tendons and actuators that move several trees: `[n]` ids, `[n, ntree]` bool."""
     patterns = {
         "tendon": (tendon_pattern(s), np.arange(s.ntendon)),
@@ -79,7 +81,9 @@ def _tied(s: Structure) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {name: _several(s, *of) for name, of in patterns.items()}
 
 
-def _several(s: Structure, pattern: Pattern, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _several(
+    s: Structure, pattern: SparsityPattern, owner: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     # Trees moved by each owner.
     moves = np.zeros((len(np.unique(owner)), s.ntree), bool)
     moves[owner[pattern.row], s.dof_treeid[pattern.col]] = True

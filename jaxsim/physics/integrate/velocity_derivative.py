@@ -13,17 +13,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static, weighted_sum
+from jaxsim.arrays.pattern import SparsityPattern
+from jaxsim.arrays.products import gram
 from jaxsim.enums import DisableBit
 from jaxsim.math import Inertia, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.force_slope import force_slope
 from jaxsim.physics.actuator.transmission import moment_pattern
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.products import gram
-from jaxsim.physics.arrays.select import column, take, weighted_sum
 from jaxsim.physics.passive.damper import dof_damping_rate, tendon_damping_rate
 from jaxsim.physics.passive.fluid import fluid_wrench
 from jaxsim.physics.tendon.path import tendon_pattern
@@ -35,11 +35,11 @@ def smooth_derivative(m: Model, d: Data) -> Array:
     out = jnp.zeros_like(d.M)
     # Actuators: J' (d force / d velocity) J.
     if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
-        out = out + along_rows(moment_pattern(m), d.actuator_moment, force_slope(m, d))
+        out = out + weighted_gram(moment_pattern(m), d.actuator_moment, force_slope(m, d))
     # Dampers of tendons and dofs.
     if not m.opt.disableflags & DisableBit.DAMPER:
         if m.ntendon:
-            out = out - along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
+            out = out - weighted_gram(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
         out = out - diagonal_matrix(damping_rate(m, d))
     # Entries off the kinematic chain are explicit; the fluid term has only chain entries.
     out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
@@ -68,7 +68,7 @@ def has_fluid(m: Model) -> bool:
 
 def fluid_derivative(m: Model, d: Data, drag_only: bool = False) -> Array:
     """Compute d qfrc_fluid / d qvel, or of its drag only, `[nv, nv, *W]`."""
-    return _between(m, d, np.arange(m.nv), _fluid_response(m, d, drag_only))
+    return _project_wrenches(m, d, np.arange(m.nv), _fluid_response(m, d, drag_only))
 
 
 def bias_derivative(m: Model, d: Data, dofs: np.ndarray) -> Array:
@@ -91,9 +91,9 @@ def bias_derivative(m: Model, d: Data, dofs: np.ndarray) -> Array:
       `[k, k, *sets, *W]`.
     """
     # Velocity of the dofs whose axes j does not rotate.
-    beside = weighted_sum(_not_turned(m), d.cdof.scale(d.qvel))
+    beside = weighted_sum(_moves_without_rotating(m), d.cdof.scale(d.qvel))
     rate = d.cdof_dot + beside.cross_motion(d.cdof)
-    return _between(m, d, dofs, _gyroscopic(d.cinert, d.cvel), rate)
+    return _project_wrenches(m, d, dofs, _gyroscopic(d.cinert, d.cvel), rate)
 
 
 def diagonal_matrix(values: Array) -> Array:
@@ -101,20 +101,22 @@ def diagonal_matrix(values: Array) -> Array:
     return jnp.asarray(column(np.eye(values.shape[0]), values)) * values[:, None]
 
 
-def along_rows(pattern: Pattern, matrix: Array, weight: Array) -> Array:
+def weighted_gram(pattern: SparsityPattern, matrix: Array, weight: Array) -> Array:
     """Compute A' diag(weight) A of a matrix A `[rows, nv, *W]`."""
     # Rows with one nonzero contribute to the diagonal only.
     entries = pattern.entries(matrix)
     alone = np.bincount(pattern.row, minlength=pattern.shape[0]) == 1
     place = np.flatnonzero(alone[pattern.row])
     member = 1.0 * (np.arange(pattern.shape[1])[:, None] == pattern.col[place])
-    single = take(entries, place)
-    out = diagonal_matrix(weighted_sum(member, single * single * take(weight, pattern.row[place])))
+    single = gather_static(entries, place)
+    out = diagonal_matrix(
+        weighted_sum(member, single * single * gather_static(weight, pattern.row[place]))
+    )
     # Rows with several nonzeros: dense products.
     several = np.unique(pattern.row[~alone[pattern.row]])
     if len(several):
-        rows = take(matrix, several)
-        out = out + gram(rows, take(weight, several)[:, None] * rows)
+        rows = gather_static(matrix, several)
+        out = out + gram(rows, gather_static(weight, several)[:, None] * rows)
     return out
 
 
@@ -153,7 +155,7 @@ def _fluid_response(m: Model, d: Data, drag_only: bool) -> list[Spatial]:
 
     def wrench(cvel: Spatial) -> Spatial:
         force, torque = fluid_wrench(m, d.replace(cvel=cvel), drag_only)
-        arm = d.xipos - take(d.subtree_com, m.body_rootid)
+        arm = d.xipos - gather_static(d.subtree_com, m.body_rootid)
         return Spatial.of(torque + arm.cross(force), force)
 
     # Linearize the fluid model in the body velocity; six unit tangents.
@@ -163,7 +165,7 @@ def _fluid_response(m: Model, d: Data, drag_only: bool) -> list[Spatial]:
     return [every[k] for k in range(6)]
 
 
-def _between(
+def _project_wrenches(
     m: Model, d: Data, dofs: np.ndarray, columns: list[Spatial], rate: Spatial | None = None
 ) -> Array:
     """Map derivatives of the bodies' wrenches by their velocities to dofs.
@@ -183,11 +185,13 @@ def _between(
     """
 
     def of_dofs(x):
-        return jax.tree.map(lambda a: take(a, dofs.ravel()).reshape(*dofs.shape, *a.shape[1:]), x)
+        return jax.tree.map(
+            lambda a: gather_static(a, dofs.ravel()).reshape(*dofs.shape, *a.shape[1:]), x
+        )
 
     def of_subtrees(x):
         body, place = np.unique(m.dof_bodyid[dofs].ravel(), return_inverse=True)
-        whole = take(weighted_sum(descendants(m)[body], x), place.ravel())
+        whole = gather_static(weighted_sum(descendants(m)[body], x), place.ravel())
         return jax.tree.map(lambda a: a.reshape(*dofs.shape, *a.shape[1:]), whole)
 
     # Both dofs of a pair move the bodies in the subtree of the deeper dof.
@@ -215,15 +219,15 @@ def _units(like: Spatial) -> list[Spatial]:
     return [Spatial(*(one if i == k else zero for i in range(6))) for k in range(6)]
 
 
-@derived
+@cache_by_structure
 def _on_chain(s: Structure) -> np.ndarray:
     """Return [nv, nv] bool: one of the dofs moves the other."""
     below = dof_ancestors(s)
     return below | below.T
 
 
-@derived
-def _not_turned(s: Structure) -> np.ndarray:
+@cache_by_structure
+def _moves_without_rotating(s: Structure) -> np.ndarray:
     """Return [nv, nv]: 1 where the column's dof moves the row's body, but the row not its axis."""
     moves = ancestors(s)[s.dof_bodyid].astype(bool)
     return 1.0 * (moves & ~dofs_before(s).T.astype(bool))

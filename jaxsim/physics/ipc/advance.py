@@ -11,18 +11,18 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick
-from jaxsim.physics.ipc.gap import measured, sides
+from jaxsim.physics.ipc.gap import measure_gaps, pair_sides
 from jaxsim.physics.ipc.near import Near, by_side
-from jaxsim.physics.ipc.plan import Grid
-from jaxsim.physics.ipc.scene import Scene
+from jaxsim.physics.ipc.plan import PairGrid
+from jaxsim.physics.ipc.scene import IpcScene
 
-LEFT = 0.2  # fraction of a gap that remains
-TURNS = 32  # maximum number of advancement steps
-STILL = 1e-12  # [m]: motion below which a pair does not close
-ROUNDING = 1e-9  # relative to the gap: a remaining distance below this ends the iteration
+_REMAINING_GAP_FRACTION = 0.2  # fraction of a gap that remains
+MAX_ITERATIONS = 32  # maximum number of advancement steps
+_MIN_CLOSING_SPEED = 1e-12  # [m]: motion below which a pair does not close
+_GAP_ROUNDING = 1e-9  # relative to the gap: a remaining distance below this ends the iteration
 
 
 class Closing(NamedTuple):
@@ -37,29 +37,36 @@ class Closing(NamedTuple):
     time: jax.Array
 
 
-def advance(scene: Scene, grid: Grid, found: Near, x: Vec, way: Vec) -> Closing:
+def times_of_impact(scene: IpcScene, grid: PairGrid, found: Near, x: Vec, way: Vec) -> Closing:
     """Compute the times of impact of pairs for a motion `way` of the points from x."""
-    pairs = sides(grid, found.pair)
-    corner, ways = ([pick(a, p) for p in pairs.points] for a in (x, way))
+    pairs = pair_sides(grid, found.pair)
+    corner, ways = ([gather(a, p) for p in pairs.points] for a in (x, way))
     # Upper bound of the closing speed; pairs slower than that cannot close.
     start, speed = found.gap.dist, _speed(scene, grid, found, ways)
-    closes = found.there & (speed >= STILL) & (start > 0) & (speed > (1 - LEFT) * start)
+    closes = (
+        found.there
+        & (speed >= _MIN_CLOSING_SPEED)
+        & (start > 0)
+        & (speed > (1 - _REMAINING_GAP_FRACTION) * start)
+    )
 
-    def turn(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def advance_time(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         number, time, busy = state
         # Move the points to the current time, and advance by the distance left over the speed.
         there = [c + v.scale(time) for c, v in zip(corner, ways, strict=True)]
-        room = measured(scene, grid, pairs, there).dist - LEFT * start
-        goes = busy & (room > ROUNDING * start)
+        room = measure_gaps(scene, grid, pairs, there).dist - _REMAINING_GAP_FRACTION * start
+        goes = busy & (room > _GAP_ROUNDING * start)
         time = jnp.where(goes, time + room / jnp.where(goes, speed, 1), time)
         return number + 1, jnp.minimum(time, 1), goes & (time < 1)
 
     state = jnp.int32(0), jnp.zeros_like(start), closes
-    _, time, _ = lax.while_loop(lambda s: (s[0] < TURNS) & jnp.any(s[2]), turn, state)
+    _, time, _ = lax.while_loop(
+        lambda s: (s[0] < MAX_ITERATIONS) & jnp.any(s[2]), advance_time, state
+    )
     return Closing(closes, jnp.where(closes, time, 1))
 
 
-def _speed(scene: Scene, grid: Grid, found: Near, ways: list[Vec]) -> Array:
+def _speed(scene: IpcScene, grid: PairGrid, found: Near, ways: list[Vec]) -> Array:
     """Bound the speed at which a gap shrinks.
 
     The motion common to two items of one shell is subtracted, since it changes no gap.
@@ -68,7 +75,7 @@ def _speed(scene: Scene, grid: Grid, found: Near, ways: list[Vec]) -> Array:
     if grid.type is None:
         first, second = by_side(grid, found.gap.points)
         flex = jnp.asarray(column(scene.plan.flex, found.gap.dist), jnp.int32)
-        same = (pick(flex, first[0]) == pick(flex, second[0])).astype(ways[0].x.dtype)
+        same = (gather(flex, first[0]) == gather(flex, second[0])).astype(ways[0].x.dtype)
         shared = sum(ways[1:], ways[0]).scale(same / len(ways))
         ways = [v - shared for v in ways]
     # Sum over the two sides of the speed of their fastest point.

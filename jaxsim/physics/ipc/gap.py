@@ -13,16 +13,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather
 from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import Vec, safe_divide, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick
-from jaxsim.physics.collision.flex.triangle import mean, nearest_shares
+from jaxsim.physics.collision.flex.triangle import nearest_shares, weighted_point
 from jaxsim.physics.ipc import hull, surface
-from jaxsim.physics.ipc.plan import Grid
-from jaxsim.physics.ipc.scene import Scene
+from jaxsim.physics.ipc.plan import PairGrid
+from jaxsim.physics.ipc.scene import IpcScene
 
-PARALLEL = 1e-12  # squared area of two edges [m^4] below which they count as parallel
+_MIN_EDGE_AREA2 = 1e-12  # squared area of two edges [m^4] below which they count as parallel
 
 
 class Gap(NamedTuple):
@@ -41,7 +41,7 @@ class Gap(NamedTuple):
     shares: tuple[jax.Array, ...]
 
 
-def gap(scene: Scene, grid: Grid, pair: Array, x: Vec) -> Gap:
+def compute_gaps(scene: IpcScene, grid: PairGrid, pair: Array, x: Vec) -> Gap:
     """Compute the gaps of chosen pairs with the points at x.
 
     Args:
@@ -51,23 +51,23 @@ def gap(scene: Scene, grid: Grid, pair: Array, x: Vec) -> Gap:
       x: all points, `[npoint, *W]`.
     """
     # Points of both sides, at their present positions.
-    pairs = sides(grid, pair)
-    return measured(scene, grid, pairs, [pick(x, p) for p in pairs.points])
+    pairs = pair_sides(grid, pair)
+    return measure_gaps(scene, grid, pairs, [gather(x, p) for p in pairs.points])
 
 
-def measured(scene: Scene, grid: Grid, pairs: "Sides", corner: list[Vec]) -> Gap:
+def measure_gaps(scene: IpcScene, grid: PairGrid, pairs: "Sides", corner: list[Vec]) -> Gap:
     """Compute the gaps of pairs with given corner positions, `[n, *W]` each."""
     # Point against a geom: signed distance function of its type.
     if grid.type is not None:
-        geom = pick(scene.geoms, pairs.second[0])
+        geom = gather(scene.geoms, pairs.second[0])
         if scene.hulls is not None and grid.type == GeomType.MESH:
-            dist, normal = hull.distance_and_normal(scene.hulls, geom, corner[0])
+            dist, normal = hull.hull_distance_and_normal(scene.hulls, geom, corner[0])
         else:
-            dist, normal = surface.distance_and_normal(grid.type, geom, corner[0])
+            dist, normal = surface.geom_distance_and_normal(grid.type, geom, corner[0])
         return Gap(dist, normal, pairs.points, (jnp.ones_like(dist),))
     # Point against triangle, or edge against edge: nearest points by their weights.
     shares = _edge_shares(*corner) if grid.kind == "edges" else _corner_shares(*corner)
-    between = mean(shares, tuple(corner))
+    between = weighted_point(shares, tuple(corner))
     dist = between.norm()
     apart = dist > MINVAL  # no direction where the points coincide
     normal = between.scale(jnp.where(apart, 1 / jnp.where(apart, dist, 1), 0))
@@ -87,22 +87,22 @@ class Sides(NamedTuple):
         return self.first if self.hard else (*self.first, *self.second)
 
 
-def sides(grid: Grid, pair: Array) -> Sides:
+def pair_sides(grid: PairGrid, pair: Array) -> Sides:
     """Look up the two sides of chosen pairs."""
     # Row-major index of the pair to items of both sides.
     m = len(grid.second)
     row, col = lax.div(pair, jnp.int32(m)), lax.rem(pair, jnp.int32(m))
 
     def look_up(table, index):
-        return tuple(pick(jnp.asarray(column(t, pair), jnp.int32), index) for t in table.T)
+        return tuple(gather(jnp.asarray(column(t, pair), jnp.int32), index) for t in table.T)
 
     return Sides(look_up(grid.first, row), look_up(grid.second, col), grid.type is not None)
 
 
-def _roundness(scene: Scene, first: Array) -> Array:
+def _roundness(scene: IpcScene, first: Array) -> Array:
     """Return the radius of corners that belong to spheres and capsules; 0 for other points."""
     fixed = column(scene.plan.flex < 0, scene.radius)
-    return pick(jnp.where(fixed, scene.radius, 0), first)
+    return gather(jnp.where(fixed, scene.radius, 0), first)
 
 
 def _corner_shares(point: Vec, *corner: Vec) -> tuple[Array, ...]:
@@ -121,7 +121,7 @@ def _edge_shares(a0: Vec, a1: Vec, b0: Vec, b1: Vec) -> tuple[Array, ...]:
     # Nearest points of the two lines, clamped to the first segment.
     uu, vv, uv, uw, vw = u.dot(u), v.dot(v), u.dot(v), u.dot(w), v.dot(w)
     area = uu * vv - uv * uv
-    s = jnp.where(area > PARALLEL, safe_divide(uv * vw - vv * uw, area), 0)
+    s = jnp.where(area > _MIN_EDGE_AREA2, safe_divide(uv * vw - vv * uw, area), 0)
     s = jnp.clip(s, 0, 1)
     # Nearest point on the second segment; where it is clamped, recompute the first.
     t = safe_divide(uv * s + vw, vv)

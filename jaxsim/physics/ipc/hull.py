@@ -7,18 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import Vec, select
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.flex.triangle import nearest_on_triangle
-from jaxsim.physics.collision.shape import Placed
-from jaxsim.physics.ipc.plan import plan
+from jaxsim.physics.collision.shape import PlacedGeoms
+from jaxsim.physics.ipc.plan import ipc_plan
 
 
-class Hulls(NamedTuple):
+class TriangleHulls(NamedTuple):
     """Convex hulls of meshes as triangles, padded to equal counts by repetition.
 
     Attributes:
@@ -30,27 +30,27 @@ class Hulls(NamedTuple):
     corner: tuple[Vec, ...]
 
 
-def hulls(m: Model) -> Hulls | None:
+def triangle_hulls(m: Model) -> TriangleHulls | None:
     """Return the hulls of meshes that shells can meet; None: there are none."""
     # The same geoms in every grid of meshes.
-    geoms = [g.second.ravel() for g in plan(m).grids if g.type == GeomType.MESH]
+    geoms = [g.second.ravel() for g in ipc_plan(m).grids if g.type == GeomType.MESH]
     if not geoms:
         return None
     # Triangles of each hull, padded.
     row, table = _triangles(m.structure, tuple(geoms[0].tolist()))
-    flat = [take(m.mesh_vert, table[:, :, k].ravel()) for k in range(3)]
+    flat = [gather_static(m.mesh_vert, table[:, :, k].ravel()) for k in range(3)]
     corner = (v.map(lambda a: a.reshape(*table.shape[:2], *a.shape[1:])) for v in flat)
-    return Hulls(jnp.asarray(column(row, flat[0]), jnp.int32), tuple(corner))
+    return TriangleHulls(jnp.asarray(column(row, flat[0]), jnp.int32), tuple(corner))
 
 
-def distance_and_normal(of: Hulls, geom: Placed, x: Vec) -> tuple[Array, Vec]:
+def hull_distance_and_normal(of: TriangleHulls, geom: PlacedGeoms, x: Vec) -> tuple[Array, Vec]:
     """Compute distances from hulls and unit normals, `[n, *W]`; arguments as in surface.py."""
     # Transform to the geom's frame, and gather the triangles of its hull.
     local = geom.rot.T @ (x - geom.pos)
     count = of.corner[0].shape[1]
-    first = count * pick(of.row, geom.id)
+    first = count * gather(of.row, geom.id)
     number = jnp.asarray(column(np.arange(count, dtype=np.int32), first))[:, None] + first[None]
-    corner = tuple(_picked(c, number) for c in of.corner)
+    corner = tuple(_gather_rows(c, number) for c in of.corner)
     point = local.map(lambda a: jnp.broadcast_to(a[None], number.shape))
     one, two, three = corner
     # Signed height over each face; inside, the largest one is the distance.
@@ -69,11 +69,11 @@ def distance_and_normal(of: Hulls, geom: Placed, x: Vec) -> tuple[Array, Vec]:
     return dist, geom.rot @ normal
 
 
-def _picked(table: Vec, number: Array) -> Vec:
+def _gather_rows(table: Vec, number: Array) -> Vec:
     # Flatten hulls and triangles to one axis.
     flat = number.reshape(-1, *number.shape[2:])
     rows = table.map(lambda a: a.reshape(-1, *a.shape[2:]))
-    return pick(rows, flat).map(lambda a: a.reshape(number.shape))
+    return gather(rows, flat).map(lambda a: a.reshape(number.shape))
 
 
 def _row(a: Array, index: Array) -> Array:
@@ -81,7 +81,7 @@ def _row(a: Array, index: Array) -> Array:
     return jnp.take_along_axis(a, index[None], axis=0)[0]
 
 
-@derived
+@cache_by_structure
 def _triangles(s: Structure, geoms: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Return the hull of each geom `[ngeom]`, and triangles as `mesh_vert` ids `[k, count, 3]`."""
     # Triangulate each distinct mesh once.

@@ -12,18 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.collision.compact import deepest, first_true
-from jaxsim.physics.ipc.gap import Gap, gap
-from jaxsim.physics.ipc.plan import Grid
-from jaxsim.physics.ipc.scene import Scene
+from jaxsim.physics.collision.compact import first_true, select_deepest
+from jaxsim.physics.ipc.gap import Gap, compute_gaps
+from jaxsim.physics.ipc.plan import PairGrid
+from jaxsim.physics.ipc.scene import IpcScene
 
-BAND = 3e-3  # activation distance of surfaces, at most their smaller radius [m]
-REST = 1e-3  # distance at rest, at most their smaller radius [m]
-WIDE = 4  # capacity for pairs with near boxes, as a multiple of that for near pairs
+_MAX_BAND = 3e-3  # activation distance of surfaces, at most their smaller radius [m]
+REST_GAP = 1e-3  # distance at rest, at most their smaller radius [m]
+_BOX_PAIR_FACTOR = 4  # capacity for pairs with near boxes, as a multiple of that for near pairs
 
 
 class Near(NamedTuple):
@@ -42,62 +42,64 @@ class Near(NamedTuple):
     lost: jax.Array
 
 
-def near(scene: Scene, grid: Grid, x: Vec, way: Vec) -> Near:
+def detect_near_pairs(scene: IpcScene, grid: PairGrid, x: Vec, way: Vec) -> Near:
     """Return the pairs that are near at x, or may come near during a motion `way` from there."""
     # Broad phase on boxes.
     apart, reach = _boxes_apart(scene, grid, x, way.norm())
     meets = column(grid.meets, way.x)
-    number, wide = grid.meets.size, min(grid.meets.size, WIDE * grid.room)
+    number, wide = grid.meets.size, min(grid.meets.size, _BOX_PAIR_FACTOR * grid.room)
     shape = (number, *way.x.shape[1:])
     close = ((apart <= reach) & meets).reshape(shape)
     # Materialize: fused consumers would recompute the box distances.
     close, flat = lax.optimization_barrier((close, apart.reshape(shape)))
     # Narrow phase: exact gaps of the nearest candidates, then those within reach.
-    pair, there, left_out = _kept(close, flat, wide)
-    found = gap(scene, grid, pair, x)
-    there = there & (found.dist < felt(scene, grid, found) + closing(grid, found, way))
+    pair, there, left_out = _select_nearest(close, flat, wide)
+    found = compute_gaps(scene, grid, pair, x)
+    there = there & (
+        found.dist < _detection_gap(scene, grid, found) + closing_bound(grid, found, way)
+    )
     # A pair of shells at distance 0 has no normal; fixed geoms have a signed distance.
     if grid.type is None:
         there = there & ((found.dist > 0) | _fixed(scene, found))
-    place, filled, lost = _kept(there, found.dist, grid.room)
-    pair, found = pick((pair, found), place)
+    place, filled, lost = _select_nearest(there, found.dist, grid.room)
+    pair, found = gather((pair, found), place)
     return Near(jnp.where(filled, pair, 0), filled, found, left_out + lost)
 
 
-def _kept(mask: Array, dist: Array, room: int) -> tuple[Array, Array, Array]:
+def _select_nearest(mask: Array, dist: Array, room: int) -> tuple[Array, Array, Array]:
     """Select the nearest candidates up to the capacity, in ascending order.
 
     Returns:
       Indices, mask of used slots, and the number of dropped candidates.
     """
     # Keep the smallest distances, and compact them in index order.
-    kept = deepest(mask, dist, room)
+    kept = select_deepest(mask, dist, room)
     number, _ = first_true(kept, np.arange(len(mask)), room)
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
     there = jnp.asarray(column(np.arange(room, dtype=np.int32), count)) < count
     return jnp.where(there, number, 0), there, jnp.maximum(count - room, 0)
 
 
-def band(scene: Scene, found: Gap, most: float) -> Array:
+def detection_band(scene: IpcScene, found: Gap, most: float) -> Array:
     """Return the smallest thickness in each pair, at most `most`, `[n, *W]` [m]."""
     # Minimum of the radii of shell points.
     width = jnp.full_like(found.dist, most)
     for point in found.points:
-        soft = pick(jnp.asarray(column(scene.plan.flex >= 0, width)), point)
-        width = jnp.where(soft, jnp.minimum(width, pick(scene.radius, point)), width)
+        soft = gather(jnp.asarray(column(scene.plan.flex >= 0, width)), point)
+        width = jnp.where(soft, jnp.minimum(width, gather(scene.radius, point)), width)
     return width
 
 
-def felt(scene: Scene, grid: Grid, found: Gap) -> Array:
+def _detection_gap(scene: IpcScene, grid: PairGrid, found: Gap) -> Array:
     """Return the gap below which pairs at rest are near."""
     thick = [_thickness(scene, points[0]) for points in by_side(grid, found.points) if points]
-    return sum(thick) + band(scene, found, BAND)
+    return sum(thick) + detection_band(scene, found, _MAX_BAND)
 
 
-def closing(grid: Grid, found: Gap, way: Vec) -> Array:
+def closing_bound(grid: PairGrid, found: Gap, way: Vec) -> Array:
     """Bound the decrease of each gap during a motion of the points, `[n, *W]`."""
     # Displacement of each point, by side.
-    first, second = by_side(grid, [pick(way, p) for p in found.points])
+    first, second = by_side(grid, [gather(way, p) for p in found.points])
     if not second:
         return first[0].norm()
     both = [(a - b).norm() for a in first for b in second]
@@ -107,22 +109,22 @@ def closing(grid: Grid, found: Gap, way: Vec) -> Array:
     return most
 
 
-def by_side(grid: Grid, of_points: list | tuple) -> tuple:
+def by_side(grid: PairGrid, of_points: list | tuple) -> tuple:
     """Split a list over the points of pairs by side; geoms contribute no points."""
     number = grid.first.shape[1]
     return tuple(of_points[:number]), tuple(of_points[number:])
 
 
-def _thickness(scene: Scene, point: Array) -> Array:
+def _thickness(scene: IpcScene, point: Array) -> Array:
     soft = column(scene.plan.flex >= 0, scene.radius)
-    return pick(jnp.where(soft, scene.radius, 0), point)
+    return gather(jnp.where(soft, scene.radius, 0), point)
 
 
-def _fixed(scene: Scene, found: Gap) -> Array:
-    return pick(jnp.asarray(column(scene.plan.flex < 0, found.dist)), found.points[0])
+def _fixed(scene: IpcScene, found: Gap) -> Array:
+    return gather(jnp.asarray(column(scene.plan.flex < 0, found.dist)), found.points[0])
 
 
-def _boxes_apart(scene: Scene, grid: Grid, x: Vec, length: Array) -> tuple[Array, Array]:
+def _boxes_apart(scene: IpcScene, grid: PairGrid, x: Vec, length: Array) -> tuple[Array, Array]:
     """Return the distances between boxes around items, `[n, m, *W]`, and the allowed ones."""
     # Bounding boxes of both lists.
     low, high, reach = _boxes(scene, grid.first, x, length)
@@ -136,30 +138,30 @@ def _boxes_apart(scene: Scene, grid: Grid, x: Vec, length: Array) -> tuple[Array
     a, b, c = (
         jnp.maximum(a0[:, None] - b1[None], b0[None] - a1[:, None]) for a0, a1, b0, b1 in sides
     )
-    return jnp.maximum(jnp.maximum(a, b), c), reach[:, None] + reach2[None] + BAND
+    return jnp.maximum(jnp.maximum(a, b), c), reach[:, None] + reach2[None] + _MAX_BAND
 
 
-def _boxes(scene: Scene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec, Vec, Array]:
+def _boxes(scene: IpcScene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec, Vec, Array]:
     """Return the boxes around items, and their margin: thickness plus motion."""
     # Minimum and maximum over the corners.
-    corner = [take(x, items[:, k]) for k in range(items.shape[1])]
+    corner = [gather_static(x, items[:, k]) for k in range(items.shape[1])]
     low, high = corner[0], corner[0]
     for c in corner[1:]:
         low = Vec(*map(jnp.minimum, low.parts, c.parts))
         high = Vec(*map(jnp.maximum, high.parts, c.parts))
     # Largest displacement of the corners.
-    way = take(length, items[:, 0])
+    way = gather_static(length, items[:, 0])
     for k in range(1, items.shape[1]):
-        way = jnp.maximum(way, take(length, items[:, k]))
-    return low, high, take(scene.radius, items[:, 0]) + way
+        way = jnp.maximum(way, gather_static(length, items[:, k]))
+    return low, high, gather_static(scene.radius, items[:, 0]) + way
 
 
-def _geom_boxes(scene: Scene, grid: Grid) -> tuple[Vec, Vec]:
+def _geom_boxes(scene: IpcScene, grid: PairGrid) -> tuple[Vec, Vec]:
     """Return the boxes around geoms in the world; planes are unbounded."""
     assert scene.geoms.box is not None
     # Half extents of the rotated box.
-    center, half = take(scene.geoms.box, grid.second[:, 0])
-    rot = take(scene.geoms.rot, grid.second[:, 0])
+    center, half = gather_static(scene.geoms.box, grid.second[:, 0])
+    rot = gather_static(scene.geoms.rot, grid.second[:, 0])
     reach = Vec(
         *(
             sum(jnp.abs(r) * s for r, s in zip(row.parts, half.parts, strict=True))

@@ -15,19 +15,19 @@ import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType, JointType
 from jaxsim.model.model import Model
-from jaxsim.model.soft import SURFACES, meet, of_mode, shells
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.collision.flex.item import corners
+from jaxsim.model.soft import SURFACE_SHAPES, bits_in_common, mode_contacts, shells
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.flex.item import element_vertices
 from jaxsim.physics.collision.flex.pairs import touches_itself
 from jaxsim.physics.topology import ancestors
 
 # Capacity of a grid, per point of the shells.
-ROOM = {"surface": 2, "corner": 8, "edges": 16}
-ROWS = 4  # constraint rows per point
-SPARE = 64  # added to every capacity
+_CAPACITY_PER_POINT = {"surface": 2, "corner": 8, "edges": 16}
+ROWS_PER_POINT = 4  # constraint rows per point
+SPARE_ROWS = 64  # added to every capacity
 
 
-class Fixed(NamedTuple):
+class FixedFeatures(NamedTuple):
     """Corners and edges of fixed geoms.
 
     Attributes:
@@ -43,7 +43,7 @@ class Fixed(NamedTuple):
     edges: np.ndarray
 
 
-class Grid(NamedTuple):
+class PairGrid(NamedTuple):
     """Cartesian product of two lists of items.
 
     Attributes:
@@ -62,7 +62,7 @@ class Grid(NamedTuple):
     type: GeomType | None = None
 
 
-class Plan(NamedTuple):
+class IpcPlan(NamedTuple):
     """Static plan of a model.
 
     Attributes:
@@ -76,8 +76,8 @@ class Plan(NamedTuple):
       rows: capacity: largest number of active pairs.
     """
 
-    grids: tuple[Grid, ...]
-    fixed: Fixed
+    grids: tuple[PairGrid, ...]
+    fixed: FixedFeatures
     flex: np.ndarray
     moves: np.ndarray
     free: np.ndarray
@@ -86,18 +86,18 @@ class Plan(NamedTuple):
     rows: int
 
 
-def plan(m: Model) -> Plan:
+def ipc_plan(m: Model) -> IpcPlan:
     """Return the plan of a model, with its flags."""
     off = DisableBit.CONTACT | DisableBit.CONSTRAINT
     return _plan(m.structure, bool(m.opt.disableflags & off))
 
 
-@derived
-def _plan(s: Structure, off: bool) -> Plan:
+@cache_by_structure
+def _plan(s: Structure, off: bool) -> IpcPlan:
     # Flags and contact filters determine which flexes meet which geoms and flexes.
-    with_geom, with_flex = of_mode(s)
-    with_geom = with_geom & meet(s, "flex", "geom")
-    with_flex = with_flex & meet(s, "flex", "flex")
+    with_geom, with_flex = mode_contacts(s)
+    with_geom = with_geom & bits_in_common(s, "flex", "geom")
+    with_flex = with_flex & bits_in_common(s, "flex", "flex")
     np.fill_diagonal(with_flex, shells(s) & touches_itself(s))
     if off:
         with_geom, with_flex = np.zeros_like(with_geom), np.zeros_like(with_flex)
@@ -120,15 +120,15 @@ def _plan(s: Structure, off: bool) -> Plan:
         _corners(s, with_geom, with_flex, flex, owner),
         _edges(s, with_geom, with_flex, fixed),
     )
-    rows = min(ROWS * int(of_shell.sum()) + SPARE, sum(g.room for g in grids))
-    return Plan(
+    rows = min(ROWS_PER_POINT * int(of_shell.sum()) + SPARE_ROWS, sum(g.room for g in grids))
+    return IpcPlan(
         tuple(g for g in grids if g.room),
         fixed,
         flex,
         moves,
         free,
         np.where(carried, body, 0),
-        _held(s, free, np.where(carried, body, 0)),
+        _held_dofs(s, free, np.where(carried, body, 0)),
         rows,
     )
 
@@ -149,7 +149,7 @@ def _free(s: Structure, of_shell: np.ndarray) -> np.ndarray:
     return np.where(own, np.asarray(s.body_dofadr)[body], -1)
 
 
-def _held(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
+def _held_dofs(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
     """Return the dofs of free vertices, and of the trees that carry other vertices."""
     held = np.zeros(s.nv, bool)
     for k in range(3):
@@ -158,7 +158,7 @@ def _held(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
     return held | np.isin(s.dof_treeid, trees)
 
 
-def _fixed(s: Structure, geoms: np.ndarray) -> Fixed:
+def _fixed(s: Structure, geoms: np.ndarray) -> FixedFeatures:
     """Return corners and edges of the selected geoms; of spheres and capsules those of the axis."""
     # Number the corners of all geoms consecutively.
     geom, sign, vertex, edges, count = [], [], [], [], 0
@@ -170,7 +170,7 @@ def _fixed(s: Structure, geoms: np.ndarray) -> Fixed:
         edges.append(count + ends)
         count += len(places)
     none = np.zeros(0, int)
-    return Fixed(
+    return FixedFeatures(
         np.concatenate([none, *geom]),
         np.concatenate([np.zeros((0, 3)), *sign]),
         np.concatenate([none, *vertex]),
@@ -213,16 +213,16 @@ def _hull_edges(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _surfaces(
     s: Structure, with_geom: np.ndarray, own: np.ndarray, moves: np.ndarray
-) -> list[Grid]:
+) -> list[PairGrid]:
     """Pair vertices that move with the surfaces of geoms, one grid per geom type."""
     grids = []
     # Grids by geom type, because each has its own distance function.
-    for kind in SURFACES:
+    for kind in SURFACE_SHAPES:
         geom = np.flatnonzero(with_geom.any(axis=0) & (np.asarray(s.geom_type) == kind))
         meets = with_geom[own][:, geom] & moves[:, None]
         vertex = np.flatnonzero(meets.any(axis=1))
-        room = _room("surface", meets, len(vertex))
-        grids.append(Grid("surface", vertex[:, None], geom[:, None], meets[vertex], room, kind))
+        room = _capacity("surface", meets, len(vertex))
+        grids.append(PairGrid("surface", vertex[:, None], geom[:, None], meets[vertex], room, kind))
     return grids
 
 
@@ -232,7 +232,7 @@ def _corners(
     with_flex: np.ndarray,
     flex: np.ndarray,
     owner: np.ndarray,
-) -> Grid:
+) -> PairGrid:
     """Pair vertices of shells and corners of geoms with triangles of shells.
 
     Args:
@@ -240,18 +240,20 @@ def _corners(
       owner: the geom of each point; -1: it is a vertex.
     """
     # Triangles of shells.
-    table, of_flex = corners(s)
+    table, of_flex = element_vertices(s)
     of_shell = shells(s)[of_flex]
     triangle, of_flex = table[of_shell, :3], of_flex[of_shell]
     meets = _meet(with_geom, with_flex, flex, owner, of_flex)
     point = np.flatnonzero(meets.any(axis=1))
     # Exclude a vertex's own triangles.
     meets = meets[point] & ~(point[:, None, None] == triangle[None]).any(axis=-1)
-    room = _room("corner", meets, int(shells(s)[np.maximum(flex, 0)].sum()))
-    return Grid("corner", point[:, None], triangle, meets, room)
+    room = _capacity("corner", meets, int(shells(s)[np.maximum(flex, 0)].sum()))
+    return PairGrid("corner", point[:, None], triangle, meets, room)
 
 
-def _edges(s: Structure, with_geom: np.ndarray, with_flex: np.ndarray, fixed: Fixed) -> Grid:
+def _edges(
+    s: Structure, with_geom: np.ndarray, with_flex: np.ndarray, fixed: FixedFeatures
+) -> PairGrid:
     """Pair edges of geoms and of shells with edges of shells, each pair once."""
     # Edges of shells, then edges of fixed geoms.
     own = np.repeat(np.arange(s.nflex), s.flex_edgenum)
@@ -268,7 +270,9 @@ def _edges(s: Structure, with_geom: np.ndarray, with_flex: np.ndarray, fixed: Fi
     meets &= (once | (flex < 0)[:, None]) & ~shared
     point = np.flatnonzero(meets.any(axis=1))
     number = int(np.asarray(s.flex_vertnum)[shells(s)].sum())
-    return Grid("edges", first[point], ends, meets[point], _room("edges", meets[point], number))
+    return PairGrid(
+        "edges", first[point], ends, meets[point], _capacity("edges", meets[point], number)
+    )
 
 
 def _meet(
@@ -285,5 +289,5 @@ def _meet(
     return np.where((owner >= 0)[:, None], hard, soft & (flex >= 0)[:, None])
 
 
-def _room(kind: str, meets: np.ndarray, points: int) -> int:
-    return min(int(meets.sum()), ROOM[kind] * points + SPARE)
+def _capacity(kind: str, meets: np.ndarray, points: int) -> int:
+    return min(int(meets.sum()), _CAPACITY_PER_POINT[kind] * points + SPARE_ROWS)

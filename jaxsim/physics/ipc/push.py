@@ -19,17 +19,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import pick
-from jaxsim.physics.ipc.gap import sides
-from jaxsim.physics.ipc.plan import Grid
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather
+from jaxsim.physics.ipc.gap import pair_sides
+from jaxsim.physics.ipc.plan import PairGrid
 
-FADES = 0.9  # stiffness factor per iteration in which a pair is inactive
+FADE_FACTOR = 0.9  # stiffness factor per iteration in which a pair is inactive
 # iterations: then a formerly active pair starts to fade, and an inactive one counts as new
-LATE = 5
-NEVER = 25  # iterations for which a pair that was never active is kept
-ONCE = 44  # iterations for which a formerly active pair is kept
-NONE = 2**31 - 1  # padding index that no pair has
+_FADE_DELAY = 5
+_MAX_QUIET_COUNT = 25  # iterations for which a pair that was never active is kept
+_QUIET_ONCE_AGE = 44  # iterations for which a formerly active pair is kept
+_NO_PAIR = 2**31 - 1  # padding index that no pair has
 
 
 class Pushes(NamedTuple):
@@ -54,30 +54,30 @@ class OfVertices(NamedTuple):
     force: jax.Array
     age: jax.Array
 
-    def of(self, grid: Grid, pair: Array) -> tuple[Array, Array]:
+    def of(self, grid: PairGrid, pair: Array) -> tuple[Array, Array]:
         """Return the largest multiplier of the vertices of pairs, and their smallest age."""
         # Maximum over the vertices that belong to flexes.
         number = len(self.force)
         force = jnp.zeros(pair.shape, self.force.dtype)
-        age = jnp.full(pair.shape, NONE, jnp.int32)
-        for point in sides(grid, pair).points:
+        age = jnp.full(pair.shape, _NO_PAIR, jnp.int32)
+        for point in pair_sides(grid, pair).points:
             vertex, soft = jnp.minimum(point, number - 1), point < number
-            force = jnp.maximum(force, jnp.where(soft, pick(self.force, vertex), 0))
-            age = jnp.minimum(age, jnp.where(soft, pick(self.age, vertex), NONE))
+            force = jnp.maximum(force, jnp.where(soft, gather(self.force, vertex), 0))
+            age = jnp.minimum(age, jnp.where(soft, gather(self.age, vertex), _NO_PAIR))
         return force, age
 
 
-def begun(vertices: OfVertices, grid: Grid, pair: Array, there: Array) -> Pushes:
+def begin_pairs(vertices: OfVertices, grid: PairGrid, pair: Array, there: Array) -> Pushes:
     """Return pairs with the multipliers and ages of their vertices."""
     return Pushes(pair, there, *vertices.of(grid, pair))
 
 
-def fade(age: Array) -> Array:
+def fade_count(age: Array) -> Array:
     """Return the number of iterations for which a pair has faded, int."""
-    return jnp.where(age >= 0, age, jnp.maximum(-age - 1 - LATE, 0))
+    return jnp.where(age >= 0, age, jnp.maximum(-age - 1 - _FADE_DELAY, 0))
 
 
-def pushed(of: Pushes, over: Array, stiffness: Array) -> Pushes:
+def update_multipliers(of: Pushes, over: Array, stiffness: Array) -> Pushes:
     """Update the multipliers of the pairs.
 
     Args:
@@ -91,16 +91,20 @@ def pushed(of: Pushes, over: Array, stiffness: Array) -> Pushes:
     return of._replace(force=jnp.where(of.there, force, 0), age=_older(of.age, ~quiet))
 
 
-def remembered(vertices: OfVertices, grids: tuple[Grid, ...], all: list[Pushes]) -> OfVertices:
+def store_multipliers(
+    vertices: OfVertices, grids: tuple[PairGrid, ...], all: list[Pushes]
+) -> OfVertices:
     """Return the vertices with the largest multipliers of their pairs, and their new ages."""
     force = jnp.zeros_like(vertices.force)
     for grid, of in zip(grids, all, strict=True):
-        for point in sides(grid, of.pair).points:
-            force = most_at(force, point, jnp.where(of.there, of.force, 0))
+        for point in pair_sides(grid, of.pair).points:
+            force = scatter_max(force, point, jnp.where(of.there, of.force, 0))
     return OfVertices(force, _older(vertices.age, force > 0))
 
 
-def merged(of: Pushes, vertices: OfVertices, grid: Grid, pair: Array, comes: Array) -> Pushes:
+def merge_pairs(
+    of: Pushes, vertices: OfVertices, grid: PairGrid, pair: Array, comes: Array
+) -> Pushes:
     """Merge the pairs that are kept with those that become candidates.
 
     Args:
@@ -111,22 +115,22 @@ def merged(of: Pushes, vertices: OfVertices, grid: Grid, pair: Array, comes: Arr
       comes: mask of those to add, bool; pairs that are present already keep their state.
     """
     # Drop pairs that were inactive for long.
-    gone = ((of.force <= 0) & (of.age < -ONCE)) | (of.age > NEVER)
+    gone = ((of.force <= 0) & (of.age < -_QUIET_ONCE_AGE)) | (of.age > _MAX_QUIET_COUNT)
     stays = of.there & ~gone
     # Add candidates that are not present, sort by index, and truncate to the capacity.
     known = jnp.any((pair[:, None] == of.pair[None]) & stays[None], axis=1)
-    new = begun(vertices, grid, pair, comes & ~known)
+    new = begin_pairs(vertices, grid, pair, comes & ~known)
     # Indices of empty slots sort last.
     both = [jnp.concatenate(a) for a in zip(of._replace(there=stays), new, strict=True)]
-    number = jnp.where(both[1], both[0], NONE)
+    number = jnp.where(both[1], both[0], _NO_PAIR)
     number, force, age = lax.sort((number, both[2], both[3]), dimension=0, num_keys=1)
     room = len(of.pair)
     number = number[:room]
-    there = number < NONE
+    there = number < _NO_PAIR
     return Pushes(jnp.where(there, number, 0), there, force[:room], age[:room])
 
 
-def most_at(a: Array, index: Array, values: Array) -> Array:
+def scatter_max(a: Array, index: Array, values: Array) -> Array:
     """Scatter-max: raise entries to the largest of the values scattered to them.
 
     Args:
@@ -142,5 +146,5 @@ def most_at(a: Array, index: Array, values: Array) -> Array:
 
 def _older(age: Array, pushes: Array) -> Array:
     # Age of an active pair: 0, or -1 after a short inactivity.
-    young = jnp.where((age == 0) | (age > LATE), 0, -1)
+    young = jnp.where((age == 0) | (age > _FADE_DELAY), 0, -1)
     return jnp.where(pushes, young, age + jnp.where(age >= 0, 1, -1))

@@ -14,30 +14,35 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather
+from jaxsim.arrays.node import node
+from jaxsim.arrays.products import (
+    CONTACTS_PER_CHUNK,
+    apply_basis,
+    apply_basis_transpose,
+    gram_basis,
+)
 from jaxsim.enums import ConstraintType
+from jaxsim.linalg.packed_lower import AnySymmetric
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call.differentiated import differentiated
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import CHUNK, apply_basis, apply_basis_transpose, gram_basis
-from jaxsim.physics.arrays.select import column, pick
-from jaxsim.physics.arrays.system.lower import AnySymmetric
-from jaxsim.physics.collision.compact import deepest, first_true
+from jaxsim.physics.collision.compact import first_true, select_deepest
 from jaxsim.physics.constraint.cost import OneSided
-from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.constraint.rows import RowBlock
 from jaxsim.physics.ipc.gap import Gap
-from jaxsim.physics.ipc.near import REST, band
-from jaxsim.physics.ipc.push import FADES, Pushes, fade
-from jaxsim.physics.ipc.scene import Scene
-from jaxsim.physics.passive.contact import NO_MASS, OMEGA2
+from jaxsim.physics.ipc.near import REST_GAP, detection_band
+from jaxsim.physics.ipc.push import FADE_FACTOR, Pushes, fade_count
+from jaxsim.physics.ipc.scene import IpcScene
+from jaxsim.physics.passive.contact import FREQUENCY_SQUARED, NO_MASS
+from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.platform import platform
 
-LEAST = 1e-9  # mass of points without one [kg]
+_MIN_MASS = 1e-9  # mass of points without one [kg]
 # rows per loop iteration in one world: fewer would spend the time on reading and writing H
-TOGETHER = 32
+_ROWS_PER_CHUNK = 32
 
 
-class Linear(NamedTuple):
+class LinearGaps(NamedTuple):
     """Gaps of the pairs of a grid, linearized at a configuration, `[capacity, *W]`.
 
     Attributes:
@@ -66,13 +71,13 @@ class PairJacobian:
     @property
     def _together(self) -> int:
         """Return the number of rows per loop iteration."""
-        return TOGETHER if self.matrix.ndim == 2 else CHUNK
+        return _ROWS_PER_CHUNK if self.matrix.ndim == 2 else CONTACTS_PER_CHUNK
 
     def times(self, x: Array) -> Array:
         """Compute J x, `[nv, *W]` -> `[n, *W]`."""
         return apply_basis(self.matrix[None], x, self.used, self._together)[0]
 
-    def transposed(self, f: Array, nv: int) -> Array:
+    def transpose_times(self, f: Array, nv: int) -> Array:
         """Compute J' f, `[n, *W]` -> `[nv, *W]`."""
         del nv
         return apply_basis_transpose(self.matrix[None], [f], self.used, self._together)
@@ -87,29 +92,29 @@ class PairJacobian:
         return self.matrix
 
 
-def linear(scene: Scene, found: Gap) -> Linear:
+def linearize_gaps(scene: IpcScene, found: Gap) -> LinearGaps:
     """Linearize gaps; the stiffness follows from the smallest mass among a pair's points."""
     # Stiffness mu = omega^2 m.
     least = jnp.full_like(found.dist, NO_MASS)
     for point in found.points:
-        mass = pick(scene.mass, point)
+        mass = gather(scene.mass, point)
         least = jnp.minimum(least, jnp.where(mass > 0, mass, NO_MASS))
-    stiffness = OMEGA2 * jnp.where(least < NO_MASS, least, LEAST)
-    return Linear(found, found.dist - band(scene, found, REST), stiffness)
+    stiffness = FREQUENCY_SQUARED * jnp.where(least < NO_MASS, least, _MIN_MASS)
+    return LinearGaps(found, found.dist - detection_band(scene, found, REST_GAP), stiffness)
 
 
-def ahead(of: Linear, way: Vec) -> Array:
+def predicted_gaps(of: LinearGaps, way: Vec) -> Array:
     """Predict the gaps less those at rest after a motion of the points, `[capacity, *W]` [m]."""
     # Add the normal displacement of each point, by its weight.
     over = of.over
     for point, share in zip(of.gap.points, of.gap.shares, strict=True):
-        over = over + share * of.gap.normal.dot(pick(way, point))
+        over = over + share * of.gap.normal.dot(gather(way, point))
     return over
 
 
-def rows(
-    scene: Scene, all: list[Linear], pushes: list[Pushes], speed: Array, way: Vec
-) -> tuple[Block, Array]:
+def ipc_rows(
+    scene: IpcScene, all: list[LinearGaps], pushes: list[Pushes], speed: Array, way: Vec
+) -> tuple[RowBlock, Array]:
     """Build the constraint rows of the pairs, and the mask of pairs that have a row, `[n, *W]`.
 
     If there are more pairs than rows, the deepest have one, at present or after the motion.
@@ -124,38 +129,38 @@ def rows(
     there = jnp.concatenate([p.there for p in pushes])
     size = min(scene.plan.rows, len(there))
     deep = [
-        jnp.minimum(of.over, ahead(of, way)) - p.force / of.stiffness
+        jnp.minimum(of.over, predicted_gaps(of, way)) - p.force / of.stiffness
         for of, p in zip(all, pushes, strict=True)
     ]
-    kept = deepest(there, jnp.concatenate(deep), size)
+    kept = select_deepest(there, jnp.concatenate(deep), size)
     place, _ = first_true(kept, np.arange(len(there)), size)
     parts = [
         (*_four(of), of.gap.normal, of.over - p.force / of.stiffness, _stiff(of, p))
         for of, p in zip(all, pushes, strict=True)
     ]
     joined = jax.tree.map(lambda *a: jnp.concatenate(a), *parts)
-    points, shares, normal, over, stiff = pick(joined, place)
+    points, shares, normal, over, stiff = gather(joined, place)
     count = jnp.sum(there, axis=0, keepdims=True, dtype=jnp.int32)
     filled = column(np.arange(size, dtype=np.int32), count) < count
     # Jacobian of the gaps, and reference acceleration from the residual above.
     J = scene.along(points, shares, normal)
     J = jnp.where(filled[:, None], J, 0)
     # Rows of one world, or of a batch, up to the last used one.
-    whole = differentiated() or not platform().chunks
+    whole = is_differentiated() or not platform().chunks
     used = None if whole else jnp.minimum(jnp.max(count), size)
     jacobian, h = PairJacobian(J, used), scene.h
     D = jnp.where(filled, h * h * stiff, 0)
     aref = -(over / (h * h) + jacobian.times(speed) / h)
     one = jnp.ones_like(D)
     kind = ConstraintType.CONTACT_FRICTIONLESS
-    return Block(kind, (), jacobian, OneSided(D), jnp.where(filled, aref, 0), one, one), kept
+    return RowBlock(kind, (), jacobian, OneSided(D), jnp.where(filled, aref, 0), one, one), kept
 
 
-def _stiff(of: Linear, p: Pushes) -> Array:
-    return of.stiffness * FADES ** fade(p.age).astype(of.over.dtype)
+def _stiff(of: LinearGaps, p: Pushes) -> Array:
+    return of.stiffness * FADE_FACTOR ** fade_count(p.age).astype(of.over.dtype)
 
 
-def _four(of: Linear) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+def _four(of: LinearGaps) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Pad to four points and weights; missing ones repeat the first with weight 0."""
     spare = 4 - len(of.gap.points)
     none = jnp.zeros_like(of.over)

@@ -22,23 +22,31 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column, gather
 from jaxsim.model.data import Data
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.select import column, pick
-from jaxsim.physics.constraint.rows import Block
-from jaxsim.physics.ipc.advance import Closing, advance
-from jaxsim.physics.ipc.gap import gap
-from jaxsim.physics.ipc.near import Near, near
-from jaxsim.physics.ipc.push import OfVertices, Pushes, begun, merged, most_at, pushed, remembered
-from jaxsim.physics.ipc.rows import ahead, linear, rows
-from jaxsim.physics.ipc.scene import Scene
+from jaxsim.physics.constraint.rows import RowBlock
+from jaxsim.physics.ipc.advance import Closing, times_of_impact
+from jaxsim.physics.ipc.gap import compute_gaps
+from jaxsim.physics.ipc.near import Near, detect_near_pairs
+from jaxsim.physics.ipc.push import (
+    OfVertices,
+    Pushes,
+    begin_pairs,
+    merge_pairs,
+    scatter_max,
+    store_multipliers,
+    update_multipliers,
+)
+from jaxsim.physics.ipc.rows import ipc_rows, linearize_gaps, predicted_gaps
+from jaxsim.physics.ipc.scene import IpcScene
 
-MOST = 1024  # maximum number of iterations
-STUCK = 64  # iterations in a row without progress, after which the step ends
-FREE = 1e-6  # fraction of the motion below which it counts as no progress
-TIE = 1e-12  # tolerance for equal times of impact
+_MAX_ITERATIONS = 1024  # maximum number of iterations
+_MAX_STALLED_ITERATIONS = 64  # iterations in a row without progress, after which the step ends
+_MIN_STEP_FRACTION = 1e-6  # fraction of the motion below which it counts as no progress
+_TIME_TIE_TOLERANCE = 1e-12  # tolerance for equal times of impact
 # (rows of the pairs or None, warm start) -> (acceleration, force of the pairs, iterations).
-Answer = Callable[[Block | None, Array], tuple[Array, Array, Array]]
+Answer = Callable[[RowBlock | None, Array], tuple[Array, Array, Array]]
 
 
 class Turns(NamedTuple):
@@ -77,7 +85,11 @@ class Turns(NamedTuple):
     @property
     def busy(self) -> Array:
         """Return the worlds whose step is not complete, `[1, *W]` bool."""
-        on = (self.done < 1 - FREE) & (self.stuck < STUCK) & (self.turn < MOST)
+        on = (
+            (self.done < 1 - _MIN_STEP_FRACTION)
+            & (self.stuck < _MAX_STALLED_ITERATIONS)
+            & (self.turn < _MAX_ITERATIONS)
+        )
         return on | (self.turn == 0)
 
 
@@ -91,7 +103,7 @@ class Solved(NamedTuple):
     linear: list
 
 
-def turns(scene: Scene, d: Data, answer: Answer) -> Turns:
+def run_iterations(scene: IpcScene, d: Data, answer: Answer) -> Turns:
     """Iterate until the step is complete in all worlds.
 
     Args:
@@ -103,9 +115,9 @@ def turns(scene: Scene, d: Data, answer: Answer) -> Turns:
     vertices = OfVertices(d.flexvert_lambda, d.flexvert_conage)
     # Initial candidates: pairs near the unconstrained motion, with the multipliers of vertices.
     way = scene.moved(d.qvel + scene.h * d.qacc_smooth)
-    found = [near(scene, grid, scene.start, way) for grid in scene.plan.grids]
+    found = [detect_near_pairs(scene, grid, scene.start, way) for grid in scene.plan.grids]
     pushes = [
-        begun(vertices, grid, f.pair, f.there)
+        begin_pairs(vertices, grid, f.pair, f.there)
         for grid, f in zip(scene.plan.grids, found, strict=True)
     ]
     lost = sum((f.lost for f in found), none)
@@ -117,15 +129,15 @@ def turns(scene: Scene, d: Data, answer: Answer) -> Turns:
 
     def turn(state: Turns) -> Turns:
         # Advance the worlds that are not done; the others keep their state.
-        new = _turn(scene, d, answer, state)
-        return _chosen(state.busy, new, state)
+        new = _iterate(scene, d, answer, state)
+        return _select_fields(state.busy, new, state)
 
     end: Turns = lax.while_loop(lambda s: jnp.any(s.busy), turn, start)
     return end
 
 
-def solved(
-    scene: Scene, d: Data, answer: Answer, last: Array, pushes: list[Pushes], warm: Array
+def solve_with_pairs(
+    scene: IpcScene, d: Data, answer: Answer, last: Array, pushes: list[Pushes], warm: Array
 ) -> Solved:
     """Solve with pairs whose gaps are linearized at the velocity `last` `[nv, *W]`."""
     if not pushes:
@@ -134,44 +146,44 @@ def solved(
     # Linearize the gaps, and build rows for the deepest.
     x = scene.at(last)
     grids = zip(scene.plan.grids, pushes, strict=True)
-    all = [linear(scene, gap(scene, grid, p.pair, x)) for grid, p in grids]
+    all = [linearize_gaps(scene, compute_gaps(scene, grid, p.pair, x)) for grid, p in grids]
     free = scene.moved(d.qvel + scene.h * d.qacc_smooth - last)
-    block, has = rows(scene, all, pushes, d.qvel - last, free)
+    block, has = ipc_rows(scene, all, pushes, d.qvel - last, free)
     acc, push, niter = answer(block, warm)
     # Count pairs without a row that the solution violates.
     way = scene.moved(d.qvel + scene.h * acc - last)
     misses = [
-        p.there & (ahead(of, way) < p.force / of.stiffness)
+        p.there & (predicted_gaps(of, way) < p.force / of.stiffness)
         for of, p in zip(all, pushes, strict=True)
     ]
     lost = jnp.sum(jnp.concatenate(misses) & ~has, axis=0, keepdims=True, dtype=jnp.int32)
     return Solved(acc, push, niter, lost, all)
 
 
-def _turn(scene: Scene, d: Data, answer: Answer, s: Turns) -> Turns:
+def _iterate(scene: IpcScene, d: Data, answer: Answer, s: Turns) -> Turns:
     grids = scene.plan.grids
     # Solve with the candidate pairs.
-    found = solved(scene, d, answer, s.free, s.next, s.acc)
+    found = solve_with_pairs(scene, d, answer, s.free, s.next, s.acc)
     w = d.qvel + scene.h * found.acc
     # Update the multipliers with the gaps at the solution.
     x, way = scene.at(s.free), scene.moved(w - s.free)
-    pushes, vertices = settled(scene, found, s.next, s.vertices, w - s.free)
+    pushes, vertices = settle_pairs(scene, found, s.next, s.vertices, w - s.free)
     # CCD along the motion to the solution.
-    nears = [near(scene, grid, x, way) for grid in grids]
-    closing = [advance(scene, g, f, x, way) for g, f in zip(grids, nears, strict=True)]
+    nears = [detect_near_pairs(scene, grid, x, way) for grid in grids]
+    closing = [times_of_impact(scene, g, f, x, way) for g, f in zip(grids, nears, strict=True)]
     # Advance to the first impact; the pairs that cause it become candidates.
     share = _free_share(closing, s.share)
     comes = _earliest(scene, nears, closing)
     merging = zip(pushes, grids, nears, comes, strict=True)
-    following = [merged(p, vertices, grid, f.pair, c) for p, grid, f, c in merging]
+    following = [merge_pairs(p, vertices, grid, f.pair, c) for p, grid, f, c in merging]
     return Turns(
-        free=s.free + part_of(scene, share, w) * (w - s.free),
+        free=s.free + step_fraction(scene, share, w) * (w - s.free),
         last=s.free,
         acc=found.acc,
         force=found.force,
         share=share,
         done=s.done + (1 - s.done) * share,
-        stuck=jnp.where(share > FREE, 0, s.stuck + 1),
+        stuck=jnp.where(share > _MIN_STEP_FRACTION, 0, s.stuck + 1),
         pushes=s.next,
         next=following,
         before=s.vertices,
@@ -182,8 +194,8 @@ def _turn(scene: Scene, d: Data, answer: Answer, s: Turns) -> Turns:
     )
 
 
-def settled(
-    scene: Scene, found: Solved, pushes: list[Pushes], vertices: OfVertices, change: Array
+def settle_pairs(
+    scene: IpcScene, found: Solved, pushes: list[Pushes], vertices: OfVertices, change: Array
 ) -> tuple[list[Pushes], OfVertices]:
     """Update the multipliers of pairs and vertices after a solution.
 
@@ -194,14 +206,15 @@ def settled(
     """
     way = scene.moved(change)
     new = [
-        pushed(p, ahead(of, way), of.stiffness) for p, of in zip(pushes, found.linear, strict=True)
+        update_multipliers(p, predicted_gaps(of, way), of.stiffness)
+        for p, of in zip(pushes, found.linear, strict=True)
     ]
-    return new, remembered(vertices, scene.plan.grids, new)
+    return new, store_multipliers(vertices, scene.plan.grids, new)
 
 
-def part_of(scene: Scene, share: Array, like: Array) -> Array:
+def step_fraction(scene: IpcScene, share: Array, like: Array) -> Array:
     """Return the fraction of its motion that each dof advances; 1 for dofs without shells."""
-    goes = jnp.where(share > FREE, share, 0)
+    goes = jnp.where(share > _MIN_STEP_FRACTION, share, 0)
     return jnp.where(column(scene.plan.held, like), goes, 1)
 
 
@@ -214,7 +227,7 @@ def _free_share(closing: list[Closing], like: Array) -> Array:
     return share
 
 
-def _earliest(scene: Scene, nears: list[Near], closing: list[Closing]) -> list[Array]:
+def _earliest(scene: IpcScene, nears: list[Near], closing: list[Closing]) -> list[Array]:
     """Select new candidates: pairs in contact, and the first pair to close at each of its points.
 
     A point that crosses several layers thus meets the first of them.
@@ -223,17 +236,17 @@ def _earliest(scene: Scene, nears: list[Near], closing: list[Closing]) -> list[A
     earliest = jnp.full_like(scene.start.x, -2.0)
     for f, c in zip(nears, closing, strict=True):
         for point in f.gap.points:
-            earliest = most_at(earliest, point, jnp.where(c.closes, -c.time, -2.0))
+            earliest = scatter_max(earliest, point, jnp.where(c.closes, -c.time, -2.0))
     # A pair is selected if it has the earliest time at any of its shell points.
     comes = []
     for f, c in zip(nears, closing, strict=True):
         first = jnp.zeros_like(c.closes)
         for point in f.gap.points:
-            soft = pick(jnp.asarray(column(scene.plan.flex >= 0, c.time)), point)
-            first = first | (soft & (c.time <= TIE - pick(earliest, point)))
+            soft = gather(jnp.asarray(column(scene.plan.flex >= 0, c.time)), point)
+            first = first | (soft & (c.time <= _TIME_TIE_TOLERANCE - gather(earliest, point)))
         comes.append(f.there & jnp.where(f.gap.dist <= 0, True, c.closes & first))
     return comes
 
 
-def _chosen(mask: Array, yes: Tree, no: Tree) -> Tree:
+def _select_fields(mask: Array, yes: PyTree, no: PyTree) -> PyTree:
     return jax.tree.map(lambda a, b: jnp.where(mask, a, b), yes, no)

@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, safe_divide, safe_sqrt
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import PlacedGeoms
 
-TURNS = 24  # Newton iterations for ellipsoids, which converge monotonically
+MAX_ITERATIONS = 24  # Newton iterations for ellipsoids, which converge monotonically
 
 
-def distance_and_normal(kind: GeomType, geom: Placed, x: Vec) -> tuple[Array, Vec]:
+def geom_distance_and_normal(kind: GeomType, geom: PlacedGeoms, x: Vec) -> tuple[Array, Vec]:
     """Compute distances from geoms of one type other than mesh, and unit normals, `[n, *W]`.
 
     Args:
@@ -25,7 +25,7 @@ def distance_and_normal(kind: GeomType, geom: Placed, x: Vec) -> tuple[Array, Ve
       geom: the geoms, `[n, *W]`.
       x: points in the world, `[n, *W]`.
     """
-    dist, normal = FUNCTIONS[kind](geom.rot.T @ (x - geom.pos), geom.size)
+    dist, normal = _DISTANCE_FUNCTIONS[kind](geom.rot.T @ (x - geom.pos), geom.size)
     return dist, geom.rot @ normal
 
 
@@ -97,7 +97,7 @@ def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
         ]
         return sum(a for a, _ in terms) - 1, -2 * sum(a / b for a, b in terms)
 
-    def turn(_: int, t: Array) -> Array:
+    def newton_step(_: int, t: Array) -> Array:
         value, slope = over(t)
         return t - safe_divide(value, slope)
 
@@ -105,8 +105,8 @@ def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
     axes = zip(x.parts, size.parts, strict=True)
     start = [s * jnp.abs(c) - s * s for c, s in axes]
     t = jnp.maximum(jnp.maximum(start[0], start[1]), start[2])
-    t = lax.stop_gradient(lax.fori_loop(0, TURNS, turn, t))
-    t = turn(0, t)  # one differentiable Newton step gives the derivative of the root
+    t = lax.stop_gradient(lax.fori_loop(0, MAX_ITERATIONS, newton_step, t))
+    t = newton_step(0, t)  # one differentiable Newton step gives the derivative of the root
     # Foot point and surface normal.
     foot = Vec(*(s * safe_divide(c, s + t) for c, s in zip(x.parts, square.parts, strict=True)))
     normal = Vec(*(f / s for f, s in zip(foot.parts, square.parts, strict=True))).normalize()
@@ -118,7 +118,7 @@ def _z(like: Vec) -> Vec:
     return Vec(zero, zero, jnp.ones_like(zero))
 
 
-FUNCTIONS: Mapping[GeomType, Callable[[Vec, Vec], tuple[Array, Vec]]] = {
+_DISTANCE_FUNCTIONS: Mapping[GeomType, Callable[[Vec, Vec], tuple[Array, Vec]]] = {
     GeomType.PLANE: _plane,
     GeomType.SPHERE: _sphere,
     GeomType.CAPSULE: _capsule,

@@ -6,10 +6,10 @@ the normal rows (constraint/contact/rows.py), which lets them balance this force
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply_transpose
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply_transpose
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.params import has_adhesion

@@ -23,24 +23,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply, apply_transpose
+from jaxsim.arrays.gather import column, diagonal, gather_static
+from jaxsim.arrays.products import gram
 from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply, apply_transpose
-from jaxsim.physics.arrays.products import gram
-from jaxsim.physics.arrays.select import column, diagonal, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.collision.flex.item import MOST, item_corners, item_flex
+from jaxsim.physics.collision.flex.item import MAX_ELEMENT_VERTICES, item_corners, item_flex
 from jaxsim.physics.collision.flex.passive import passive_contacts, passive_flexes
 from jaxsim.physics.collision.flex.shares import corner_shares, node_shares
-from jaxsim.physics.collision.ids import Ids
+from jaxsim.physics.collision.ids import IdArray
 from jaxsim.physics.collision.listed import contacts_of
-from jaxsim.physics.collision.smooth import felt
+from jaxsim.physics.collision.smooth import smooth_distance
 from jaxsim.physics.constraint.contact.basis import basis_jacobian
 
-OMEGA2 = 5e7  # squared frequency [1/s^2]
+FREQUENCY_SQUARED = 5e7  # squared frequency [1/s^2]
 NO_MASS = 1e30  # larger than any mass: points without a mass do not decide
 
 
@@ -82,11 +82,11 @@ def contact_springs(m: Model, d: Data) -> ContactSprings | None:
         return None
     (normal,) = basis_jacobian(m, d, c, 1)
     # k = omega^2 m of passive contacts; zero for contacts with constraint rows.
-    stiffness = jnp.where(passive, OMEGA2 * _mass(m, d, c), 0)
+    stiffness = jnp.where(passive, FREQUENCY_SQUARED * _mass(m, d, c), 0)
     dist = jnp.where(passive, c.dist, 0)
     if c.smooth is None:
         return ContactSprings(normal, stiffness, stiffness * jnp.maximum(-dist, 0))
-    dist, weight = felt(dist, c.smooth, passive)
+    dist, weight = smooth_distance(dist, c.smooth, passive)
     return ContactSprings(normal, stiffness * weight, stiffness * jnp.maximum(-dist, 0))
 
 
@@ -109,20 +109,20 @@ def _of_items(m: Model, inertia: Array) -> Array:
     """Return the smallest mass of each item's vertices, with an entry for no item, `[k, *W]`."""
     dof, own = _own_dofs(m, np.asarray(m.flex_vertbodyid))
     # Mass of each vertex: inertia of the first dof of a body with three dofs.
-    of_vertex = jnp.where(column(own, inertia), take(inertia, dof), NO_MASS)
+    of_vertex = jnp.where(column(own, inertia), gather_static(inertia, dof), NO_MASS)
     table = item_corners(m.structure)
     # Minimum over the corners of each element; the item of a single vertex repeats it.
-    least = take(of_vertex, table[:, 0])
-    for k in range(1, MOST):
-        least = jnp.minimum(least, take(of_vertex, table[:, k]))
+    least = gather_static(of_vertex, table[:, 0])
+    for k in range(1, MAX_ELEMENT_VERTICES):
+        least = jnp.minimum(least, gather_static(of_vertex, table[:, k]))
     # The extra last entry represents "no item".
     return jnp.concatenate([least, jnp.full_like(inertia[:1], NO_MASS)])
 
 
-def _of_nodes(m: Model, d: Data, c: Contacts, item: Ids, inertia: Array) -> Array:
+def _of_nodes(m: Model, d: Data, c: Contacts, item: IdArray, inertia: Array) -> Array:
     """Compute the effective mass of interpolated flexes at contacts, `[ncontact, *W]`."""
     dof, own = _own_dofs(m, np.asarray(m.flex_nodebodyid))
-    inverse = jnp.where(column(own, inertia), 1 / take(inertia, dof), 0)
+    inverse = jnp.where(column(own, inertia), 1 / gather_static(inertia, dof), 0)
     # sum(w_i^2 / m_i) over the nodes, with the shares w_i of each node in the contact's motion.
     share = node_shares(m, item, *corner_shares(m, d, c, item))
     mobility = jnp.sum(share * share * inverse[None], axis=1)
@@ -138,7 +138,7 @@ def _own_dofs(m: Model, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(own, np.asarray(m.body_dofadr)[body], 0), own
 
 
-@derived
+@cache_by_structure
 def _nodes_by_vertex(s: Structure) -> np.ndarray:
     """Return the number of nodes with a mass per vertex, for the flex of each item."""
     body = np.asarray(s.flex_nodebodyid)

@@ -7,11 +7,11 @@ MuJoCo's documentation, Computation: Polynomial forces. At a velocity v
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_damping, tendon_damping
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.tendon.path import tendon_pattern
 
 

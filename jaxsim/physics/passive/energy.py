@@ -2,12 +2,12 @@
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.gather import sum_items
 from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.select import total
 from jaxsim.physics.flex.stretch import edge_energy
 from jaxsim.physics.passive.spring import spring_energy
 from jaxsim.physics.stage import stage
@@ -36,7 +36,7 @@ def potential_energy(m: Model, d: Data) -> Array:
     if m.nflex and not m.opt.disableflags & DisableBit.SPRING:
         energy = energy + edge_energy(m, d)
     if not m.opt.disableflags & DisableBit.GRAVITY:
-        energy = energy - total(m.body_mass * d.xipos.dot(m.opt.gravity))
+        energy = energy - sum_items(m.body_mass * d.xipos.dot(m.opt.gravity))
     return energy
 
 
@@ -47,4 +47,4 @@ def kinetic_energy(m: Model, d: Data) -> Array:
     """
     if not m.nv:
         return jnp.zeros_like(d.time)
-    return 0.5 * total(d.qvel * apply(d.M, d.qvel))
+    return 0.5 * sum_items(d.qvel * apply(d.M, d.qvel))

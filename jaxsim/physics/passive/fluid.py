@@ -7,17 +7,17 @@ other body is represented by its equivalent inertia box.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.body.applied import wrench_force
-from jaxsim.physics.constants.added_mass import semiaxes
+from jaxsim.physics.constants.added_mass import equivalent_semiaxes
 
-PI = float(np.pi)
+_PI = float(np.pi)
 
 
 def fluid_force(m: Model, d: Data) -> Array:
@@ -38,13 +38,13 @@ def fluid_wrench(m: Model, d: Data, drag_only: bool = False) -> tuple[Vec, Vec]:
     if len(geom):
         push, turn = _ellipsoid_forces(m, d, geom, drag_only)
         # Transport each geom's force from its center to the body's center of mass.
-        arm = take(d.geom_xpos, geom) - take(d.xipos, m.geom_bodyid[geom])
+        arm = gather_static(d.geom_xpos, geom) - gather_static(d.xipos, m.geom_bodyid[geom])
         force = force + weighted_sum(body, push)
         torque = torque + weighted_sum(body, turn + arm.cross(push))
     return force, torque
 
 
-@derived
+@cache_by_structure
 def fluid_geoms(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return geoms that may use the ellipsoid model, and `[nbody, k]`: 1 for a body's own geoms.
 
@@ -62,15 +62,15 @@ def _uses_box(m: Model) -> Array:
     # A body with an active ellipsoid geom does not use its inertia box.
     if not len(geom):
         return heavy
-    interaction = take(m.geom_fluid, geom)[:, 0]
+    interaction = gather_static(m.geom_fluid, geom)[:, 0]
     interacts = (interaction > 0).astype(interaction.dtype)
     return heavy & (weighted_sum(member, interacts) == 0)
 
 
 def _velocity(m: Model, d: Data, body: np.ndarray, point: Vec, R: Rot) -> tuple[Vec, Vec]:
     """Return angular velocity, and velocity of a point relative to the fluid, in a local frame."""
-    v = take(d.cvel, body)
-    at = v.at(point - take(d.subtree_com, m.body_rootid[body]))
+    v = gather_static(d.cvel, body)
+    at = v.at(point - gather_static(d.subtree_com, m.body_rootid[body]))
     # Velocity relative to the wind.
     against = Vec(*(a - w for a, w in zip(at.parts, m.opt.wind.parts, strict=True)))
     return R.T @ v.rot, R.T @ against
@@ -98,15 +98,15 @@ def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
     area = Vec(y * z, z * x, x * y)
     swept = Vec(x * (y**4 + z**4), y * (z**4 + x**4), z * (x**4 + y**4))
     # Quadratic drag plus Stokes drag of a sphere with the mean radius.
-    push = _opposed(v, area.scale(2 * rho), 6 * PI * beta * mean)
-    turn = _opposed(omega, swept.scale(0.5 * rho), 8 * PI * beta * mean**3)
+    push = _drag(v, area.scale(2 * rho), 6 * _PI * beta * mean)
+    turn = _drag(omega, swept.scale(0.5 * rho), 8 * _PI * beta * mean**3)
     zero = push.map(jnp.zeros_like)
     # Only bodies without an active ellipsoid geom.
     box = _uses_box(m)
     return select(box, d.ximat @ push, zero), select(box, d.ximat @ turn, zero)
 
 
-def _opposed(v: Vec, quadratic: Vec, linear: Array) -> Vec:
+def _drag(v: Vec, quadratic: Vec, linear: Array) -> Vec:
     """Compute -(quadratic_i |v_i| + linear) v_i."""
     pairs = zip(v.parts, quadratic.parts, strict=True)
     return Vec(*(-(q * jnp.abs(a) + linear) * a for a, q in pairs))
@@ -117,15 +117,15 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
 
     Added mass is that of steady motion: the acceleration terms are omitted, as in MuJoCo.
     """
-    R = take(d.geom_xmat, geom)
-    omega, v = _velocity(m, d, m.geom_bodyid[geom], take(d.geom_xpos, geom), R)
+    R = gather_static(d.geom_xmat, geom)
+    omega, v = _velocity(m, d, m.geom_bodyid[geom], gather_static(d.geom_xpos, geom), R)
     rho, beta = m.opt.density, m.opt.viscosity
     # `geom_fluid`: interaction, 3 drag and 2 lift coefficients, 3 virtual masses, 3 inertias.
-    fluid = take(m.geom_fluid, geom)
+    fluid = gather_static(m.geom_fluid, geom)
     interaction, blunt, slender, angular, kutta, magnus = (fluid[:, k] for k in range(6))
     mass = Vec(*(rho * fluid[:, 6 + k] for k in range(3)))
     inertia = Vec(*(rho * fluid[:, 9 + k] for k in range(3)))
-    r = Vec(*semiaxes(m, geom))
+    r = Vec(*equivalent_semiaxes(m, geom))
     x, y, z = r.parts
 
     # Added mass.
@@ -134,13 +134,13 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     turn = p.cross(v) + h.cross(omega)
 
     # Lift: Magnus force of a spinning body, and Kutta lift.
-    push = push + omega.cross(v).scale(magnus * rho * (4 / 3) * PI * x * y * z)
+    push = push + omega.cross(v).scale(magnus * rho * (4 / 3) * _PI * x * y * z)
     speed = v.norm()
     normal = Vec(y * z / x * v.x, z * x / y * v.y, x * y / z * v.z)
     # Projected area pi |(y z)^2 v_x, ..| / |y z v_x, ..|, and its normal's component along v.
     sides = Vec(y * z, z * x, x * y)
     near = _times(sides, v)
-    area = PI * safe_divide(_times(sides, near).norm(), near.norm())
+    area = _PI * safe_divide(_times(sides, near).norm(), near.norm())
     unit = normal.scale(safe_divide(jnp.ones_like(speed), normal.norm()))
     along = safe_divide(v.dot(unit), speed)
     push = push + unit.cross(v).cross(v).scale(kutta * rho * area * along)
@@ -153,18 +153,18 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     smallest = jnp.minimum(jnp.minimum(x, y), z)
     middle = x + y + z - largest - smallest
     # Drag coefficients interpolate between the blunt and the slender cross section.
-    most = PI * largest * middle
+    most = _PI * largest * middle
     mean = (x + y + z) / 3
     blunted = blunt * area + slender * (most - area)
-    push = push - v.scale(rho * blunted * speed + 6 * PI * beta * mean)
+    push = push - v.scale(rho * blunted * speed + 6 * _PI * beta * mean)
     # Resistance of each axis to rotation, with the largest as reference for the slender part.
     turned = Vec(
         x * jnp.maximum(y, z) ** 4, y * jnp.maximum(z, x) ** 4, z * jnp.maximum(x, y) ** 4
-    ).scale(8 / 15 * PI)
+    ).scale(8 / 15 * _PI)
     limit = jnp.maximum(jnp.maximum(turned.x, turned.y), turned.z)
     resisted = turned.map(lambda a: angular * a + slender * (limit - a))
     drag = _times(resisted, omega).norm()
-    turn = turn - omega.scale(rho * drag + 8 * PI * beta * mean**3)
+    turn = turn - omega.scale(rho * drag + 8 * _PI * beta * mean**3)
     return (R @ push).scale(interaction), (R @ turn).scale(interaction)
 
 

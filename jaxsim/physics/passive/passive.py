@@ -6,22 +6,28 @@ MuJoCo's documentation, Computation: Passive forces; corresponds to `mj_passive`
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.enums import DisableBit
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column
 from jaxsim.physics.body.applied import wrench_force
-from jaxsim.physics.callback import has, passive_force
+from jaxsim.physics.callback import has_callback, passive_force
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.flex.force import flex_forces
 from jaxsim.physics.passive.adhesion import adhesion_force
 from jaxsim.physics.passive.contact import contact_springs
 from jaxsim.physics.passive.damper import damper_force
 from jaxsim.physics.passive.fluid import fluid_force
-from jaxsim.physics.passive.spring import spring_force
-from jaxsim.physics.plugin import attached, compute, instances, lack, plugin_row
+from jaxsim.physics.passive.spring import passive_spring_force
+from jaxsim.physics.plugin import (
+    call_plugin,
+    missing_function,
+    plugin_instances,
+    plugin_row,
+    served_elements,
+)
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.stage import stage
 
@@ -51,7 +57,7 @@ def passive(m: Model, d: Data) -> Data:
         # Evaluate every kind of passive force.
         flexes, contacts = flex_forces(m, d), contact_springs(m, d)
         d = d.replace(frames=flexes.frames)
-        springs, dampers = spring_force(m, d), damper_force(m, d)
+        springs, dampers = passive_spring_force(m, d), damper_force(m, d)
         whole = springs + dampers + flexes.whole
         parts = {
             "spring": springs + flexes.spring,
@@ -75,19 +81,19 @@ def passive(m: Model, d: Data) -> Data:
     return d if m.opt.disableflags & off == off else _with_users(m, d)
 
 
-def refusals(m: Model) -> list[Refusal]:
+def unsupported_passive_forces(m: Model) -> list[Refusal]:
     """Return the passive forces that are not supported."""
     found = [
         refuse(m, "body", b, what)
         for b in np.flatnonzero(m.body_plugin >= 0)
-        if (what := _plugin_lack(m, int(b), m.body_plugin[b]))
+        if (what := _plugin_unsupported_reason(m, int(b), m.body_plugin[b]))
     ]
     return found
 
 
-def _plugin_lack(m: Model, body: int, instance: int) -> str:
+def _plugin_unsupported_reason(m: Model, body: int, instance: int) -> str:
     """Return the reason why a plugin cannot act on a body, or ""."""
-    unknown = lack(m, instance, "passive")
+    unknown = missing_function(m, instance, "passive")
     if unknown:
         return f"{unknown} is not supported"
     row = plugin_row(m.structure, instance)
@@ -97,13 +103,13 @@ def _plugin_lack(m: Model, body: int, instance: int) -> str:
 
 def _with_users(m: Model, d: Data) -> Data:
     """Add the forces of the user's callback, then those of plugins."""
-    if has(m, "passive"):
+    if has_callback(m, "passive"):
         d = d.replace(qfrc_passive=d.qfrc_passive + passive_force(m, d))
     whole = d.qfrc_passive
     # Each plugin instance computes the force of all its bodies together.
-    for instance in instances(m.body_plugin):
-        served = attached(m, instance, m.body_plugin)
-        whole = whole + compute(m, d, instance, "passive", served, (m.nv,))
+    for instance in plugin_instances(m.body_plugin):
+        served = served_elements(m, instance, m.body_plugin)
+        whole = whole + call_plugin(m, d, instance, "passive", served, (m.nv,))
     return d.replace(qfrc_passive=whole)
 
 

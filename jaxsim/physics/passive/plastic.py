@@ -13,22 +13,22 @@ the two lengths between which a tendon is slack. Forces use its value at the sta
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import DisableBit, JointType
 from jaxsim.math import Quat, select
 from jaxsim.math.guard import safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.flex.frames import next_frames
 from jaxsim.physics.flex.plastic import yielded_elements
-from jaxsim.physics.sleep.incidence import paths
-from jaxsim.physics.sleep.trees import sleeps, tree_awake
+from jaxsim.physics.sleep.incidence import tendon_path_incidence
+from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.tendon.path import tendon_pattern
 
-SCALAR = (JointType.SLIDE, JointType.HINGE)
+_SCALAR_JOINTS = (JointType.SLIDE, JointType.HINGE)
 
 
 def rest_positions(m: Model, d: Data) -> Array:
@@ -41,7 +41,7 @@ def rest_positions(m: Model, d: Data) -> Array:
     for joint in joints:
         place = np.arange(JointType(m.jnt_type[joint]).nq)
         source[m.jnt_qposadr[joint] + place] = m.nq + m.jnt_plasticadr[joint] + place
-    return take(join([m.qpos_spring, d.plastic]), source)
+    return gather_static(concatenate_kinds([m.qpos_spring, d.plastic]), source)
 
 
 def rest_lengths(m: Model, d: Data) -> tuple[Array, Array]:
@@ -53,13 +53,15 @@ def rest_lengths(m: Model, d: Data) -> tuple[Array, Array]:
     # Elastic tendons keep their entry; yielding ones read their two lengths from `d.plastic`.
     place = m.ntendon + m.tendon_plasticadr
     lower, upper = (
-        take(join([own, d.plastic]), np.where(yields, place + k, np.arange(m.ntendon)))
+        gather_static(
+            concatenate_kinds([own, d.plastic]), np.where(yields, place + k, np.arange(m.ntendon))
+        )
         for k, own in enumerate(given)
     )
     return lower, upper
 
 
-def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
+def advance_plastic_state(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
     """Update the plastic state over a step, `[nplastic, *W]`.
 
     As in MuJoCo the length of a tendon at the end of the step is that to first order, ten_length +
@@ -89,14 +91,14 @@ def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
         order[adr] = number + np.arange(len(adr))
         number += len(adr)
         pieces += found
-    return take(join(pieces), order)
+    return gather_static(concatenate_kinds(pieces), order)
 
 
-@derived
+@cache_by_structure
 def plastic_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return the scalar joints, and the ball joints, whose springs yield."""
     yields = s.jnt_plasticadr >= 0
-    scalar = np.isin(s.jnt_type, SCALAR)
+    scalar = np.isin(s.jnt_type, _SCALAR_JOINTS)
     return np.flatnonzero(yields & scalar), np.flatnonzero(yields & ~scalar)
 
 
@@ -104,9 +106,9 @@ def _scalar_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Arr
     """Return addresses in the plastic state of scalar joints, and the new values."""
     joint, _ = plastic_joints(m)
     adr = m.jnt_plasticadr[joint]
-    rest = take(d.plastic, adr)
-    x = take(qpos, m.jnt_qposadr[joint]) - rest
-    y = jnp.maximum(take(m.jnt_springyield, joint), 0)
+    rest = gather_static(d.plastic, adr)
+    x = gather_static(qpos, m.jnt_qposadr[joint]) - rest
+    y = jnp.maximum(gather_static(m.jnt_springyield, joint), 0)
     # Return mapping: move the rest length so that |x| does not exceed y.
     return adr, [rest + jnp.maximum(x - y, 0) + jnp.minimum(x + y, 0)]
 
@@ -115,14 +117,14 @@ def _ball_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Array
     """Return addresses of ball joints and new values; the rest rotates about the displacement."""
     _, joint = plastic_joints(m)
     adr = m.jnt_plasticadr[joint]
-    now = Quat(*(take(qpos, m.jnt_qposadr[joint] + k) for k in range(4)))
-    before = Quat(*(take(d.plastic, adr + k) for k in range(4)))
+    now = Quat(*(gather_static(qpos, m.jnt_qposadr[joint] + k) for k in range(4)))
+    before = Quat(*(gather_static(d.plastic, adr + k) for k in range(4)))
     rest = before.normalize()
     # Rotation from rest to the present orientation, as a vector.
     x = (rest.conj * now.normalize()).rotation_vector()
     angle = x.norm()
     # Rotate the rest by the part of the angle that exceeds the threshold.
-    beyond = angle - jnp.maximum(take(m.jnt_springyield, joint), 0)
+    beyond = angle - jnp.maximum(gather_static(m.jnt_springyield, joint), 0)
     turn = Quat.from_rotation_vector(x.scale(safe_divide(beyond, angle)))
     new = select(beyond > 0, rest * turn, before)
     return np.concatenate([adr + k for k in range(4)]), [*new.parts]
@@ -141,15 +143,15 @@ def _tendons(m: Model, d: Data, qvel: Array) -> tuple[np.ndarray, list[Array]]:
     # First-order length at the end of the step.
     pattern = tendon_pattern(m)
     length = d.ten_length + m.opt.timestep * pattern.apply(pattern.entries(d.ten_J), qvel)
-    length = take(length, tendon)
-    lower, upper = take(d.plastic, adr), take(d.plastic, adr + 1)
-    y = jnp.maximum(take(m.tendon_springyield, tendon), 0)
+    length = gather_static(length, tendon)
+    lower, upper = gather_static(d.plastic, adr), gather_static(d.plastic, adr + 1)
+    y = jnp.maximum(gather_static(m.tendon_springyield, tendon), 0)
     # How far the tendon is beyond the slack range by more than the threshold, at either end.
     pulled = jnp.maximum(length - upper - y, 0)
     pushed = jnp.where(pulled > 0, 0, jnp.minimum(length - lower + y, 0))
     # A sleeping tendon does not yield.
-    if sleeps(m):
-        awake = take(paths(m).awake(tree_awake(d)), tendon)
+    if can_sleep(m):
+        awake = gather_static(tendon_path_incidence(m).awake(tree_awake(d)), tendon)
         pulled, pushed = jnp.where(awake, pulled, 0), jnp.where(awake, pushed, 0)
     # springlength="0 L": the lower end remains at zero.
     stays = (lower == 0) & (upper > 0)

@@ -14,20 +14,20 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import gather_static, sum_items
 from jaxsim.enums import DisableBit, JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import take, total
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.passive.plastic import rest_lengths, rest_positions
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import joints_of
 
 
-def spring_force(m: Model, d: Data) -> Array:
+def passive_spring_force(m: Model, d: Data) -> Array:
     """Compute the generalized force of all springs `[nv, *W]`."""
     if m.opt.disableflags & DisableBit.SPRING or not m.nv:
         return jnp.zeros_like(d.qvel)
@@ -40,7 +40,7 @@ def spring_force(m: Model, d: Data) -> Array:
         else:
             pieces.append(-x * _slope(x, coef))
     # Reorder from groups to dofs, then add the tendons.
-    force = take(join(pieces), _dof_order(m))
+    force = gather_static(concatenate_kinds(pieces), _dof_order(m))
     if m.ntendon:
         pattern = tendon_pattern(m)
         force = force + pattern.apply_transpose(pattern.entries(d.ten_J), tendon_spring(m, d))
@@ -69,7 +69,7 @@ def dof_spring_rate(m: Model, d: Data) -> Array:
         length = x.norm() if isinstance(x, Vec) else x
         # A vector displacement has one rate for all its dofs.
         pieces += [_rate(length, _joint_coef(m, joint))] * motion.size
-    return take(join(pieces), _dof_order(m))
+    return gather_static(concatenate_kinds(pieces), _dof_order(m))
 
 
 def tendon_spring_rate(m: Model, d: Data) -> Array:
@@ -91,13 +91,13 @@ def spring_energy(m: Model, d: Data) -> Array:
     for motion, joint in spring_groups(m):
         x = _displacement(m, d, motion, joint)
         length = x.norm() if isinstance(x, Vec) else x
-        energy = energy + total(_stored(length, _joint_coef(m, joint)))
+        energy = energy + sum_items(_stored_energy(length, _joint_coef(m, joint)))
     if m.ntendon:
-        energy = energy + total(_stored(_stretch(m, d), _tendon_coef(m)))
+        energy = energy + sum_items(_stored_energy(_stretch(m, d), _tendon_coef(m)))
     return energy
 
 
-class Motion(NamedTuple):
+class SpringMotion(NamedTuple):
     """Part of a joint's motion to which one spring law applies.
 
     Attributes:
@@ -112,19 +112,24 @@ class Motion(NamedTuple):
     size: int
 
 
-SCALAR = Motion((JointType.SLIDE, JointType.HINGE), {}, {}, 1)
-SHIFT = Motion((JointType.FREE,), {}, {}, 3)
-TURN = Motion((JointType.BALL, JointType.FREE), {JointType.FREE: 3}, {JointType.FREE: 3}, 3)
+_SCALAR_MOTION = SpringMotion((JointType.SLIDE, JointType.HINGE), {}, {}, 1)
+_FREE_TRANSLATION = SpringMotion((JointType.FREE,), {}, {}, 3)
+_BALL_ROTATION = SpringMotion(
+    (JointType.BALL, JointType.FREE), {JointType.FREE: 3}, {JointType.FREE: 3}, 3
+)
 
 
-@derived
-def spring_groups(s: Structure) -> list[tuple[Motion, np.ndarray]]:
+@cache_by_structure
+def spring_groups(s: Structure) -> list[tuple[SpringMotion, np.ndarray]]:
     """Return the joints of each kind of motion in the model."""
-    groups = [(motion, joints_of(s, *motion.kinds)) for motion in (SCALAR, SHIFT, TURN)]
+    groups = [
+        (motion, joints_of(s, *motion.kinds))
+        for motion in (_SCALAR_MOTION, _FREE_TRANSLATION, _BALL_ROTATION)
+    ]
     return [(motion, joint) for motion, joint in groups if len(joint)]
 
 
-@derived
+@cache_by_structure
 def _dof_order(s: Structure) -> np.ndarray:
     """Return the index of each dof in the concatenated parts of `spring_groups`, [nv]."""
     dofs = []
@@ -138,18 +143,22 @@ def _offset(s: Model | Structure, table: dict[JointType, int], joint: np.ndarray
     return np.array([table.get(JointType(k), 0) for k in s.jnt_type[joint]], int)
 
 
-def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray) -> Array | Vec:
+def _displacement(m: Model, d: Data, motion: SpringMotion, joint: np.ndarray) -> Array | Vec:
     """Return joint positions relative to their rest: `[k, *W]`, or a Vec of them."""
     # Address of the first coordinate of each joint's spring.
     adr = m.jnt_qposadr[joint] + _offset(m, motion.qpos, joint)
     at_rest = rest_positions(m, d)
     # Rotations: rotation vector from rest to the present orientation.
-    if motion is TURN:
-        now, rest = (Quat(*(take(q, adr + k) for k in range(4))) for q in (d.qpos, at_rest))
+    if motion is _BALL_ROTATION:
+        now, rest = (
+            Quat(*(gather_static(q, adr + k) for k in range(4))) for q in (d.qpos, at_rest)
+        )
         return (rest.conj * now.normalize()).rotation_vector()
     # Translations: difference of the coordinates.
-    shift = [take(d.qpos, adr + k) - take(at_rest, adr + k) for k in range(motion.size)]
-    return shift[0] if motion is SCALAR else Vec(*shift)
+    shift = [
+        gather_static(d.qpos, adr + k) - gather_static(at_rest, adr + k) for k in range(motion.size)
+    ]
+    return shift[0] if motion is _SCALAR_MOTION else Vec(*shift)
 
 
 def _stretch(m: Model, d: Data) -> Array:
@@ -159,8 +168,8 @@ def _stretch(m: Model, d: Data) -> Array:
 
 
 def _joint_coef(m: Model, joint: np.ndarray) -> tuple[Array, Array, Array]:
-    poly = take(m.jnt_stiffnesspoly, joint)
-    return take(m.jnt_stiffness, joint), poly[:, 0], poly[:, 1]
+    poly = gather_static(m.jnt_stiffnesspoly, joint)
+    return gather_static(m.jnt_stiffness, joint), poly[:, 0], poly[:, 1]
 
 
 def _tendon_coef(m: Model) -> tuple[Array, Array, Array]:
@@ -179,6 +188,6 @@ def _rate(x: Array, coef: tuple[Array, Array, Array]) -> Array:
     return jnp.maximum(k + x * (2 * b + x * 3 * c), 0)
 
 
-def _stored(x: Array, coef: tuple[Array, Array, Array]) -> Array:
+def _stored_energy(x: Array, coef: tuple[Array, Array, Array]) -> Array:
     k, b, c = coef
     return x * x * (k / 2 + x * (b / 3 + x * c / 4))

@@ -7,25 +7,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.contacts import (
     collision,
     contact_reach,
-    placed_flexes,
-    placed_geoms,
+    place_collision_geoms,
+    place_flexes,
 )
-from jaxsim.physics.collision.driver import near_pairs
+from jaxsim.physics.collision.driver import count_near_pairs
 from jaxsim.physics.collision.flex.plan import SoftGroup
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.flex.flex import flex
+from jaxsim.transforms.layout import unpack_record
 
-MORE = 2  # times the pairs for which there is room, looked at first where they are of clusters
+_CLUSTER_PAIR_FACTOR = (
+    2  # times the pairs for which there is room, looked at first where they are of clusters
+)
 
 
 class Capacities(NamedTuple):
@@ -60,8 +62,8 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
     if spare < 1:
         raise ValueError(f"spare: expected a factor of at least 1, got {spare}")
     # A copy of the model in which no pair and no contact is dropped.
-    plan = layout(m)
-    pairs = max([1, *(len(g.pairs) for g in plan.groups), *map(_most, plan.soft)])
+    plan = collision_layout(m)
+    pairs = max([1, *(len(g.pairs) for g in plan.groups), *map(_max_pairs, plan.soft)])
     while True:
         contacts, near = _largest_counts(m, states, pairs)
         if near <= pairs:
@@ -70,30 +72,31 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
     return Capacities(*(max(1, int(np.ceil(spare * n))) for n in (contacts, near)))
 
 
-def _most(group: SoftGroup) -> int:
+def _max_pairs(group: SoftGroup) -> int:
     """The number of pairs that are looked at first, all of them but for clusters."""
     if group.clusters is None:
         return len(group.entries.pair)
-    return MORE * max(group.budget, group.cluster_budget)
+    return _CLUSTER_PAIR_FACTOR * max(group.budget, group.cluster_budget)
 
 
 def _largest_counts(m: Model, states: Data, pairs: int) -> tuple[int, int]:
     """The largest number of contacts in some states, and that of near pairs of one group, with
     room for as many pairs."""
-    plan = layout(m)
+    plan = collision_layout(m)
     wide = m.replace(structure=m.structure.replace(nnear=pairs, ncontact=1))
-    points = max(1, layout(wide).points)
+    points = max(1, collision_layout(wide).points)
     wide = wide.replace(structure=wide.structure.replace(ncontact=points))
     clusters = (
-        g if g.clusters else own for g, own in zip(layout(wide).soft, plan.soft, strict=True)
+        g if g.clusters else own
+        for g, own in zip(collision_layout(wide).soft, plan.soft, strict=True)
     )
     plan = plan._replace(soft=tuple(clusters))
 
     # Run the collision stage alone, and count.
     def counts(d: Data) -> Array:
-        native = unpack(wide, 0)
+        native = unpack_record(wide, 0)
         # Bring one state to the stage that collision needs.
-        posed = kinematics(native, unpack(d, 0))
+        posed = kinematics(native, unpack_record(d, 0))
         if plan.soft or plan.ahead:
             posed = com_pos(native, posed)
         if plan.soft:
@@ -101,8 +104,8 @@ def _largest_counts(m: Model, states: Data, pairs: int) -> tuple[int, int]:
         found = collision(native, posed.replace(contact=None))
         # Count the near pairs of each group with the same broad phase.
         reach = contact_reach(native, posed, plan, contact_params(native, plan.pairs))
-        flexes = (m.structure, placed_flexes(native, posed)) if plan.soft else None
-        near = near_pairs(placed_geoms(native, posed, plan), reach, plan, flexes)
+        flexes = (m.structure, place_flexes(native, posed)) if plan.soft else None
+        near = count_near_pairs(place_collision_geoms(native, posed, plan), reach, plan, flexes)
         largest = jnp.max(jnp.concatenate(near)) if near else jnp.int32(0)
         return jnp.stack([found.ncon[0], largest])
 

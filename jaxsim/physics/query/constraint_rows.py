@@ -6,14 +6,14 @@ them, list the active rows first.
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply, apply_transpose
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply, apply_transpose
-from jaxsim.physics.callback import control
-from jaxsim.physics.collision.driver import in_place
-from jaxsim.physics.constraint.row_list import ConstraintRows, listed
-from jaxsim.physics.constraint.weigh import weighed_rows
+from jaxsim.physics.callback import call_control
+from jaxsim.physics.collision.driver import keep_candidate_slots
+from jaxsim.physics.constraint.regularize import regularized_rows
+from jaxsim.physics.constraint.row_list import ConstraintRows, list_state_rows
 from jaxsim.physics.forward import (
     fwd_actuation,
     fwd_constraint,
@@ -43,22 +43,22 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """
     # The forces of PGS and no-slip follow from the solver only: run the pipeline up to it.
     if m.solves_for_forces:
-        d = in_places(m, d)
-        for part in (control, fwd_actuation, smooth_force, fwd_constraint):
+        d = add_ordered_rows(m, d)
+        for part in (call_control, fwd_actuation, smooth_force, fwd_constraint):
             d = part(m, d)
-        return listed(d)
-    return listed(state_rows(m, d))
+        return list_state_rows(d)
+    return list_state_rows(add_state_rows(m, d))
 
 
-def state_rows(m: Model, d: Data) -> Data:
+def add_state_rows(m: Model, d: Data) -> Data:
     """Return the data with the constraint rows of its state."""
-    d = in_places(m, d)
-    return d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone), forces=None)
+    d = add_ordered_rows(m, d)
+    return d.replace(rows=regularized_rows(m, d, unforced_system(m, d).backbone), forces=None)
 
 
-def in_places(m: Model, d: Data) -> Data:
+def add_ordered_rows(m: Model, d: Data) -> Data:
     """Return the data with position and velocity results, and contacts in the public order."""
-    with in_place():
+    with keep_candidate_slots():
         return fwd_velocity(m, fwd_position(m, d))
 
 

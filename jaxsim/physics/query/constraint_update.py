@@ -10,19 +10,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply_transpose
+from jaxsim.arrays.gather import sum_items
 from jaxsim.enums import ConstraintState
+from jaxsim.linalg.factor import inverse_blocks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply_transpose
-from jaxsim.physics.arrays.select import total
-from jaxsim.physics.arrays.system.factor import inverse_parts
 from jaxsim.physics.constraint.cone import Elliptic
-from jaxsim.physics.constraint.row_list import ConstraintRows, listed
-from jaxsim.physics.constraint.row_state import cones, each
+from jaxsim.physics.constraint.row_list import ConstraintRows, list_state_rows
+from jaxsim.physics.constraint.row_state import cone_row_states, single_row_states
 from jaxsim.physics.integrate.system import unforced_system
-from jaxsim.physics.parts import inertia_parts
-from jaxsim.physics.query.constraint_rows import state_rows
+from jaxsim.physics.partition import inertia_blocks
+from jaxsim.physics.query.constraint_rows import add_state_rows
 from jaxsim.physics.stage import stage
 
 
@@ -61,22 +61,22 @@ def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
       ValueError: the number of values is not the number of rows.
     """
     # The rows do not depend on qacc; the residuals come from the caller.
-    d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
-    rows = listed(d)
+    d = add_state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
+    rows = list_state_rows(d)
     check_rows("constraint_update", "jar", jar, rows)
     # Evaluate each row on its own, then the elliptic cones as units.
-    state, force, cost = each(rows, jar)
+    state, force, cost = single_row_states(rows, jar)
     hessian = None
     contact = d.rows.contact
     if contact is not None and isinstance(contact.cost, Elliptic):
-        state, force, cost, hessian = cones(contact.cost, rows, jar, state, force, cost)
+        state, force, cost, hessian = cone_row_states(contact.cost, rows, jar, state, force, cost)
     # Inactive rows have no force and no cost.
     force = jnp.where(rows.active, force, 0)
     return ConstraintUpdate(
         jnp.where(rows.active, state, np.int32(ConstraintState.SATISFIED)),
         force,
         apply_transpose(rows.efc_J, force),
-        total(jnp.where(rows.active, cost, 0))[0],
+        sum_items(jnp.where(rows.active, cost, 0))[0],
         hessian,
     )
 
@@ -88,11 +88,11 @@ def project_constraint(m: Model, d: Data) -> Array:
     Under the discrete integrator M is the backbone of the step's inertia, see integrate/metric.py.
     Entries of inactive rows are zero. Corresponds to `mj_projectConstraint` in MuJoCo.
     """
-    d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
-    rows, inertia = listed(d), unforced_system(m, d).backbone
+    d = add_state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
+    rows, inertia = list_state_rows(d), unforced_system(m, d).backbone
     active = rows.active.astype(rows.efc_D.dtype)
     # J M^-1 J' for the active rows.
-    A = inverse_parts(inertia, inertia_parts(m)).products(active[:, None] * rows.efc_J)
+    A = inverse_blocks(inertia, inertia_blocks(m)).products(active[:, None] * rows.efc_J)
     # R = 1 / D, zero for inactive rows.
     R = active / jnp.where(rows.active, rows.efc_D, 1)
     eye = np.eye(len(R)).reshape(len(R), len(R), *(1,) * (R.ndim - 1))

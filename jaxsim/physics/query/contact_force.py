@@ -8,15 +8,15 @@ that in `d`, after `step` to the one before it (with RK4 to its last stage).
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.inertia import motion_axes
 from jaxsim.physics.body.point_motion import chosen_velocity
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.collision.listed import from_list, picked
+from jaxsim.physics.collision.listed import from_list, gather_world_items
 from jaxsim.physics.constraint.contact.jacobian import contact_jacobian
 from jaxsim.physics.constraint.contact.rows import basis_size, rows_at, surface_force
 from jaxsim.physics.stage import stage
@@ -43,7 +43,7 @@ def contact_force(m: Model, d: Data, contact: Array) -> Array:
         return jnp.zeros((6, *d.qacc.shape[1:]), d.qacc.dtype)
     # An id out of range reads contact 0 and returns zero.
     at = jnp.broadcast_to(jnp.where(there, contact, 0), (1, *d.qacc.shape[1:]))
-    return jnp.where(there, _forces(m, d, picked(d.contact, at))[0], 0)
+    return jnp.where(there, _forces(m, d, gather_world_items(d.contact, at))[0], 0)
 
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
@@ -67,9 +67,9 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
         return contact.force
     # Rebuild the rows of the listed contacts, and evaluate their cost at `qacc`.
     c = from_list(m, contact)
-    if not m.nv or not len(layout(m).pairs.dim):
+    if not m.nv or not len(collision_layout(m).pairs.dim):
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
-    d = d.replace(cdof=motion_axes(m, d, take(d.subtree_com, m.body_rootid)))
+    d = d.replace(cdof=motion_axes(m, d, gather_static(d.subtree_com, m.body_rootid)))
     size = basis_size(m)
     J = contact_jacobian(m, d, c, size)
     velocity = _velocity(m, d, c)[:size] if c.item is None else J.times(d.qvel)

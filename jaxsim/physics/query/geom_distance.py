@@ -3,21 +3,21 @@
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import object_id
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.collision.separation import (
-    all_meetings,
-    lack,
-    lack_of,
-    segment,
-    separations,
+from jaxsim.physics.collision.distance import (
+    all_query_types,
+    distances,
+    nearest_segment,
+    unsupported_reason,
+    unsupported_reason_of_geom,
 )
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import PlacedGeoms
 
 
 def geom_distance(
@@ -27,17 +27,18 @@ def geom_distance(
     d = kinematics(m, d)
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
     a, b = (
-        Placed(pick(d.geom_xpos, g), pick(d.geom_xmat, g), pick(size, g), g) for g in (geom1, geom2)
+        PlacedGeoms(gather(d.geom_xpos, g), gather(d.geom_xmat, g), gather(size, g), g)
+        for g in (geom1, geom2)
     )
-    touch = separations(m, a, b, distmax, all_meetings(m))
+    touch = distances(m, a, b, distmax, all_query_types(m))
     # Beyond `distmax` the distance is the limit and the segment zero.
     near = touch.dist < distmax
-    ends = (x for end in segment(touch) for x in end.parts)
+    ends = (x for end in nearest_segment(touch) for x in end.parts)
     fromto = jnp.stack([jnp.where(near, x, 0)[0] for x in ends])
     return jnp.where(near, touch.dist, distmax)[0], fromto
 
 
-def given_geoms(m: Model, *geoms: Array | int | str) -> list[Array | int]:
+def resolve_distance_geoms(m: Model, *geoms: Array | int | str) -> list[Array | int]:
     """Return ids of geoms given by id or name, whose distance is supported.
 
     Raises:
@@ -48,11 +49,11 @@ def given_geoms(m: Model, *geoms: Array | int | str) -> list[Array | int]:
     known = [None if isinstance(g, jax.core.Tracer) else g for g in ids]
     first, second = known
     if first is None or second is None:
-        lacks = (lack_of(m, geom) for geom in range(m.ngeom))
+        lacks = (unsupported_reason_of_geom(m, geom) for geom in range(m.ngeom))
         lacking = next(filter(None, lacks), None)
         remedy = "; give both geoms by name, or by numbers that are known when it is traced"
     else:
-        lacking, remedy = lack(m, first, second), ""
+        lacking, remedy = unsupported_reason(m, first, second), ""
     if lacking:
         raise ValueError(f"geom_distance: {lacking} is not supported{remedy}")
     return ids

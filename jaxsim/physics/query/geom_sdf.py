@@ -11,24 +11,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arguments import check_data, check_model, check_points
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.programs import Programs
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.field.distance import distance_and_slope
 from jaxsim.physics.collision.field.fields import fields_of
-from jaxsim.physics.collision.field.kinds import NONE, kind_of
-from jaxsim.physics.query.ray import in_parts
-from jaxsim.physics.query.ray_of_geom import given_geom
-from jaxsim.physics.refusal import named
+from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of
+from jaxsim.physics.query.ray import to_vectors
+from jaxsim.physics.query.ray_of_geom import resolve_geom
+from jaxsim.physics.refusal import describe_object
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.programs import ProgramCache
 
 
 class GeomSdf(NamedTuple):
@@ -69,13 +69,15 @@ def geom_sdf(m: Model, d: Data, geom: int | str, point: Array) -> GeomSdf:
     check_model("geom_sdf", m)
     check_data("geom_sdf", m, d)
     check_points("geom_sdf", m, "point", point)
-    number = given_geom("geom_sdf", m, geom)
+    number = resolve_geom("geom_sdf", m, geom)
     if not isinstance(number, int):
         raise ValueError("geom_sdf: geom: expected a number or name that is known when traced")
-    if kind_of(m.structure, number) == NONE:
-        raise ValueError(f"geom_sdf: {named(m, 'geom', number)}: {_reason(m.structure, number)}")
+    if kind_of(m.structure, number) == NO_SDF:
+        raise ValueError(
+            f"geom_sdf: {describe_object(m, 'geom', number)}: {_reason(m.structure, number)}"
+        )
     point = jnp.asarray(point).astype(m.qpos0.dtype)
-    found = _asked(number)(m, d, point.reshape(-1, 3))
+    found = _sdf_function(number)(m, d, point.reshape(-1, 3))
     return found if point.ndim == 2 else jax.tree.map(lambda x: x[0], found)
 
 
@@ -87,18 +89,18 @@ def _reason(s: Structure, geom: int) -> str:
     return f"a geom of type {kind.name.lower()} has no signed distance{remedy}"
 
 
-@bounded(64)
-def _asked(geom: int) -> Callable[..., GeomSdf]:
+@bounded_cache(64)
+def _sdf_function(geom: int) -> Callable[..., GeomSdf]:
     """Return a compiled function for the signed distance of one geom, of points `[n, 3, *W]`."""
 
     def sdf(m: Model, d: Data, point: Array) -> GeomSdf:
         s, d = m.structure, kinematics(m, d)
         kind, one = kind_of(s, geom), np.array([geom])
         # The points in the frame of the geom.
-        turn = take(d.geom_xmat, one)
-        at = turn.T @ (in_parts(point) - take(d.geom_xpos, one))
+        turn = gather_static(d.geom_xmat, one)
+        at = turn.T @ (to_vectors(point) - gather_static(d.geom_xpos, one))
         # Only this geom has a signed distance; all others are NONE.
-        names = [kind if k == geom else NONE for k in range(s.ngeom)]
+        names = [kind if k == geom else NO_SDF for k in range(s.ngeom)]
         size = Vec(*(m.geom_size[:, k][geom : geom + 1] for k in range(3)))
         ids = jnp.broadcast_to(jnp.int32(geom), (1, *at.x.shape[1:]))
         solid = fields_of(m, names, (kind,)).solid_of(ids, size, (kind,))
@@ -107,4 +109,4 @@ def _asked(geom: int) -> Callable[..., GeomSdf]:
         gradient = turn @ slope.map(lambda x: x[:, 0])
         return GeomSdf(value[:, 0], jnp.stack(gradient.parts, axis=1))
 
-    return Programs(worlds(sdf), inline=True)
+    return ProgramCache(batched(sdf), inline=True)

@@ -15,14 +15,25 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.history.buffers import Buffers, Past, ctrl_buffers, cursor, past, sensor_buffers
-from jaxsim.physics.history.read import read
+from jaxsim.physics.history.buffers import (
+    Buffers,
+    Past,
+    ctrl_buffers,
+    cursor,
+    load_history,
+    sensor_buffers,
+)
+from jaxsim.physics.history.read import interpolate_history
 
-OWN = -1  # the interpolation of the element in the model
+_MODEL_INTERPOLATION = -1  # the interpolation of the element in the model
 
 
 def read_ctrl(
-    m: Model, d: Data, actuator: int | str, time: jax.Array | float, interp: int = OWN
+    m: Model,
+    d: Data,
+    actuator: int | str,
+    time: jax.Array | float,
+    interp: int = _MODEL_INTERPOLATION,
 ) -> jax.Array:
     """Return the control that an actuator sees at a time: that of `time` minus its delay.
 
@@ -55,7 +66,11 @@ def read_ctrl(
 
 
 def read_sensor(
-    m: Model, d: Data, sensor: int | str, time: jax.Array | float, interp: int = OWN
+    m: Model,
+    d: Data,
+    sensor: int | str,
+    time: jax.Array | float,
+    interp: int = _MODEL_INTERPOLATION,
 ) -> jax.Array:
     """Return the reading that a sensor reports at a time: that of `time` minus its delay.
 
@@ -105,7 +120,9 @@ def init_ctrl_history(
       ValueError: the actuator has no history; a shape is wrong; times do not increase.
     """
     i = _id("init_ctrl_history", m, d, "actuator", actuator)
-    return d.replace(**_written("init_ctrl_history", m, d, ctrl_buffers(m).of(i), times, values))
+    return d.replace(
+        **_write_samples("init_ctrl_history", m, d, ctrl_buffers(m).of(i), times, values)
+    )
 
 
 def init_sensor_history(
@@ -131,7 +148,7 @@ def init_sensor_history(
     """
     i = _id("init_sensor_history", m, d, "sensor", sensor)
     b = sensor_buffers(m).of(i)
-    written = _written("init_sensor_history", m, d, b, times, values)
+    written = _write_samples("init_sensor_history", m, d, b, times, values)
     # Set the time of the last sample; its low part in single precision is zero.
     history = written["history"].at[b.user[0]].set(jnp.asarray(phase, d.history.dtype))
     if d.history_low is not None:
@@ -159,23 +176,23 @@ def _read(
     delay: jax.Array,
     interp: int,
 ) -> jax.Array:
-    known = (OWN, *Interpolation)
+    known = (_MODEL_INTERPOLATION, *Interpolation)
     if interp not in known:
         raise ValueError(f"{function}: interp: expected one of {[*map(int, known)]}, got {interp}")
     if not len(b.owner):
         return now
     # Override the model's interpolation.
-    if interp != OWN:
+    if interp != _MODEL_INTERPOLATION:
         b = b._replace(interp=np.full_like(b.interp, interp))
-    numbers, own, low = past(d)
+    numbers, own, low = load_history(d)
     history = Past(numbers, own[None], None if low is None else low[None])
     time = jnp.asarray(time, delay.dtype)
     # In single precision, times are relative to now.
     at = time if history.time_low is None else time - d.time
-    return read(b, history, (at - delay)[None])
+    return interpolate_history(b, history, (at - delay)[None])
 
 
-def _written(
+def _write_samples(
     function: str, m: Model, d: Data, b: Buffers, times: jax.Array | None, values: jax.Array
 ) -> dict[str, jax.Array]:
     """Return `d.history` with the samples of one buffer replaced, and `d.history_low`."""

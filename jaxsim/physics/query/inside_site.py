@@ -4,18 +4,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather
 from jaxsim.enums import GeomType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_array, check_data, check_model, check_points, object_id
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.programs import Programs
-from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.body.site_volume import INSIDE, in_hull
-from jaxsim.physics.public import items
-from jaxsim.physics.query.ray import in_parts
+from jaxsim.physics.body.site_volume import INSIDE_FUNCTIONS, in_hull
+from jaxsim.physics.public_api import as_items
+from jaxsim.physics.query.ray import to_vectors
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.programs import ProgramCache
 
 
 def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax.Array:
@@ -39,7 +39,7 @@ def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax
     point = jnp.asarray(point).astype(m.qpos0.dtype)
     number = object_id("inside_site", m, "site", site)
     check_array("inside_site", m, "site", number)
-    sites = items(number, m.qpos0.dtype)
+    sites = as_items(number, m.qpos0.dtype)
     found = _inside(m, d, sites, point.reshape(-1, 3))
     return found if point.ndim == 2 else found[0]
 
@@ -47,17 +47,17 @@ def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax
 def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:
     d = kinematics(m, d)
     # The points in the frame of the site.
-    p = pick(d.site_xmat, site).T @ (in_parts(point) - pick(d.site_xpos, site))
-    size = [pick(m.site_size[:, k], site) for k in range(3)]
+    p = gather(d.site_xmat, site).T @ (to_vectors(point) - gather(d.site_xpos, site))
+    size = [gather(m.site_size[:, k], site) for k in range(3)]
     type_ = jnp.asarray(column(m.site_type.astype(np.int32), d.site_xpos))
-    here = pick(type_, site)
-    mesh = pick(jnp.asarray(column(m.site_dataid.astype(np.int32), d.site_xpos)), site)
+    here = gather(type_, site)
+    mesh = gather(jnp.asarray(column(m.site_dataid.astype(np.int32), d.site_xpos)), site)
     inside = jnp.zeros(p.x.shape, bool)
     # Evaluate every type that occurs and select the site's own.
     for kind in sorted(set(m.site_type.tolist())):
-        of_kind = in_hull(m, mesh, p) if kind == GeomType.MESH else INSIDE[kind](*size, p)
+        of_kind = in_hull(m, mesh, p) if kind == GeomType.MESH else INSIDE_FUNCTIONS[kind](*size, p)
         inside = jnp.where(here == kind, of_kind, inside)
     return inside
 
 
-_inside = Programs(worlds(_of_site), inline=True)
+_inside = ProgramCache(batched(_of_site), inline=True)

@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.model.data import AWAKE, Data
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
+from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.island import first_of, islands, touched_trees
-from jaxsim.physics.query.constraint_rows import in_places
+from jaxsim.physics.query.constraint_rows import add_ordered_rows
 from jaxsim.physics.stage import stage
 
 
@@ -39,11 +39,11 @@ def island(m: Model, d: Data) -> Island:
     Corresponds to `mj_island` in MuJoCo.
     """
     if d.tree_asleep is None:
-        awake = jnp.full((m.ntree, *d.qpos.shape[1:]), AWAKE, jnp.int32)
+        awake = jnp.full((m.ntree, *d.qpos.shape[1:]), JUST_AWAKE, jnp.int32)
         d = d.replace(tree_asleep=awake)
-    d = islands(m, in_places(m, d))
+    d = islands(m, add_ordered_rows(m, d))
     of_tree = d.tree_island
-    return Island(d.nisland, of_tree, take(of_tree, m.dof_treeid), _of_rows(m, d))
+    return Island(d.nisland, of_tree, gather_static(of_tree, m.dof_treeid), _of_rows(m, d))
 
 
 def _of_rows(m: Model, d: Data) -> Array:
@@ -54,12 +54,12 @@ def _of_rows(m: Model, d: Data) -> Array:
     # Label of each row: the island of the first tree that it acts on.
     *rows, last = [label[:0], *(first_of(trees, label) for trees in touched_trees(m, d))]
     if d.rows.contact is None:
-        out = take(jnp.concatenate([*rows, last]), d.rows.order)
+        out = gather_static(jnp.concatenate([*rows, last]), d.rows.order)
     else:
         cost = d.rows.contact.cost
         # Rows of contacts are active where their D is positive.
         D = [edge.D for edge in cost.rows] if isinstance(cost, Pyramid) else cost.D
         of_contacts = jnp.where(jnp.stack(D, axis=1) > 0, last[:, None], none)
-        single = take(jnp.concatenate(rows), d.rows.order)
+        single = gather_static(jnp.concatenate(rows), d.rows.order)
         out = jnp.concatenate([single, of_contacts.reshape(-1, *last.shape[1:])])
     return jnp.where(out == none, np.int32(-1), out)

@@ -8,12 +8,12 @@ bodies are static see `body/point_motion.py`.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, gather_static, weighted_sum
 from jaxsim.enums import MINVAL
 from jaxsim.math import Spatial, Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick, take, weighted_sum
 from jaxsim.physics.body.inertia import com_pos, motion_axes
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.point_motion import chosen_velocity
@@ -42,7 +42,7 @@ def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
 @stage(reads="xmat xanchor xaxis subtree_com")
 def jac_of_poses(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
     """Compute `jac` at the poses stored in `d`, not at its qpos (after a step: before it)."""
-    axes = motion_axes(m, d, take(d.subtree_com, m.body_rootid))
+    axes = motion_axes(m, d, gather_static(d.subtree_com, m.body_rootid))
     return _columns(m, d.replace(cdof=axes), _vec(point), body)
 
 
@@ -155,7 +155,7 @@ def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
     d, momentum, mass = _momentum(m, d, body)
     heavy = mass > MINVAL
     # A massless subtree follows the body's own center.
-    own, _ = _twists(m, d, pick(d.xipos, body), body)
+    own, _ = _twists(m, d, gather(d.xipos, body), body)
     center = momentum.lin.scale(1 / jnp.where(heavy, mass, 1.0))
     return select(heavy, center, own).to_array()
 
@@ -176,7 +176,7 @@ def angmom_mat(m: Model, d: Data, body: Array) -> Array:
     """
     d, momentum, _ = _momentum(m, d, body)
     # Shift the reference point from the tree's to the subtree's center of mass.
-    offset = pick(d.subtree_com, body) - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    offset = gather(d.subtree_com, body) - gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid])
     return (momentum.rot - offset.cross(momentum.lin)).to_array()
 
 
@@ -189,12 +189,12 @@ def _momentum(m: Model, d: Data, body: Array) -> tuple[Data, Spatial, Array]:
     d = com_pos(m, kinematics(m, d))
     # Composite inertia of every subtree, and that of the requested one.
     composite = weighted_sum(descendants(m), d.cinert)
-    whole = pick(composite, body)
+    whole = gather(composite, body)
     here = _one_hot(m, body, d.qpos)
     # Dofs within the subtree move what is below them; dofs above move the whole subtree.
     inside = weighted_sum(descendants(m).T[m.dof_bodyid], here) > 0
     above = weighted_sum(ancestors(m).T, here)
-    below = take(composite, m.dof_bodyid)
+    below = gather_static(composite, m.dof_bodyid)
     spread = whole.map(lambda a: jnp.broadcast_to(a, below.shape))
     momentum = select(inside, below, spread.scale(above)) @ d.cdof
     return d, momentum, whole.mass
@@ -204,8 +204,8 @@ def _of_object(
     m: Model, d: Data, positions: str, bodies: np.ndarray, index: Array
 ) -> tuple[Array, Array]:
     d = com_pos(m, kinematics(m, d))
-    body = pick(jnp.asarray(column(bodies.astype(np.int32), index)), index)
-    return _columns(m, d, pick(getattr(d, positions), index), body)
+    body = gather(jnp.asarray(column(bodies.astype(np.int32), index)), index)
+    return _columns(m, d, gather(getattr(d, positions), index), body)
 
 
 def _columns(m: Model, d: Data, point: Vec, body: Array) -> tuple[Array, Array]:
@@ -222,7 +222,7 @@ def _twists(m: Model, d: Data, point: Vec, body: Array) -> tuple[Vec, Vec]:
 
 def _arm(m: Model, d: Data, point: Vec) -> Vec:
     """Return the vectors from each dof's reference point to a point, `[nv, *W]`."""
-    return point - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    return point - gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid])
 
 
 def _moves(m: Model, body: Array, like: Vec) -> Array:

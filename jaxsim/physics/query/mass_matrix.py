@@ -8,15 +8,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.linalg.factor import solve_blocks
+from jaxsim.linalg.ldl import ltdl, solve_transposed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.system.factor import solve_parts
-from jaxsim.physics.arrays.system.ldl import ltdl, solve_transposed
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.parts import inertia_parts
+from jaxsim.physics.partition import inertia_blocks
 from jaxsim.physics.tendon.tendon import tendon
 
 
@@ -62,7 +62,7 @@ def solve_m(m: Model, d: Data, force: Array) -> Array:
     d = _with_inertia(m, d)
     if d.inertia is not None:
         return d.inertia.solve(force)
-    return solve_parts(d.M, force, inertia_parts(m))
+    return solve_blocks(d.M, force, inertia_blocks(m))
 
 
 def solve_m2(m: Model, d: Data, force: Array) -> Array:

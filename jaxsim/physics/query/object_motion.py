@@ -10,24 +10,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import ObjType
 from jaxsim.math import Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import object_id
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.body import object_frame as frames
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import com_vel
-from jaxsim.physics.public import public
+from jaxsim.physics.public_api import public
 from jaxsim.physics.sensor.body_force import body_acceleration
 
 # Size in the model, and kind for `name2id`, of each object type.
-KINDS: dict[ObjType, tuple[str, str]] = {
+_OBJECT_KINDS: dict[ObjType, tuple[str, str]] = {
     ObjType.BODY: ("nbody", "body"),
     ObjType.XBODY: ("nbody", "body"),
     ObjType.GEOM: ("ngeom", "geom"),
@@ -59,8 +59,8 @@ def object_velocity(
     Raises:
       ValueError: no such type, or no such object exists.
     """
-    kind, objid = _given("object_velocity", m, objtype, objid)
-    return _asked("object_velocity", kind, bool(flg_local))(m, d, objid)
+    kind, objid = _resolve_object("object_velocity", m, objtype, objid)
+    return _motion_function("object_velocity", kind, bool(flg_local))(m, d, objid)
 
 
 def object_acceleration(
@@ -85,35 +85,35 @@ def object_acceleration(
     Raises:
       ValueError: no such type, or no such object exists.
     """
-    kind, objid = _given("object_acceleration", m, objtype, objid)
-    return _asked("object_acceleration", kind, bool(flg_local))(m, d, objid)
+    kind, objid = _resolve_object("object_acceleration", m, objtype, objid)
+    return _motion_function("object_acceleration", kind, bool(flg_local))(m, d, objid)
 
 
-def _given(
+def _resolve_object(
     function: str, m: Model, objtype: ObjType | int | str, objid: Array | int | str
 ) -> tuple[ObjType, Array | int]:
     """Return type and id of an object; its existence is checked unless the id is traced."""
-    names = {kind.name.lower(): kind for kind in KINDS}
+    names = {kind.name.lower(): kind for kind in _OBJECT_KINDS}
     kind = names.get(objtype) if isinstance(objtype, str) else objtype
-    if kind not in KINDS:
+    if kind not in _OBJECT_KINDS:
         known = ", ".join(f"'{name}'" for name in names)
         raise ValueError(f"{function}: objtype: expected one of {known}, got {objtype!r}")
     kind = ObjType(kind)
-    _, word = KINDS[kind]
+    _, word = _OBJECT_KINDS[kind]
     return kind, object_id(function, m, "objid", objid, word)
 
 
-@bounded(256)
-def _asked(function: str, kind: ObjType, local: bool) -> Callable[..., jax.Array]:
+@bounded_cache(256)
+def _motion_function(function: str, kind: ObjType, local: bool) -> Callable[..., jax.Array]:
     """Return the public function for one type of object."""
 
     def core(m: Model, d: Data, objid: Array) -> Array:
-        ids = np.arange(getattr(m, KINDS[kind][0]))
-        d, motions = MOTIONS[function](m, d, kind, ids)
+        ids = np.arange(getattr(m, _OBJECT_KINDS[kind][0]))
+        d, motions = _MOTION_FUNCTIONS[function](m, d, kind, ids)
         # Evaluate all objects of the kind and select the requested one.
-        motion = pick(motions, objid)
+        motion = gather(motions, objid)
         if local:
-            R = pick(frames.object_mat(d, kind, ids), objid)
+            R = gather(frames.object_mat(d, kind, ids), objid)
             motion = in_frame(R, motion)
         return motion.to_array()[0]
 
@@ -123,7 +123,7 @@ def _asked(function: str, kind: ObjType, local: bool) -> Callable[..., jax.Array
 
 def _velocities(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[Data, Spatial]:
     d = com_vel(m, camlight(m, com_pos(m, kinematics(m, d))))
-    return d, frames.object_velocity(m, d, kind, ids)
+    return d, frames.object_velocities(m, d, kind, ids)
 
 
 def _accelerations(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[Data, Spatial]:
@@ -134,10 +134,10 @@ def _accelerations(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[D
         )
     d = com_vel(m, camlight(m, com_pos(m, kinematics(m, d))))
     d = body_acceleration(m, d)
-    return d, frames.object_acceleration(m, d, kind, ids)
+    return d, frames.object_accelerations(m, d, kind, ids)
 
 
-MOTIONS = {"object_velocity": _velocities, "object_acceleration": _accelerations}
+_MOTION_FUNCTIONS = {"object_velocity": _velocities, "object_acceleration": _accelerations}
 
 
 def in_frame(R: Rot, v: Spatial) -> Spatial:
@@ -161,7 +161,7 @@ def local_to_global(m: Model, d: Data, pos: Array, quat: Array, body: Array) -> 
       xpos (3,) [m], xmat (3, 3).
     """
     d = kinematics(m, d)
-    origin, turn = pick(d.xpos, body), pick(d.xquat, body)
+    origin, turn = gather(d.xpos, body), gather(d.xquat, body)
     xpos = origin + turn.rotate(Vec(*(pos[k : k + 1] for k in range(3))))
     own = Quat(*(quat[k : k + 1] for k in range(4)))
     xmat = (turn * own).matrix()

@@ -7,26 +7,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.arrays.array import Array
+from jaxsim.cache import bounded_cache
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.physics.arguments import (
     check_array,
-    check_as_many,
     check_data,
+    check_equal_counts,
     check_model,
     check_points,
 )
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.public import items
-from jaxsim.physics.ray.cast import Rays, cast
-from jaxsim.physics.ray.surfaces import GROUPS, geoms_seen, unknown
-from jaxsim.physics.refusal import named
+from jaxsim.physics.public_api import as_items
+from jaxsim.physics.ray.cast import Rays, cast_rays
+from jaxsim.physics.ray.surfaces import NUM_GEOM_GROUPS, filter_visible_geoms, unknown_sdf_geoms
+from jaxsim.physics.refusal import describe_object
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.programs import ProgramCache
 
 
 class RayHit(NamedTuple):
@@ -134,43 +134,43 @@ def _cast(
     cutoff: Array | float | None = None,
 ) -> RayHit:
     """Check the arguments and cast one or many rays."""
-    pnt, vec, single = given_rays(name, m, d, pnt, vec)
+    pnt, vec, single = parse_rays(name, m, d, pnt, vec)
     bodyexclude = jnp.asarray(_ids(m, bodyexclude))
     if bodyexclude.ndim != 1:  # several bodies
         check_array(name, m, "bodyexclude", bodyexclude)
     elif not jnp.issubdtype(bodyexclude.dtype, np.integer):
         raise ValueError(f"{name}: bodyexclude: expected integers, got {bodyexclude.dtype}")
-    groups = given_groups(name, geomgroup)
-    check_seen(name, m, geoms_seen(m.structure, groups, bool(flg_static)))
+    groups = parse_geom_groups(name, geomgroup)
+    check_visible_geoms(name, m, filter_visible_geoms(m.structure, groups, bool(flg_static)))
     others = [bodyexclude]
     if cutoff is not None:
         check_array(name, m, "cutoff", cutoff)
         others.append(jnp.asarray(cutoff, m.qpos0.dtype))
-    others = [items(x, m.qpos0.dtype) for x in others]
+    others = [as_items(x, m.qpos0.dtype) for x in others]
     # One compiled program per set of static arguments.
     hits = _hits(groups, bool(flg_static))(m, d, pnt, vec, *others)
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
-@bounded(64)
+@bounded_cache(64)
 def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array, cutoff=None) -> RayHit:
         d = kinematics(m, d)
         unseen = tuple(body[k : k + 1] for k in range(len(body)))
-        beams = Rays(in_parts(pnt), in_parts(vec), unseen, cutoff)
-        hits = cast(m, d, beams, geoms_seen(m.structure, geomgroup, flg_static))
+        beams = Rays(to_vectors(pnt), to_vectors(vec), unseen, cutoff)
+        hits = cast_rays(m, d, beams, filter_visible_geoms(m.structure, geomgroup, flg_static))
         return RayHit(hits.dist, hits.geom, jnp.stack(hits.normal.parts, axis=1))
 
     # Compiled, because JAX recompiles loops and branches in each call of a bare function.
-    return Programs(worlds(rays), inline=True)
+    return ProgramCache(batched(rays), inline=True)
 
 
-def in_parts(vectors: Array) -> Vec:
+def to_vectors(vectors: Array) -> Vec:
     """Return vectors `[n, 3, *W]` by components."""
     return Vec(*(vectors[:, k] for k in range(3)))
 
 
-def given_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Array, Array, bool]:
+def parse_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Array, Array, bool]:
     """Return points and directions (n, 3) of rays, and True if a single ray was given.
 
     Args:
@@ -182,7 +182,7 @@ def given_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Ar
     check_data(name, m, d)
     for argument, value in (("pnt", pnt), ("vec", vec)):
         check_points(name, m, argument, value)
-    check_as_many(name, pnt=pnt, vec=vec)
+    check_equal_counts(name, pnt=pnt, vec=vec)
     pnt, vec = (jnp.asarray(x).astype(m.qpos0.dtype) for x in (pnt, vec))
     # Broadcast one point to all directions, and one direction to all points.
     shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
@@ -190,24 +190,26 @@ def given_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Ar
     return pnt, vec, len(shape) == 1
 
 
-def check_seen(name: str, m: Model, geoms: np.ndarray) -> None:
+def check_visible_geoms(name: str, m: Model, geoms: np.ndarray) -> None:
     """Raise ValueError if one of some geoms does not support rays."""
-    for geom in np.intersect1d(geoms, unknown(m.structure)):
+    for geom in np.intersect1d(geoms, unknown_sdf_geoms(m.structure)):
         raise ValueError(
-            f"{name}: {named(m, 'geom', geom)}: the signed distance of its plugin is not known; "
+            f"{name}: {describe_object(m, 'geom', geom)}: the signed distance of its plugin is not "
+            "known; "
             "leave it out by its group"
         )
 
 
-def given_groups(
+def parse_geom_groups(
     name: str, groups: Sequence[bool] | Array | None, argument: str = "geomgroup"
 ) -> tuple[bool, ...] | None:
     """Return the included groups as bools; raise ValueError if they are not six static values."""
     if groups is None:
         return None
-    if isinstance(groups, jax.core.Tracer) or np.shape(groups) != (GROUPS,):
+    if isinstance(groups, jax.core.Tracer) or np.shape(groups) != (NUM_GEOM_GROUPS,):
         raise ValueError(
-            f"{name}: {argument}: expected None or {GROUPS} numbers that are known when it is "
+            f"{name}: {argument}: expected None or {NUM_GEOM_GROUPS} numbers that are known when "
+            "it is "
             f"traced, got {groups!r}"
         )
     return tuple(bool(g) for g in np.asarray(groups))

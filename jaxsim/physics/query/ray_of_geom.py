@@ -11,24 +11,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import GeomType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.physics.arguments import check_array, object_id
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.programs import Programs
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.flex.flex import flex as flex_stage
-from jaxsim.physics.public import items
-from jaxsim.physics.query.ray import given_rays, in_parts
+from jaxsim.physics.public_api import as_items
+from jaxsim.physics.query.ray import parse_rays, to_vectors
 from jaxsim.physics.ray.cast import Rays, cast_at
-from jaxsim.physics.ray.soft import Shown, SoftHits, cast_soft, drawn
-from jaxsim.physics.refusal import named
+from jaxsim.physics.ray.soft import Shown, SoftHits, cast_soft, visible_flex_items
+from jaxsim.physics.refusal import describe_object
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.programs import ProgramCache
 
 
 class SurfaceHit(NamedTuple):
@@ -134,7 +134,7 @@ def ray_flex(
       ValueError: no such flex exists; a shape or precision is wrong.
     """
     # Check the arguments and resolve names.
-    pnt, vec, single = given_rays("ray_flex", m, d, pnt, vec)
+    pnt, vec, single = parse_rays("ray_flex", m, d, pnt, vec)
     if isinstance(flex, str):
         flex = name2id(m, "flex", flex)
     flex = operator.index(flex)
@@ -146,22 +146,24 @@ def ray_flex(
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
-@bounded(64)
+@bounded_cache(64)
 def _flex_hits(flex: int, shown: Shown) -> Callable[..., FlexHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array) -> FlexHit:
         hits = soft_hits(m, flex_stage(m, com_pos(m, kinematics(m, d))), flex, shown, pnt, vec)
         return FlexHit(hits.dist, hits.vert, jnp.stack(hits.normal.parts, axis=1))
 
-    return Programs(worlds(rays), inline=True)  # as in query/ray.py
+    return ProgramCache(batched(rays), inline=True)  # as in query/ray.py
 
 
 def soft_hits(m: Model, d: Data, flex: int, shown: Shown, pnt: Array, vec: Array) -> SoftHits:
     """Cast rays `[n, 3, *W]` against a flex, for data with its vertices."""
     first = int(m.flex_vertadr[flex])
-    points = take(d.flexvert_xpos, np.arange(first, first + int(m.flex_vertnum[flex])))
-    rays = Rays(in_parts(pnt), in_parts(vec), unseen=())
-    tables = drawn(m.structure, flex, shown)
-    return cast_soft(points, take(m.flex_radius, np.full(len(points.x), flex)), tables, rays)
+    points = gather_static(d.flexvert_xpos, np.arange(first, first + int(m.flex_vertnum[flex])))
+    rays = Rays(to_vectors(pnt), to_vectors(vec), unseen=())
+    tables = visible_flex_items(m.structure, flex, shown)
+    return cast_soft(
+        points, gather_static(m.flex_radius, np.full(len(points.x), flex)), tables, rays
+    )
 
 
 def _ask(
@@ -173,28 +175,29 @@ def _ask(
     pnt: Array,
     vec: Array,
 ) -> SurfaceHit:
-    pnt, vec, single = given_rays(name, m, d, pnt, vec)
-    geom = given_geom(name, m, geom)
+    pnt, vec, single = parse_rays(name, m, d, pnt, vec)
+    geom = resolve_geom(name, m, geom)
     if isinstance(geom, int) and m.geom_type[geom] != type_:
         kind = GeomType(m.geom_type[geom]).name.lower()
         raise ValueError(
-            f"{name}: {named(m, 'geom', geom)} is of type {kind}, expected {type_.name.lower()}"
+            f"{name}: {describe_object(m, 'geom', geom)} is of type {kind}, expected "
+            f"{type_.name.lower()}"
         )
-    hits = _hits(type_)(m, d, pnt, vec, items(geom, m.qpos0.dtype))
+    hits = _hits(type_)(m, d, pnt, vec, as_items(geom, m.qpos0.dtype))
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
-@bounded(64)
+@bounded_cache(64)
 def _hits(type_: GeomType) -> Callable[..., SurfaceHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, geom: Array) -> SurfaceHit:
         d = kinematics(m, d)
-        hits = cast_at(m, d, Rays(in_parts(pnt), in_parts(vec), unseen=()), geom, type_)
+        hits = cast_at(m, d, Rays(to_vectors(pnt), to_vectors(vec), unseen=()), geom, type_)
         return SurfaceHit(hits.dist, jnp.stack(hits.normal.parts, axis=1))
 
-    return Programs(worlds(rays), inline=True)  # as in query/ray.py
+    return ProgramCache(batched(rays), inline=True)  # as in query/ray.py
 
 
-def given_geom(name: str, m: Model, geom: Array | int | str) -> Array | int:
+def resolve_geom(name: str, m: Model, geom: Array | int | str) -> Array | int:
     """Return the id of a geom given by id or name, an int unless it is traced.
 
     Raises:

@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_model
-from jaxsim.physics.arrays.array import Array
 
 
 def get_total_mass(m: Model) -> jax.Array:

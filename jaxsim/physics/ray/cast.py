@@ -14,21 +14,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.once import once
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.collision.shape import Placed, placed
-from jaxsim.physics.ray.local import NEVER, Local
-from jaxsim.physics.ray.surfaces import SURFACES, Surfaces, surfaces
+from jaxsim.physics.collision.shape import PlacedGeoms, place_geoms
+from jaxsim.physics.ray.local import NO_HIT, LocalRays
+from jaxsim.physics.ray.surfaces import RAY_SURFACES, Surfaces, ray_surfaces
+from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.platform import platform
 
-TURN = 256  # block size of rays times geoms, in units of the lanes that are traversed together
-NOTHING = -1  # geom and distance of a ray without a hit
+CULL_CHUNK_FACTOR = (
+    256  # block size of rays times geoms, in units of the lanes that are traversed together
+)
+RAY_MISS = -1  # geom and distance of a ray without a hit
 
 
 class Rays(NamedTuple):
@@ -85,14 +87,16 @@ class _Scene(NamedTuple):
       surfaces: tables that the geom types need.
     """
 
-    geoms: Placed
+    geoms: PlacedGeoms
     visible: jax.Array
     body: jax.Array
     reach: jax.Array
     surfaces: Surfaces
 
 
-def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray, made: Surfaces | None = None) -> Hits:
+def cast_rays(
+    m: Model, d: Data, rays: Rays, geoms: np.ndarray, made: Surfaces | None = None
+) -> Hits:
     """Find the first intersection of each ray.
 
     Args:
@@ -139,23 +143,23 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
     geom = jnp.broadcast_to(geom, like.shape)
     of_type = jnp.asarray(m.geom_type == type_)[geom]
     some = jnp.where(of_type, geom, geoms[0])
-    limit = jnp.where(of_type, NEVER, NOTHING).astype(like.dtype)[None]
+    limit = jnp.where(of_type, NO_HIT, RAY_MISS).astype(like.dtype)[None]
     # The search has no derivative.
     here, way = lax.stop_gradient((scene, rays))
-    ray = once(_local, pick(here.geoms, some), way, _worlds(like))
+    ray = materialize_result(_local, gather(here.geoms, some), way, _worlds(like))
     ray = jax.tree.map(lambda x: x[None], ray)
-    dist, part = once(SURFACES[type_].nearest, here.surfaces, ray, limit)
-    found = _Found(jnp.where(of_type, dist[0], NEVER), some, part[0])
+    dist, part = materialize_result(RAY_SURFACES[type_].nearest, here.surfaces, ray, limit)
+    found = _Found(jnp.where(of_type, dist[0], NO_HIT), some, part[0])
     return _hits(m, scene, rays, length, np.array([type_], np.int32), found)
 
 
-def cast_again(
+def recompute_hits(
     m: Model, d: Data, rays: Rays, geoms: np.ndarray, hits: Hits, made: Surfaces | None = None
 ) -> Hits:
     """Re-evaluate known hits as a differentiable function of rays, poses and sizes.
 
     Args:
-      m, d, rays, geoms, made: see `cast`.
+      m, d, rays, geoms, made: see `cast_rays`.
       hits: its result, for the same rays.
     """
     like = hits.dist
@@ -164,7 +168,7 @@ def cast_again(
         return hits
     rays, length = of_unit_length(rays)
     # Reconstruct the search result from the stored hits.
-    far = lax.stop_gradient(jnp.where(hits.geom >= 0, hits.dist * length, NEVER))
+    far = lax.stop_gradient(jnp.where(hits.geom >= 0, hits.dist * length, NO_HIT))
     found = _Found(far, jnp.maximum(hits.geom, 0), hits.part)
     scene, types = _scene(m, d, geoms, like, made), np.unique(m.geom_type[geoms])
     return _hits(m, scene, rays, length, types, found)
@@ -188,8 +192,8 @@ def _scene(
     # As in MuJoCo, the cutoff applies to geoms with a bounding sphere, in bodies that collide.
     bounded = column(_in_bounded_body(m.structure), like) & (m.geom_rbound > 0)
     reach = jnp.where(bounded, m.geom_rbound, jnp.inf)
-    made = surfaces(m, geoms) if made is None else made
-    return _Scene(placed(m, d), _visible(m), body, reach, made)
+    made = ray_surfaces(m, geoms) if made is None else made
+    return _Scene(place_geoms(m, d), _visible(m), body, reach, made)
 
 
 def _in_bounded_body(s: Structure) -> np.ndarray:
@@ -203,11 +207,11 @@ def _hits(
 ) -> Hits:
     """Convert a search result to hits, with distances in lengths of the rays' vectors."""
     moves = length > 0
-    met = moves & (found.dist < NEVER)
+    met = moves & (found.dist < NO_HIT)
     dist, normal = _at(m, scene, rays, types, found)
     return Hits(
-        dist=jnp.where(met, jnp.where(met, dist, 0) / jnp.where(moves, length, 1), NOTHING),
-        geom=jnp.where(met, found.geom, NOTHING),
+        dist=jnp.where(met, jnp.where(met, dist, 0) / jnp.where(moves, length, 1), RAY_MISS),
+        geom=jnp.where(met, found.geom, RAY_MISS),
         normal=normal.map(lambda x: jnp.where(met, x, 0)),
         part=found.part,
     )
@@ -215,17 +219,17 @@ def _hits(
 
 def _nothing(like: Array) -> Hits:
     zero, none = jnp.zeros_like(like), jnp.zeros(like.shape, jnp.int32)
-    return Hits(zero - 1, none + NOTHING, Vec(zero, zero, zero), none)
+    return Hits(zero - 1, none + RAY_MISS, Vec(zero, zero, zero), none)
 
 
 def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -> tuple[Array, Vec]:
     """Compute distance [m] and normal of a search result; differentiable."""
     # Gather the geom of each ray and transform the ray to its frame.
-    geoms = pick(scene.geoms, found.geom)
-    ray = once(_local, geoms, rays, _worlds(found.dist))
+    geoms = gather(scene.geoms, found.geom)
+    ray = materialize_result(_local, geoms, rays, _worlds(found.dist))
     ray = jax.tree.map(lambda x: x[None], ray)
     kind = jnp.asarray(m.geom_type, jnp.int32)[found.geom]
-    near = jnp.where(found.dist < NEVER, found.dist, 0)
+    near = jnp.where(found.dist < NO_HIT, found.dist, 0)
     dist, normal = found.dist, jax.tree.map(jnp.zeros_like, rays.vec)
     one = jnp.ones_like(ray.size.x)
     # Evaluate the formula of each type and select by the type of the geom found.
@@ -233,8 +237,10 @@ def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -
         here = kind == type_
         # Guard the derivative of the formula against zero sizes of other geom types.
         of_type = ray._replace(size=select(here[None], ray.size, Vec(one, one, one)))
-        hit = once(SURFACES[type_].hit, scene.surfaces, of_type, near[None], found.part[None])
-        dist = jnp.where(here & (hit.dist[0] < NEVER), hit.dist[0], dist)
+        hit = materialize_result(
+            RAY_SURFACES[type_].hit, scene.surfaces, of_type, near[None], found.part[None]
+        )
+        dist = jnp.where(here & (hit.dist[0] < NO_HIT), hit.dist[0], dist)
         normal = select(here, hit.normal[0], normal)
     return dist, geoms.rot @ normal
 
@@ -245,18 +251,18 @@ def _search(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray]) -> _
     scene, rays = lax.stop_gradient((scene, rays))
     worlds = int(np.prod(rays.pos.x.shape[1:], dtype=int))
     # Limit rays times geoms per iteration, so that memory is bounded.
-    together = TURN * platform().lanes // worlds
+    together = CULL_CHUNK_FACTOR * platform().lanes // worlds
 
     def of_rays(rays: Rays) -> _Found:
-        dist = jnp.full_like(rays.pos.x, NEVER)
+        dist = jnp.full_like(rays.pos.x, NO_HIT)
         none = jnp.zeros(dist.shape, jnp.int32)
         best, size = _Found(dist, none, none), max(1, together // len(dist))
         for ids in of_type:
-            nearest = SURFACES[m.geom_type[ids[0]]].nearest
+            nearest = RAY_SURFACES[m.geom_type[ids[0]]].nearest
             best = _of_type(best, scene, rays, ids, size, nearest)
         return best
 
-    return by_parts(of_rays, rays, max(1, together))
+    return map_ray_chunks(of_rays, rays, max(1, together))
 
 
 def _of_type(
@@ -264,14 +270,14 @@ def _of_type(
 ) -> _Found:
     """Update the nearest hits with geoms of one type, `size` at a time."""
 
-    def turn(best: _Found, some: tuple[Placed, Array, Array, Array]) -> tuple[_Found, None]:
+    def turn(best: _Found, some: tuple[PlacedGeoms, Array, Array, Array]) -> tuple[_Found, None]:
         return _of_some(best, _Scene(*some, scene.surfaces), rays, nearest), None
 
     # Divide the geoms into blocks of equal size; the last geom fills up the last block.
     size = min(size, len(ids))
     blocks = -(-len(ids) // size)
     ids = ids[np.minimum(np.arange(blocks * size), len(ids) - 1)]
-    some = take((scene.geoms, scene.visible, scene.body, scene.reach), ids)
+    some = gather_static((scene.geoms, scene.visible, scene.body, scene.reach), ids)
     some = jax.tree.map(lambda x: x.reshape(blocks, size, *x.shape[1:]), some)
     if blocks == 1:
         return turn(best, jax.tree.map(lambda x: x[0], some))[0]
@@ -283,7 +289,7 @@ def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Foun
     # Every geom of the block against every ray.
     geoms, visible, body = jax.tree.map(lambda x: x[:, None], (some.geoms, some.visible, some.body))
     every = jax.tree.map(lambda x: x[None], rays._replace(sees=None))
-    ray = once(_local, geoms, every, _worlds(best.dist)[None])
+    ray = materialize_result(_local, geoms, every, _worlds(best.dist)[None])
     # Visibility, excluded bodies, per-ray masks and cutoff.
     sees = visible
     for unseen in every.unseen:
@@ -294,9 +300,9 @@ def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Foun
     if rays.cutoff is not None:
         sees &= (geoms.pos - every.pos).norm() - some.reach[:, None] <= every.cutoff
     # Only hits nearer than the best so far count.
-    limit = jnp.where(sees, best.dist[None], NOTHING)
-    dist, part = once(nearest, some.surfaces, ray, limit)
-    here = _Found(jnp.where(sees, dist, NEVER), jnp.broadcast_to(ray.geom, dist.shape), part)
+    limit = jnp.where(sees, best.dist[None], RAY_MISS)
+    dist, part = materialize_result(nearest, some.surfaces, ray, limit)
+    here = _Found(jnp.where(sees, dist, NO_HIT), jnp.broadcast_to(ray.geom, dist.shape), part)
     # Reduce over the block and the previous best.
     every = jax.tree.map(lambda one, many: jnp.concatenate([one[None], many]), best, here)
     return jax.tree.map(lambda x: x[0], _least(every))
@@ -319,10 +325,10 @@ def _least(found: _Found) -> _Found:
     return _least(jax.tree.map(lambda *x: jnp.concatenate(x), least, rest))
 
 
-def _local(geoms: Placed, rays: Rays, world: Array) -> Local:
+def _local(geoms: PlacedGeoms, rays: Rays, world: Array) -> LocalRays:
     """Transform rays to the frames of geoms."""
     turn = geoms.rot.T
-    return Local(turn @ (rays.pos - geoms.pos), turn @ rays.vec, geoms.size, geoms.id, world)
+    return LocalRays(turn @ (rays.pos - geoms.pos), turn @ rays.vec, geoms.size, geoms.id, world)
 
 
 def _worlds(like: Array) -> Array:
@@ -338,11 +344,11 @@ def _visible(m: Model) -> Array:
     material = m.geom_matid
     if not (material >= 0).any():
         return own
-    painted = take(m.mat_rgba[:, 3] != 0, np.maximum(material, 0))
+    painted = gather_static(m.mat_rgba[:, 3] != 0, np.maximum(material, 0))
     return jnp.where(column(material >= 0, own), painted, own)
 
 
-def by_parts(function: Callable[[Rays], Tree], rays: Rays, most: int) -> Tree:
+def map_ray_chunks(function: Callable[[Rays], PyTree], rays: Rays, most: int) -> PyTree:
     """Apply `function` to the rays in blocks of at most `most`."""
     number = len(rays.pos.x)
     if number <= most:
@@ -351,6 +357,6 @@ def by_parts(function: Callable[[Rays], Tree], rays: Rays, most: int) -> Tree:
     parts = -(-number // most)
     size = -(-number // parts)
     index = np.minimum(np.arange(parts * size), number - 1)
-    split = jax.tree.map(lambda x: x.reshape(parts, size, *x.shape[1:]), take(rays, index))
+    split = jax.tree.map(lambda x: x.reshape(parts, size, *x.shape[1:]), gather_static(rays, index))
     found = lax.map(function, split)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:number], found)

@@ -2,13 +2,13 @@
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.ray.local import NEVER, Hit, Local
+from jaxsim.physics.ray.local import NO_HIT, Hit, LocalRays
 
 
-def plane(ray: Local) -> Hit:
+def ray_plane(ray: LocalRays) -> Hit:
     """Intersect with a plane from its front, within its rectangle; a size of 0 is unbounded."""
     # Only a ray toward the front side meets the plane.
     falls = ray.way.z <= -MINVAL
@@ -18,12 +18,12 @@ def plane(ray: Local) -> Hit:
     for p, u, half in zip(ray.pos.parts[:2], ray.way.parts[:2], ray.size.parts[:2], strict=True):
         within &= (half <= 0) | (jnp.abs(p + t * u) <= half)
     zero = jnp.zeros_like(t)
-    return Hit(jnp.where(within, t, NEVER), Vec(zero, zero, zero + 1))
+    return Hit(jnp.where(within, t, NO_HIT), Vec(zero, zero, zero + 1))
 
 
-def box(ray: Local) -> Hit:
+def ray_box(ray: LocalRays) -> Hit:
     """Intersect with a box of half sides `size`."""
-    near, far = crossing(ray.pos, ray.way, ray.size)
+    near, far = box_crossings(ray.pos, ray.way, ray.size)
     # A ray that begins inside meets the exit face.
     enters = near[0] >= 0
     t = jnp.where(enters, near[0], far[0])
@@ -32,10 +32,10 @@ def box(ray: Local) -> Hit:
     met = (near[0] <= far[0]) & (far[0] >= 0)
     # The normal points against the ray on entry, along it on exit.
     normal = Vec(*(jnp.where(axis == k, out * jnp.sign(u), 0) for k, u in enumerate(ray.way.parts)))
-    return Hit(jnp.where(met, t, NEVER), normal)
+    return Hit(jnp.where(met, t, NO_HIT), normal)
 
 
-def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+def box_crossings(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Intersect lines p + t u with a box about the origin (slab method).
 
     Returns:
@@ -49,19 +49,21 @@ def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Arra
         per = 1 / jnp.where(moves, v, 1)
         one, other = (-h - x) * per, (h - x) * per
         always = jnp.abs(x) <= h  # parallel to the slab and inside of it
-        low = jnp.where(moves, jnp.minimum(one, other), jnp.where(always, -NEVER, NEVER))
-        high = jnp.where(moves, jnp.maximum(one, other), jnp.where(always, NEVER, -NEVER))
+        low = jnp.where(moves, jnp.minimum(one, other), jnp.where(always, -NO_HIT, NO_HIT))
+        high = jnp.where(moves, jnp.maximum(one, other), jnp.where(always, NO_HIT, -NO_HIT))
         axis = jnp.full_like(low, k, jnp.int32)
         if near is None or far is None:
             near, far = (low, axis), (high, axis)
             continue
         # Intersect the slabs: latest entry, earliest exit.
-        near = _either(low > near[0], (low, axis), near)
-        far = _either(high < far[0], (high, axis), far)
+        near = _select_vec(low > near[0], (low, axis), near)
+        far = _select_vec(high < far[0], (high, axis), far)
     assert near is not None
     assert far is not None
     return near, far
 
 
-def _either(which: Array, yes: tuple[Array, Array], no: tuple[Array, Array]) -> tuple[Array, Array]:
+def _select_vec(
+    which: Array, yes: tuple[Array, Array], no: tuple[Array, Array]
+) -> tuple[Array, Array]:
     return jnp.where(which, yes[0], no[0]), jnp.where(which, yes[1], no[1])

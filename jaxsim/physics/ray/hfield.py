@@ -13,24 +13,24 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.node import node
 from jaxsim.math import Vec, select
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.lanes import for_some
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.once import once
-from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.ray import triangle
-from jaxsim.physics.ray.flat import box, crossing
-from jaxsim.physics.ray.local import NEVER, Hit, Local, look
+from jaxsim.physics.ray.flat import box_crossings, ray_box
+from jaxsim.physics.ray.local import NO_HIT, Hit, LocalRays, lookup
+from jaxsim.transforms.compaction import for_some
+from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.platform import platform
 
 BASE, WALL, SURFACE = 0, 1, 5  # part ids: the base; from 1 the four walls; from 5 the triangles
-BESIDE = 3  # cells across that a ray crosses in one step
-TINY = 1e-12  # cells per meter below which a ray does not move along an axis
-SLACK = 1e-3  # margin in cells for crossing a neighbor
+_CELLS_PER_STEP = 3  # cells across that a ray crosses in one step
+_MIN_CELL_SPEED = 1e-12  # cells per meter below which a ray does not move along an axis
+_CELL_SLACK = 1e-3  # margin in cells for crossing a neighbor
 
 
-class Grid(NamedTuple):
+class HfieldGrid(NamedTuple):
     """Height field, of one geom or of each of several.
 
     Attributes:
@@ -53,7 +53,7 @@ class Grid(NamedTuple):
 
 
 @node()
-class Grids:
+class RayHfields:
     """Height fields of a model.
 
     Attributes:
@@ -63,28 +63,28 @@ class Grids:
     """
 
     field: jax.Array
-    grid: Grid
+    grid: HfieldGrid
     data: jax.Array
 
-    def of(self, ray: Local) -> Grid:
+    def of(self, ray: LocalRays) -> HfieldGrid:
         """Return the fields of the rays' geoms."""
         field = self.field[ray.geom]
         rows, cols, adr = (x[field] for x in (self.grid.rows, self.grid.cols, self.grid.adr))
-        return Grid(rows, cols, adr, look(self.grid.size, field, ray.world))
+        return HfieldGrid(rows, cols, adr, lookup(self.grid.size, field, ray.world))
 
-    def height(self, grid: Grid, row: Array, col: Array, world: Array) -> Array:
+    def height(self, grid: HfieldGrid, row: Array, col: Array, world: Array) -> Array:
         """Return heights at grid points [m]."""
-        return grid.size[2] * look(self.data, grid.adr + row * grid.cols + col, world)
+        return grid.size[2] * lookup(self.data, grid.adr + row * grid.cols + col, world)
 
 
-def grids(m: Model, field: Array) -> Grids:
+def ray_hfields(m: Model, field: Array) -> RayHfields:
     """Return the height fields of a model, which is in the layout of the physics."""
     s = m.structure
     rows, cols, adr = (
         jnp.asarray(x, jnp.int32) for x in (s.hfield_nrow, s.hfield_ncol, s.hfield_adr)
     )
     size = tuple(m.hfield_size[:, k] for k in range(4))
-    return Grids(field, Grid(rows, cols, adr, size), m.hfield_data)
+    return RayHfields(field, HfieldGrid(rows, cols, adr, size), m.hfield_data)
 
 
 class _Lane(NamedTuple):
@@ -102,10 +102,10 @@ class _Lane(NamedTuple):
     enter: jax.Array
     leave: jax.Array
     world: jax.Array
-    grid: Grid
+    grid: HfieldGrid
 
 
-def nearest(fields: Grids, ray: Local, limit: Array) -> tuple[Array, Array]:
+def nearest_hfield_hit(fields: RayHfields, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
     """Compute distances to height fields and the parts hit, both of the shape of `limit`.
 
     Args:
@@ -115,9 +115,9 @@ def nearest(fields: Grids, ray: Local, limit: Array) -> tuple[Array, Array]:
     """
     # Base box.
     grid = fields.of(ray)
-    dist, part = box(_in_base(ray, grid)).dist, jnp.full(limit.shape, BASE, jnp.int32)
+    dist, part = ray_box(_in_base(ray, grid)).dist, jnp.full(limit.shape, BASE, jnp.int32)
     # Surface: walk only the rays that enter the box above the base (compacted lanes).
-    near, far = _over_base(ray, grid)
+    near, far = _intersect_base_box(ray, grid)
     enter, leave = jnp.maximum(near[0], 0), jnp.minimum(far[0], jnp.minimum(limit, dist))
     lane = _Lane(ray.pos, ray.way, enter, leave, ray.world, grid)
     lane = jax.tree.map(lambda x: jnp.broadcast_to(x, limit.shape).reshape(-1), lane)
@@ -126,7 +126,7 @@ def nearest(fields: Grids, ray: Local, limit: Array) -> tuple[Array, Array]:
         enter=jnp.where(needed, lane.enter, 0), leave=jnp.where(needed, lane.leave, 0)
     )
     # Gather the rays that enter this box and walk these only.
-    none = jnp.full_like(lane.enter, NEVER), jnp.zeros_like(lane.world)
+    none = jnp.full_like(lane.enter, NO_HIT), jnp.zeros_like(lane.world)
     on_surface, number = for_some(
         lambda some: _walk(fields, some), needed, lane, platform().lanes, none
     )
@@ -142,11 +142,11 @@ def nearest(fields: Grids, ray: Local, limit: Array) -> tuple[Array, Array]:
     return dist, part
 
 
-def hit(fields: Grids, ray: Local, part: Array) -> Hit:
+def intersect_hfield_triangle(fields: RayHfields, ray: LocalRays, part: Array) -> Hit:
     """Compute the intersections with known parts of height fields."""
     # Evaluate the formulas of base, wall and triangle, and select by the part.
     grid = fields.of(ray)
-    found = box(_in_base(ray, grid))
+    found = ray_box(_in_base(ray, grid))
     # Wall: plane of the side.
     wall = part - WALL
     of_x, end = wall < 2, jnp.where(wall % 2 > 0, 1, -1).astype(ray.pos.x.dtype)
@@ -162,10 +162,10 @@ def hit(fields: Grids, ray: Local, part: Array) -> Hit:
     row, col = cell // cols, cell % cols
     corners = _corners(fields, grid, row, col, ray.world)
     a, b, c = (corner - ray.pos for corner in _triangles(corners, number % 2 > 0))
-    return select(part >= SURFACE, triangle.hit(ray.way, a, b, c), found)
+    return select(part >= SURFACE, triangle.intersect_triangle(ray.way, a, b, c), found)
 
 
-def _in_base(ray: Local, grid: Grid) -> Local:
+def _in_base(ray: LocalRays, grid: HfieldGrid) -> LocalRays:
     """Transform rays to the frame of the base box."""
     x, y, _, depth = grid.size
     half = 0.5 * depth
@@ -173,21 +173,25 @@ def _in_base(ray: Local, grid: Grid) -> Local:
     return ray._replace(pos=pos, size=Vec(x, y, half))
 
 
-def _over_base(ray: Local, grid: Grid) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+def _intersect_base_box(
+    ray: LocalRays, grid: HfieldGrid
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Return entry and exit of rays in the box above the base, with the faces."""
     x, y, top, _ = grid.size
     half = 0.5 * top
-    return crossing(Vec(ray.pos.x, ray.pos.y, ray.pos.z - half), ray.way, Vec(x, y, half))
+    return box_crossings(Vec(ray.pos.x, ray.pos.y, ray.pos.z - half), ray.way, Vec(x, y, half))
 
 
-def _wall(ray: Local, t: Array, axis: Array) -> Array:
+def _wall(ray: LocalRays, t: Array, axis: Array) -> Array:
     """Return the id of the wall that is crossed: 0 and 1 across x, 2 and 3 across y."""
     x, y, _ = ray.at(jnp.where(jnp.isfinite(t), t, 0)).parts
     across = jnp.where(axis == 0, x, y)
     return 2 * jnp.minimum(axis, 1) + (across > 0).astype(jnp.int32)
 
 
-def _under_rim(fields: Grids, grid: Grid, ray: Local, t: Array, wall: Array) -> Array:
+def _under_rim(
+    fields: RayHfields, grid: HfieldGrid, ray: LocalRays, t: Array, wall: Array
+) -> Array:
     """Return True where points of walls are below the rim of the surface."""
     x, y, z = ray.at(t).parts
     dx, dy = grid.step
@@ -207,7 +211,7 @@ def _under_rim(fields: Grids, grid: Grid, ray: Local, t: Array, wall: Array) -> 
     return z < (1 - part) * height(cell) + part * height(cell + 1)
 
 
-def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
+def _walk(fields: RayHfields, lane: _Lane) -> tuple[Array, Array]:
     """Walk through the cells; return distance and id of the first triangle hit."""
     grid, dtype = lane.grid, lane.enter.dtype
     # The ray in units of cells, with the faster axis as the main axis.
@@ -228,10 +232,10 @@ def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
 
     # Range of cells along the main axis.
     ends = [p + t * u for t in (lane.enter, lane.leave)]
-    begin = cell(jnp.minimum(*ends) - SLACK, length)
-    number = cell(jnp.maximum(*ends) + SLACK, length) - begin + 1
+    begin = cell(jnp.minimum(*ends) - _CELL_SLACK, length)
+    number = cell(jnp.maximum(*ends) + _CELL_SLACK, length) - begin + 1
     forward = u >= 0
-    moves = jnp.abs(u) > TINY
+    moves = jnp.abs(u) > _MIN_CELL_SPEED
     per = 1 / jnp.where(moves, u, 1)
 
     every, way, world = jax.tree.map(lambda x: x[None], (grid, lane.way, lane.world))
@@ -240,49 +244,55 @@ def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
         k, best, found = state
         here = begin + jnp.where(forward, k, number - 1 - k)
         # Interval of the ray in this row of cells.
-        sides = [(here.astype(dtype) + side - p) * per for side in (-SLACK, 1 + SLACK)]
+        sides = [(here.astype(dtype) + side - p) * per for side in (-_CELL_SLACK, 1 + _CELL_SLACK)]
         low, high = jnp.minimum(*sides), jnp.maximum(*sides)
         low = jnp.where(moves, jnp.clip(low, lane.enter, lane.leave), lane.enter)
         high = jnp.where(moves, jnp.clip(high, lane.enter, lane.leave), lane.leave)
         # Cells across the main axis that the ray passes in this step.
         across = [q + t * v for t in (low, high)]
-        first = cell(jnp.minimum(*across) - SLACK, width)
-        last = cell(jnp.maximum(*across) + SLACK, width)
+        first = cell(jnp.minimum(*across) - _CELL_SLACK, width)
+        last = cell(jnp.maximum(*across) + _CELL_SLACK, width)
         # Start at the cell, to avoid cancellation over the distance to it.
         start = jax.tree.map(lambda x: x[None], lane.pos + lane.way.scale(low))
-        beside = jnp.minimum(first[None] + np.arange(BESIDE, dtype=np.int32)[:, None], last[None])
+        beside = jnp.minimum(
+            first[None] + np.arange(_CELLS_PER_STEP, dtype=np.int32)[:, None], last[None]
+        )
         row, col = (
             jnp.where(by_x[None], beside, here[None]),
             jnp.where(by_x[None], here[None], beside),
         )
         # Intersect both triangles of these cells.
         corners = _corners(fields, every, row, col, world)
-        t, place = once(_first_of_cells, every, corners, start, way, low[None], row, col)
+        t, place = materialize_result(
+            _first_of_cells, every, corners, start, way, low[None], row, col
+        )
         # Keep the first hit, within the range.
         nearer = (k < number) & (t < best)
         best, found = jnp.where(nearer, t, best), jnp.where(nearer, place, found)
         return k + 1, best, found
 
-    def going(state: tuple) -> Array:
+    def has_active_rays(state: tuple) -> Array:
         k, best, _ = state
-        return jnp.any((k < number) & (best == NEVER))
+        return jnp.any((k < number) & (best == NO_HIT))
 
-    best = jnp.full_like(lane.enter, NEVER)
-    _, best, found = lax.while_loop(going, step, (jnp.int32(0), best, jnp.zeros_like(begin)))
+    best = jnp.full_like(lane.enter, NO_HIT)
+    _, best, found = lax.while_loop(
+        has_active_rays, step, (jnp.int32(0), best, jnp.zeros_like(begin))
+    )
     return best, found
 
 
 def _first_of_cells(
-    grid: Grid, corners: tuple, start: Vec, way: Vec, low: Array, row: Array, col: Array
+    grid: HfieldGrid, corners: tuple, start: Vec, way: Vec, low: Array, row: Array, col: Array
 ) -> tuple[Array, Array]:
     """Return distance to the triangles of cells `[BESIDE, n]`, and the id of the first."""
     ways = []
     for second in (0, 1):
         # Corners relative to the start point.
         abc = (c - start for c in _triangles(corners, jnp.full(row.shape, second > 0)))
-        t = low + triangle.meets(way, *abc)
+        t = low + triangle.ray_triangle(way, *abc)
         place = 2 * (row * (grid.cols - 1) + col) + second
-        ways += list(zip(jnp.where(t >= 0, t, NEVER), place, strict=True))
+        ways += list(zip(jnp.where(t >= 0, t, NO_HIT), place, strict=True))
     # Pairwise reduction, not a chain, so that fused consumers recompute less.
     while len(ways) > 1:
         one, other = ways.pop(0), ways.pop(0)
@@ -291,7 +301,7 @@ def _first_of_cells(
 
 
 def _corners(
-    fields: Grids, grid: Grid, row: Array, col: Array, world: Array
+    fields: RayHfields, grid: HfieldGrid, row: Array, col: Array, world: Array
 ) -> tuple[tuple[Vec, Vec], tuple[Vec, Vec]]:
     """Return the corners of cells in the field's frame: of the row, and of the next one."""
     dx, dy = grid.step

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array, Tree
 
-NEVER = jnp.inf  # distance of a ray without a hit
+NO_HIT = jnp.inf  # distance of a ray without a hit
 
 
-class Local(NamedTuple):
+class LocalRays(NamedTuple):
     """Rays p + t u in the frames of geoms.
 
     Shape `[geoms, rays, *W]`, or `[1, rays, *W]` if each has a geom of its own.
@@ -47,22 +47,22 @@ class Hit(NamedTuple):
     normal: Vec
 
 
-def first(*ways: Array) -> Array:
+def nearest_ahead(*ways: Array) -> Array:
     """Return the smallest nonnegative distance, else NEVER."""
-    nearest = jnp.full_like(ways[0], NEVER)
+    nearest = jnp.full_like(ways[0], NO_HIT)
     for t in ways:
         nearest = jnp.where((t >= 0) & (t < nearest), t, nearest)
     return nearest
 
 
-def worlds_of(like: Array) -> Array:
+def world_indices(like: Array) -> Array:
     """Return the index of each ray's world, `[1, *W]`."""
     if like.ndim == 1:
         return jnp.zeros(1, jnp.int32)
     return jnp.arange(like.shape[-1], dtype=jnp.int32)[None]
 
 
-def look(table: Tree, index: Array, world: Array) -> Tree:
+def lookup(table: PyTree, index: Array, world: Array) -> PyTree:
     """Gather items of tables `[n]`, `[n, 1]`, or of `[n, worlds]` by each world's column."""
 
     def one(a: Array) -> Array:

@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.lanes import for_some
-from jaxsim.physics.arrays.once import once
-from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.ray import triangle
-from jaxsim.physics.ray.local import NEVER, Hit, Local, look
-from jaxsim.physics.ray.tree import END, Trees
+from jaxsim.physics.ray.local import NO_HIT, Hit, LocalRays, lookup
+from jaxsim.physics.ray.tree import END_OF_TREE, Trees
+from jaxsim.transforms.compaction import for_some
+from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.platform import platform
 
-ROUNDINGS = 8  # tolerance of box tests, in units of eps
+_BOX_ROUNDING_ULPS = 8  # tolerance of box tests, in units of eps
 
 
 class _Lane(NamedTuple):
@@ -42,7 +42,9 @@ class _Lane(NamedTuple):
     blur: jax.Array
 
 
-def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array, Array]:
+def nearest_mesh_hit(
+    mesh: Array, trees: Trees, ray: LocalRays, limit: Array
+) -> tuple[Array, Array]:
     """Compute distances to meshes and the faces hit, both of the shape of `limit`.
 
     Args:
@@ -59,13 +61,13 @@ def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array,
     lane = jax.tree.map(lambda x: jnp.broadcast_to(x, limit.shape).reshape(-1), lane)
     # Test the root boxes.
     start = _entry(trees.low, trees.high, lane, lane.node, lane.limit)
-    needed = (lane.node != END) & (start < NEVER)
+    needed = (lane.node != END_OF_TREE) & (start < NO_HIT)
     # Start at the mesh, to avoid cancellation over the distance to it.
     start = jnp.where(needed, start, 0)
     lane = lane._replace(
         pos=lane.pos + lane.way.scale(start), limit=jnp.where(needed, lane.limit - start, 0)
     )
-    none = jnp.full_like(lane.limit, NEVER), jnp.zeros_like(lane.node)
+    none = jnp.full_like(lane.limit, NO_HIT), jnp.zeros_like(lane.node)
     dist, face = for_some(
         lambda some: _walk(trees, *some),
         needed,
@@ -76,7 +78,9 @@ def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array,
     return dist.reshape(limit.shape), face.reshape(limit.shape)
 
 
-def hit(trees: Trees, ray: Local, face: Array, corners: tuple[Array, ...]) -> Hit:
+def intersect_mesh_face(
+    trees: Trees, ray: LocalRays, face: Array, corners: tuple[Array, ...]
+) -> Hit:
     """Compute the intersections with the planes of known faces.
 
     Args:
@@ -85,8 +89,8 @@ def hit(trees: Trees, ray: Local, face: Array, corners: tuple[Array, ...]) -> Hi
       face: id of the face.
       corners: vertices of all faces.
     """
-    abc = (look(trees.vertex, c, ray.world) - ray.pos for c in look(corners, face, ray.world))
-    return triangle.hit(ray.way, *abc)
+    abc = (lookup(trees.vertex, c, ray.world) - ray.pos for c in lookup(corners, face, ray.world))
+    return triangle.intersect_triangle(ray.way, *abc)
 
 
 def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
@@ -96,26 +100,28 @@ def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
         node, best, face = state
         # Test the box of the node; at a leaf test its face.
         here = jnp.maximum(node, 0)
-        met = (node != END) & (once(_entry, trees.low, trees.high, lane, here, best) < NEVER)
+        met = (node != END_OF_TREE) & (
+            materialize_result(_entry, trees.low, trees.high, lane, here, best) < NO_HIT
+        )
         # At a leaf, test the triangle.
         leaf = met & (here < len(trees.face))
         of_leaf = jnp.where(leaf, here, 0)
-        abc = (look(trees.vertex, c[of_leaf], lane.world) - lane.pos for c in trees.corner)
-        t = once(triangle.meets, lane.way, *abc)
+        abc = (lookup(trees.vertex, c[of_leaf], lane.world) - lane.pos for c in trees.corner)
+        t = materialize_result(triangle.ray_triangle, lane.way, *abc)
         nearer = leaf & (t + start >= 0) & (t < best)
         best, face = jnp.where(nearer, t, best), jnp.where(nearer, trees.face[of_leaf], face)
         # Descend into the node if its box is hit, else skip its subtree.
         after = jnp.where(met, trees.into[here], trees.past[here])
-        return jnp.where(node == END, END, after), best, face
+        return jnp.where(node == END_OF_TREE, END_OF_TREE, after), best, face
 
-    def going(state: tuple) -> Array:
-        return jnp.any(state[0] != END)
+    def has_active_rays(state: tuple) -> Array:
+        return jnp.any(state[0] != END_OF_TREE)
 
-    state = lane.node, lane.limit, jnp.full_like(lane.node, END)
-    _, best, face = lax.while_loop(going, step, state)
+    state = lane.node, lane.limit, jnp.full_like(lane.node, END_OF_TREE)
+    _, best, face = lax.while_loop(has_active_rays, step, state)
     # Distances are relative to the start point on the root box.
-    found = face != END
-    return jnp.where(found, jnp.maximum(best + start, 0), NEVER), jnp.maximum(face, 0)
+    found = face != END_OF_TREE
+    return jnp.where(found, jnp.maximum(best + start, 0), NO_HIT), jnp.maximum(face, 0)
 
 
 def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array:
@@ -124,7 +130,7 @@ def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array
     Boxes are enlarged by the rounding error of the ray, since faces may lie in their sides.
     """
     # Slab test with boxes enlarged by the roundoff.
-    low, high = look((low, high), node, lane.world)
+    low, high = lookup((low, high), node, lane.world)
     enter, leave = jnp.zeros_like(limit), limit
     for x, u, a, b in zip(lane.pos.parts, lane.way.parts, low.parts, high.parts, strict=True):
         # A zero direction component is replaced by a small one.
@@ -132,8 +138,8 @@ def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array
         one, other = (a - lane.blur - x) * per, (b + lane.blur - x) * per
         enter = jnp.maximum(enter, jnp.minimum(one, other))
         leave = jnp.minimum(leave, jnp.maximum(one, other))
-    return jnp.where(enter <= leave + _slack(leave) * jnp.abs(leave), enter, NEVER)
+    return jnp.where(enter <= leave + _slack(leave) * jnp.abs(leave), enter, NO_HIT)
 
 
 def _slack(like: Array) -> float:
-    return ROUNDINGS * float(jnp.finfo(like.dtype).eps)
+    return _BOX_ROUNDING_ULPS * float(jnp.finfo(like.dtype).eps)

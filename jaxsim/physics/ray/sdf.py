@@ -8,20 +8,20 @@ signed distance f, whose derivative follows implicitly: df + (grad f . u) dt = 0
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.node import node
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.collision.field.distance import Solid, distance, distance_and_slope
-from jaxsim.physics.collision.field.fields import Fields, fields_of
-from jaxsim.physics.collision.field.kinds import NONE
-from jaxsim.physics.ray.flat import crossing
-from jaxsim.physics.ray.local import NEVER, Hit, Local
+from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope, signed_distance
+from jaxsim.physics.collision.field.fields import SdfTables, fields_of
+from jaxsim.physics.collision.field.kinds import NO_SDF
+from jaxsim.physics.ray.flat import box_crossings
+from jaxsim.physics.ray.local import NO_HIT, Hit, LocalRays
 
-TURNS = 40  # MuJoCo's iteration limit and tolerance [m]
-NEAR = 1e-7
-ROUNDINGS = 8  # rounding error of distances, in units of eps
-GRAZING = 1e-6  # cosine below which a ray along the surface has no derivative
+MAX_ITERATIONS = 40  # MuJoCo's iteration limit and tolerance [m]
+_HIT_TOLERANCE = 1e-7
+_DISTANCE_ROUNDING_ULPS = 8  # rounding error of distances, in units of eps
+_MIN_INCIDENCE_COSINE = 1e-6  # cosine below which a ray along the surface has no derivative
 
 
 @node("names")
@@ -34,16 +34,16 @@ class Distances:
     """
 
     names: tuple[str, ...]
-    fields: Fields
+    fields: SdfTables
 
 
-def distances(m: Model, kinds: list[str]) -> Distances:
+def ray_distance_fields(m: Model, kinds: list[str]) -> Distances:
     """Build the signed distances of geoms from their function names, NONE for other geoms."""
-    names = tuple(sorted({*kinds} - {NONE}))
+    names = tuple(sorted({*kinds} - {NO_SDF}))
     return Distances(names, fields_of(m, kinds, names))
 
 
-def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
+def nearest_sdf_hit(field: Distances, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
     """Compute distances to geoms, of the shape of `limit`, and part 0.
 
     Args:
@@ -54,9 +54,11 @@ def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
     # The points of a ray have the rounding error of its origin.
     x, y, z = ray.pos.map(jnp.abs).parts
     reach = jnp.maximum(jnp.maximum(x, y), jnp.maximum(z, 1))
-    near = jnp.maximum(NEAR, ROUNDINGS * float(jnp.finfo(limit.dtype).eps) * reach)
+    near = jnp.maximum(
+        _HIT_TOLERANCE, _DISTANCE_ROUNDING_ULPS * float(jnp.finfo(limit.dtype).eps) * reach
+    )
     # Start at the entry into the bounding box.
-    enters, leaves = crossing(ray.pos, ray.way, ray.size)
+    enters, leaves = box_crossings(ray.pos, ray.way, ray.size)
     begin = jnp.maximum(enters[0], 0)
     wanted = (begin <= leaves[0]) & (begin <= limit)
 
@@ -70,37 +72,37 @@ def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
 
     def go_on(state: tuple) -> Array:
         k, _, going, _ = state
-        return (k < TURNS) & jnp.any(going)
+        return (k < MAX_ITERATIONS) & jnp.any(going)
 
     start = jnp.int32(0), jnp.zeros_like(limit), wanted, jnp.zeros_like(wanted)
     _, t, _, met = lax.while_loop(go_on, step, start)
-    return jnp.where(met, t, NEVER), jnp.zeros(limit.shape, jnp.int32)
+    return jnp.where(met, t, NO_HIT), jnp.zeros(limit.shape, jnp.int32)
 
 
-def hit(field: Distances, ray: Local, dist: Array) -> Hit:
+def intersect_sdf_surface(field: Distances, ray: LocalRays, dist: Array) -> Hit:
     """Differentiate a known hit by the implicit function theorem."""
     # One Newton step with the slope held constant carries the derivative; its value is zero.
     t = lax.stop_gradient(dist)
     value, slope = _slope(field, ray, t)
     along = lax.stop_gradient(slope.dot(ray.way))
-    moves = jnp.abs(along) > GRAZING
+    moves = jnp.abs(along) > _MIN_INCIDENCE_COSINE
     change = (value - lax.stop_gradient(value)) / jnp.where(moves, along, 1)
     t = t - jnp.where(moves, change, 0)
     return Hit(t, _slope(field, ray, t)[1].normalize())
 
 
-def _distance(field: Distances, ray: Local, t: Array) -> Array:
-    at, solid = _asked(field, ray, t)
-    return distance(at, solid).reshape(t.shape)
+def _distance(field: Distances, ray: LocalRays, t: Array) -> Array:
+    at, solid = _query_points(field, ray, t)
+    return signed_distance(at, solid).reshape(t.shape)
 
 
-def _slope(field: Distances, ray: Local, t: Array) -> tuple[Array, Vec]:
-    at, solid = _asked(field, ray, t)
+def _slope(field: Distances, ray: LocalRays, t: Array) -> tuple[Array, Vec]:
+    at, solid = _query_points(field, ray, t)
     value, slope = distance_and_slope(at, solid)
     return value.reshape(t.shape), slope.map(lambda x: x.reshape(t.shape))
 
 
-def _asked(field: Distances, ray: Local, t: Array) -> tuple[Vec, Solid]:
+def _query_points(field: Distances, ray: LocalRays, t: Array) -> tuple[Vec, SdfGeoms]:
     """Return points of rays, `[1, geoms * rays, *W]`, and their geoms."""
 
     def flat(x: Array) -> Array:

@@ -13,17 +13,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather, gather_static
 from jaxsim.math import Vec, safe_divide, select
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import pick, take
 from jaxsim.physics.ray import triangle
-from jaxsim.physics.ray.cast import TURN, Rays, by_parts, of_unit_length
-from jaxsim.physics.ray.local import NEVER, Hit, first
-from jaxsim.physics.ray.quadric import crossings
+from jaxsim.physics.ray.cast import CULL_CHUNK_FACTOR, Rays, map_ray_chunks, of_unit_length
+from jaxsim.physics.ray.local import NO_HIT, Hit, nearest_ahead
+from jaxsim.physics.ray.quadric import sphere_crossings
+from jaxsim.transforms.platform import platform
 
-SIDES = ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))  # corners of the faces of a tetrahedron
+_TETRAHEDRON_SIDES = (
+    (0, 1, 2),
+    (0, 1, 3),
+    (0, 2, 3),
+    (1, 2, 3),
+)  # corners of the faces of a tetrahedron
 
 
 class Shown(NamedTuple):
@@ -50,7 +55,7 @@ class SoftHits(NamedTuple):
     vert: jax.Array
 
 
-def drawn(s: Structure, flex: int, shown: Shown) -> list[np.ndarray]:
+def visible_flex_items(s: Structure, flex: int, shown: Shown) -> list[np.ndarray]:
     """Return the elements of a flex that rays can hit, in the order of MuJoCo's tests.
 
     They are vertex tables: spheres `[k, 1]`, capsules `[k, 2]` and triangles `[k, 3]`.
@@ -78,7 +83,7 @@ def _faces(s: Structure, flex: int, layer: int) -> np.ndarray:
         return elements
     first = s.flex_elemadr[flex]
     layers = s.flex_elemlayer[first : first + number]
-    return elements[layers == layer][:, SIDES].reshape(-1, 3)
+    return elements[layers == layer][:, _TETRAHEDRON_SIDES].reshape(-1, 3)
 
 
 def cast_soft(points: Vec, radius: Array, tables: list, rays: Rays) -> SoftHits:
@@ -88,7 +93,7 @@ def cast_soft(points: Vec, radius: Array, tables: list, rays: Rays) -> SoftHits:
       points: `[npoint, *W]`.
       radius: radius of the spheres at the points, and of the capsules that start there, `[npoint,
         *W]` [m].
-      tables: indices of points, see `drawn`.
+      tables: indices of points, see `visible_flex_items`.
       rays: the rays; one with a zero direction hits nothing.
     """
     rays, length = of_unit_length(rays)
@@ -97,13 +102,15 @@ def cast_soft(points: Vec, radius: Array, tables: list, rays: Rays) -> SoftHits:
     # Search in blocks without derivatives, then evaluate each kind of element.
     # Limit rays times primitives per iteration, so that memory is bounded.
     worlds = int(np.prod(length.shape[1:], dtype=int))
-    most = max(1, TURN * platform().lanes // (worlds * max(len(t) for t in tables)))
+    most = max(1, CULL_CHUNK_FACTOR * platform().lanes // (worlds * max(len(t) for t in tables)))
     # The search has no derivative.
     still = lax.stop_gradient((points, radius))
-    found = by_parts(lambda some: _search(*still, tables, some), lax.stop_gradient(rays), most)
+    found = map_ray_chunks(
+        lambda some: _search(*still, tables, some), lax.stop_gradient(rays), most
+    )
     best, part = found[0], found[1]
     hits = _nothing(length)
-    met = (best < NEVER) & (length > 0)
+    met = (best < NO_HIT) & (length > 0)
     # Evaluate the hit of each kind of primitive differentiably.
     for number, table in enumerate(tables):
         here = met & (part == number)
@@ -125,15 +132,15 @@ def _nothing(like: Array) -> SoftHits:
 
 def _search(points: Vec, radius: Array, tables: list, rays: Rays) -> tuple[Array, Array, Array]:
     """Search the nearest element of each ray: distance [m], table, and row."""
-    best = jnp.full_like(rays.pos.x, NEVER)
+    best = jnp.full_like(rays.pos.x, NO_HIT)
     part = row = jnp.zeros(best.shape, jnp.int32)
     begin, way = (v.map(lambda x: x[None]) for v in (rays.pos, rays.vec))
     for number, table in enumerate(tables):
         # Corners relative to the rays' origins.
-        corners = [take(points, c).map(lambda x: x[:, None]) - begin for c in table.T]
-        thick = take(radius, table[:, 0])[:, None]
+        corners = [gather_static(points, c).map(lambda x: x[:, None]) - begin for c in table.T]
+        thick = gather_static(radius, table[:, 0])[:, None]
         far = FAR_TO[table.shape[1]](way, thick, *corners)
-        far = jnp.where(far >= 0, far, NEVER)
+        far = jnp.where(far >= 0, far, NO_HIT)
         # The nearest primitive of this table, compared with those before.
         index = jnp.argmin(far, axis=0).astype(jnp.int32)
         least = jnp.min(far, axis=0)
@@ -145,10 +152,10 @@ def _search(points: Vec, radius: Array, tables: list, rays: Rays) -> tuple[Array
 
 def _hit(points: Vec, radius: Array, rays: Rays, ids: list) -> Hit:
     """Compute the intersections with each ray's own element; differentiable."""
-    corners = [pick(points, i) - rays.pos for i in ids]
+    corners = [gather(points, i) - rays.pos for i in ids]
     if len(ids) == 3:
-        return triangle.hit(rays.vec, *corners)
-    far = FAR_TO[len(ids)](rays.vec, pick(radius, ids[0]), *corners)
+        return triangle.intersect_triangle(rays.vec, *corners)
+    far = FAR_TO[len(ids)](rays.vec, gather(radius, ids[0]), *corners)
     far = jnp.where(jnp.isfinite(far), far, 0)
     at = rays.vec.scale(far)
     return Hit(far, (at - _axis_point(at, *corners)).normalize())
@@ -157,7 +164,7 @@ def _hit(points: Vec, radius: Array, rays: Rays, ids: list) -> Hit:
 def _nearest(points: Vec, rays: Rays, hit: Hit, ids: list) -> Array:
     """Return the element's point nearest to the hit."""
     at = rays.pos + rays.vec.scale(hit.dist)
-    away = [(pick(points, i) - at) for i in ids]
+    away = [(gather(points, i) - at) for i in ids]
     square = jnp.stack([lax.stop_gradient(v.dot(v)) for v in away])
     least = jnp.argmin(square, axis=0)[None]
     return jnp.take_along_axis(jnp.stack(ids), least, axis=0)[0]
@@ -165,7 +172,7 @@ def _nearest(points: Vec, rays: Rays, hit: Hit, ids: list) -> Array:
 
 def _to_ball(way: Vec, radius: Array, a: Vec) -> Array:
     """Compute distances to spheres with centers relative to the origins; else NEVER."""
-    return first(*crossings(-a, way, radius))
+    return nearest_ahead(*sphere_crossings(-a, way, radius))
 
 
 def _to_rod(way: Vec, radius: Array, a: Vec, b: Vec) -> Array:
@@ -182,20 +189,20 @@ def _to_rod(way: Vec, radius: Array, a: Vec, b: Vec) -> Array:
     ways = []
     # Round side: a circle across the axis, between the ends.
     across = -a - axis.scale(height)
-    for t in crossings(across, way - axis.scale(rise), radius):
+    for t in sphere_crossings(across, way - axis.scale(rise), radius):
         at = height + _finite(t) * rise
-        ways.append(jnp.where((at >= 0) & (at <= length), t, NEVER))
+        ways.append(jnp.where((at >= 0) & (at <= length), t, NO_HIT))
     # End balls, beyond the ends.
     for end, sign, level in ((a, -1, 0.0), (b, 1, length)):
-        for t in crossings(-end, way, radius):
+        for t in sphere_crossings(-end, way, radius):
             beyond = sign * (height + _finite(t) * rise - level) >= 0
-            ways.append(jnp.where(beyond, t, NEVER))
-    return first(*ways)
+            ways.append(jnp.where(beyond, t, NO_HIT))
+    return nearest_ahead(*ways)
 
 
 def _to_triangle(way: Vec, radius: Array, a: Vec, b: Vec, c: Vec) -> Array:
     del radius
-    return triangle.meets(way, a, b, c)
+    return triangle.ray_triangle(way, a, b, c)
 
 
 FAR_TO: dict[int, Callable] = {1: _to_ball, 2: _to_rod, 3: _to_triangle}  # by number of points

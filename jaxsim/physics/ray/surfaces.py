@@ -7,19 +7,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.node import node
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.collision.field.kinds import NONE, kind_of
+from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of
 from jaxsim.physics.ray import flat, hfield, mesh, quadric, sdf
-from jaxsim.physics.ray.hfield import Grids
-from jaxsim.physics.ray.local import Hit, Local
+from jaxsim.physics.ray.hfield import RayHfields
+from jaxsim.physics.ray.local import Hit, LocalRays
 from jaxsim.physics.ray.sdf import Distances
-from jaxsim.physics.ray.tree import Trees, trees
+from jaxsim.physics.ray.tree import Trees, mesh_trees
 
-GROUPS = 6  # geom groups, which rays may exclude
+NUM_GEOM_GROUPS = 6  # geom groups, which rays may exclude
 
 
 @node()
@@ -37,11 +37,11 @@ class Surfaces:
     mesh: jax.Array
     corner: tuple[jax.Array, ...]
     trees: Trees | None
-    grids: Grids | None
+    grids: RayHfields | None
     distances: Distances | None
 
 
-class Surface(NamedTuple):
+class RaySurface(NamedTuple):
     """Intersection functions of a geom type.
 
     Attributes:
@@ -50,17 +50,17 @@ class Surface(NamedTuple):
       hit: `(surfaces, rays, distance, part)` -> the same distance and the normal, differentiable.
     """
 
-    nearest: Callable[[Surfaces, Local, Array], tuple[Array, Array]]
-    hit: Callable[[Surfaces, Local, Array, Array], Hit]
+    nearest: Callable[[Surfaces, LocalRays, Array], tuple[Array, Array]]
+    hit: Callable[[Surfaces, LocalRays, Array, Array], Hit]
 
 
-def surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
+def ray_surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
     """Build the tables for rays that may hit some geoms, from a model in the physics layout."""
     s = m.structure
     types = set(s.geom_type[geoms].tolist())
     has_mesh, has_field = GeomType.MESH in types, GeomType.HFIELD in types
     # Signed distances of `sdf` geoms; all others are NONE.
-    kinds = [_kind(s, g) if g in geoms else NONE for g in range(s.ngeom)]
+    kinds = [_kind(s, g) if g in geoms else NO_SDF for g in range(s.ngeom)]
 
     def data(type_: GeomType) -> jax.Array:
         return jnp.asarray(np.where(s.geom_type == type_, s.geom_dataid, 0), jnp.int32)
@@ -69,41 +69,41 @@ def surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
     return Surfaces(
         mesh=data(GeomType.MESH),
         corner=tuple(jnp.asarray(c) for c in corner),
-        trees=trees(m) if has_mesh else None,
-        grids=hfield.grids(m, data(GeomType.HFIELD)) if has_field else None,
-        distances=sdf.distances(m, kinds) if GeomType.SDF in types else None,
+        trees=mesh_trees(m) if has_mesh else None,
+        grids=hfield.ray_hfields(m, data(GeomType.HFIELD)) if has_field else None,
+        distances=sdf.ray_distance_fields(m, kinds) if GeomType.SDF in types else None,
     )
 
 
-def seen(s: Structure) -> np.ndarray:
+def visible_geoms(s: Structure) -> np.ndarray:
     """Return geoms that rays can hit: all except meshes without faces."""
     mesh = np.where(s.geom_type == GeomType.MESH, s.geom_dataid, -1)
     return np.flatnonzero((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0))
 
 
-def geoms_seen(
+def filter_visible_geoms(
     s: Structure, geomgroup: tuple[bool, ...] | None = None, flg_static: bool = True
 ) -> np.ndarray:
     """Return geoms that rays can hit, in some groups, with or without static ones.
 
     A group beyond the last counts as the last.
     """
-    ids = seen(s)
+    ids = visible_geoms(s)
     if geomgroup is not None:
         # Groups outside the range count as the nearest.
-        group = np.clip(s.geom_group, 0, GROUPS - 1)
+        group = np.clip(s.geom_group, 0, NUM_GEOM_GROUPS - 1)
         ids = ids[np.array(geomgroup)[group[ids]]]
     return ids if flg_static else ids[s.body_weldid[s.geom_bodyid[ids]] != 0]
 
 
-def unknown(s: Structure) -> np.ndarray:
+def unknown_sdf_geoms(s: Structure) -> np.ndarray:
     """Return geoms with an unknown signed distance, which do not support rays."""
     fields = np.flatnonzero(s.geom_type == GeomType.SDF)
-    return np.array([g for g in fields if kind_of(s, g) == NONE], int)
+    return np.array([g for g in fields if kind_of(s, g) == NO_SDF], int)
 
 
 def _kind(s: Structure, geom: int) -> str:
-    return kind_of(s, geom) if s.geom_type[geom] == GeomType.SDF else NONE
+    return kind_of(s, geom) if s.geom_type[geom] == GeomType.SDF else NO_SDF
 
 
 def _corners(s: Structure) -> np.ndarray:
@@ -112,54 +112,54 @@ def _corners(s: Structure) -> np.ndarray:
     return (np.asarray(s.mesh_face).reshape(-1, 3) + start[:, None]).T.astype(np.int32)
 
 
-def _simple(function: Callable[[Local], Hit]) -> Surface:
+def _simple(function: Callable[[LocalRays], Hit]) -> RaySurface:
     """Return a surface without parts, whose formula is itself differentiable."""
 
-    def nearest(_: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
+    def nearest(_: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
         dist = jnp.broadcast_to(function(ray).dist, limit.shape)
         return dist, jnp.zeros(limit.shape, jnp.int32)
 
-    return Surface(nearest, lambda surfaces, ray, dist, part: function(ray))
+    return RaySurface(nearest, lambda surfaces, ray, dist, part: function(ray))
 
 
-def _of_mesh(s: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
+def _of_mesh(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
     assert s.trees is not None
-    return mesh.nearest(s.mesh, s.trees, ray, limit)
+    return mesh.nearest_mesh_hit(s.mesh, s.trees, ray, limit)
 
 
-def _on_mesh(s: Surfaces, ray: Local, dist: Array, part: Array) -> Hit:
+def _on_mesh(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
     assert s.trees is not None
-    return mesh.hit(s.trees, ray, part, s.corner)
+    return mesh.intersect_mesh_face(s.trees, ray, part, s.corner)
 
 
-def _of_field(s: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
+def _of_field(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
     assert s.grids is not None
-    return hfield.nearest(s.grids, ray, limit)
+    return hfield.nearest_hfield_hit(s.grids, ray, limit)
 
 
-def _on_field(s: Surfaces, ray: Local, dist: Array, part: Array) -> Hit:
+def _on_field(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
     assert s.grids is not None
-    return hfield.hit(s.grids, ray, part)
+    return hfield.intersect_hfield_triangle(s.grids, ray, part)
 
 
-def _of_sdf(s: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
+def _of_sdf(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
     assert s.distances is not None
-    return sdf.nearest(s.distances, ray, limit)
+    return sdf.nearest_sdf_hit(s.distances, ray, limit)
 
 
-def _on_sdf(s: Surfaces, ray: Local, dist: Array, part: Array) -> Hit:
+def _on_sdf(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
     assert s.distances is not None
-    return sdf.hit(s.distances, ray, dist)
+    return sdf.intersect_sdf_surface(s.distances, ray, dist)
 
 
-SURFACES: dict[int, Surface] = {
-    GeomType.PLANE: _simple(flat.plane),
-    GeomType.SPHERE: _simple(quadric.sphere),
-    GeomType.CAPSULE: _simple(quadric.capsule),
-    GeomType.ELLIPSOID: _simple(quadric.ellipsoid),
-    GeomType.CYLINDER: _simple(quadric.cylinder),
-    GeomType.BOX: _simple(flat.box),
-    GeomType.MESH: Surface(_of_mesh, _on_mesh),
-    GeomType.HFIELD: Surface(_of_field, _on_field),
-    GeomType.SDF: Surface(_of_sdf, _on_sdf),
+RAY_SURFACES: dict[int, RaySurface] = {
+    GeomType.PLANE: _simple(flat.ray_plane),
+    GeomType.SPHERE: _simple(quadric.ray_sphere),
+    GeomType.CAPSULE: _simple(quadric.ray_capsule),
+    GeomType.ELLIPSOID: _simple(quadric.ray_ellipsoid),
+    GeomType.CYLINDER: _simple(quadric.ray_cylinder),
+    GeomType.BOX: _simple(flat.ray_box),
+    GeomType.MESH: RaySurface(_of_mesh, _on_mesh),
+    GeomType.HFIELD: RaySurface(_of_field, _on_field),
+    GeomType.SDF: RaySurface(_of_sdf, _on_sdf),
 }

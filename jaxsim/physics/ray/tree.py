@@ -15,19 +15,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.node import node
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, concat
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
+from jaxsim.model.structure import Structure, cache_by_structure
 
-END = -1  # successor of the last node of a tree
-CORNERS = 3
+END_OF_TREE = -1  # successor of the last node of a tree
+_CORNERS_PER_FACE = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RayPlan:
     """Trees of the meshes that geoms use. Nodes of equal height are consecutive, leaves first.
 
     Attributes:
@@ -69,12 +69,12 @@ class Trees:
     vertex: Vec
 
 
-def trees(m: Model) -> Trees:
+def mesh_trees(m: Model) -> Trees:
     """Build the trees of the meshes of a model, which is in the layout of the physics."""
-    return grown(tree_plan(m.structure), m.mesh_vert)
+    return refit_trees(tree_plan(m.structure), m.mesh_vert)
 
 
-def grown(plan: Plan, vertex: Vec) -> Trees:
+def refit_trees(plan: RayPlan, vertex: Vec) -> Trees:
     """Build trees with boxes around the faces for given vertices, `[nvert, *W]`."""
 
     def table(x: np.ndarray) -> jax.Array:
@@ -112,8 +112,8 @@ def _boxes(vertex: Vec, corner: tuple[Array, ...], pairs: tuple[int, ...]) -> tu
     return extremes(jnp.minimum), extremes(jnp.maximum)
 
 
-@derived
-def tree_plan(s: Structure) -> Plan:
+@cache_by_structure
+def tree_plan(s: Structure) -> RayPlan:
     """Build the topology of the trees of the meshes of a model."""
     # Meshes in use, with faces.
     meshes = np.unique(s.geom_dataid[s.geom_type == GeomType.MESH])
@@ -124,11 +124,13 @@ def tree_plan(s: Structure) -> Plan:
         orders.append(s.mesh_faceadr[mesh] + np.asarray(s.mesh_faceorder)[own])
     # Vertex numbers among those of all meshes.
     owner = np.repeat(np.arange(s.nmesh), s.mesh_facenum)
-    corner = np.asarray(s.mesh_face).reshape(-1, CORNERS) + s.mesh_vertadr[owner][:, None]
-    return forest(s.nmesh, meshes, orders, corner)
+    corner = np.asarray(s.mesh_face).reshape(-1, _CORNERS_PER_FACE) + s.mesh_vertadr[owner][:, None]
+    return build_trees(s.nmesh, meshes, orders, corner)
 
 
-def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np.ndarray) -> Plan:
+def build_trees(
+    number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np.ndarray
+) -> RayPlan:
     """Build trees by repeated bisection of face lists.
 
     Args:
@@ -154,7 +156,7 @@ def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np
         nodes += pairs[-1]
 
     # Successors: a node's children, then the sibling, then the parent's successor.
-    into, past = np.full(nodes, END), np.full(nodes, END)
+    into, past = np.full(nodes, END_OF_TREE), np.full(nodes, END_OF_TREE)
     faces = []
     for k in range(len(meshes)):
         for h in reversed(range(height[k])):
@@ -166,9 +168,9 @@ def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np
         into[leaf] = past[leaf]
         faces.append(orders[k][_places(int(count[k]), int(height[k]))])
     face = np.concatenate([*faces, np.zeros(0, int)])
-    root = np.full(number, END)
+    root = np.full(number, END_OF_TREE)
     root[meshes] = [first[h][k] for k, h in enumerate(height)]
-    return Plan(tuple(pairs[1:]), root, into, past, face, corner[face].T)
+    return RayPlan(tuple(pairs[1:]), root, into, past, face, corner[face].T)
 
 
 def _places(count: int, height: int) -> np.ndarray:

@@ -14,15 +14,15 @@ than the rounding error of the volumes hits the triangle: corners at distance `f
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.ray.local import NEVER, Hit
+from jaxsim.physics.ray.local import NO_HIT, Hit
 
-ROUNDINGS = 4  # rounding error of a volume, in units of eps
+_VOLUME_ROUNDING_ULPS = 4  # rounding error of a volume, in units of eps
 
 
-def meets(way: Vec, a: Vec, b: Vec, c: Vec) -> Array:
+def ray_triangle(way: Vec, a: Vec, b: Vec, c: Vec) -> Array:
     """Compute distances to triangles [m], which may be negative; NEVER for a miss.
 
     Args:
@@ -36,7 +36,7 @@ def meets(way: Vec, a: Vec, b: Vec, c: Vec) -> Array:
     far, wide = (
         jnp.maximum(jnp.maximum(p.dot(p), q.dot(q)), r.dot(r)) for p, q, r in ((a, b, c), (x, y, z))
     )
-    unsure = ROUNDINGS * float(jnp.finfo(far.dtype).eps) * jnp.sqrt(far * wide)
+    unsure = _VOLUME_ROUNDING_ULPS * float(jnp.finfo(far.dtype).eps) * jnp.sqrt(far * wide)
     # The ray passes through the triangle if the volumes have the same sign.
     least = jnp.minimum(jnp.minimum(volumes[0], volumes[1]), volumes[2])
     most = jnp.maximum(jnp.maximum(volumes[0], volumes[1]), volumes[2])
@@ -45,10 +45,10 @@ def meets(way: Vec, a: Vec, b: Vec, c: Vec) -> Array:
     through = ((least >= -unsure) | (most <= unsure)) & (
         jnp.abs(along) > jnp.maximum(unsure, MINVAL)
     )
-    return jnp.where(through, a.dot(normal) / jnp.where(through, along, 1), NEVER)
+    return jnp.where(through, a.dot(normal) / jnp.where(through, along, 1), NO_HIT)
 
 
-def weights(a: Vec, b: Vec, c: Vec) -> tuple[Array, ...]:
+def barycentric_weights(a: Vec, b: Vec, c: Vec) -> tuple[Array, ...]:
     """Return the barycentric weights of a point in a triangle; corners are relative to it."""
     normal = (b - a).cross(c - a)
     area = normal.dot(normal)
@@ -56,7 +56,7 @@ def weights(a: Vec, b: Vec, c: Vec) -> tuple[Array, ...]:
     return tuple(normal.dot(u.cross(v)) * per for u, v in ((b, c), (c, a), (a, b)))
 
 
-def hit(way: Vec, a: Vec, b: Vec, c: Vec) -> Hit:
+def intersect_triangle(way: Vec, a: Vec, b: Vec, c: Vec) -> Hit:
     """Compute the intersections with the planes of triangles that are hit; differentiable."""
     normal = (b - a).cross(c - a)
     along = way.dot(normal)

@@ -6,12 +6,12 @@ Each function returns the outputs of a group of sensors, one array per entry of
 
 from collections.abc import Callable
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import ConstraintType, SensorType, TrnType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take, weighted_sum
-from jaxsim.physics.body.object_frame import object_acceleration, object_mat
+from jaxsim.physics.body.object_frame import object_accelerations, object_mat
 from jaxsim.physics.sensor.contact import contact_sensors
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.position import of_outputs
@@ -20,23 +20,23 @@ from jaxsim.physics.solver.constraint_force import limit_force
 
 
 def _accelerometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
-    a = object_acceleration(m, d, g.objtype, g.objid).lin
+    a = object_accelerations(m, d, g.objtype, g.objid).lin
     return (object_mat(d, g.objtype, g.objid).T @ a).parts
 
 
 def _force(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     """Return the force of the parent on the site's body, in the site's frame."""
-    force = take(d.cfrc_int, m.site_bodyid[g.objid]).lin
-    return (take(d.site_xmat, g.objid).T @ force).parts
+    force = gather_static(d.cfrc_int, m.site_bodyid[g.objid]).lin
+    return (gather_static(d.site_xmat, g.objid).T @ force).parts
 
 
 def _torque(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     """Return the torque of the parent on the site's body about the site, in the site's frame."""
     # Wrench about the subtree's center of mass, transported to the site.
     body = m.site_bodyid[g.objid]
-    wrench = take(d.cfrc_int, body)
-    arm = take(d.site_xpos, g.objid) - take(d.subtree_com, m.body_rootid[body])
-    return (take(d.site_xmat, g.objid).T @ (wrench.rot - arm.cross(wrench.lin))).parts
+    wrench = gather_static(d.cfrc_int, body)
+    arm = gather_static(d.site_xpos, g.objid) - gather_static(d.subtree_com, m.body_rootid[body])
+    return (gather_static(d.site_xmat, g.objid).T @ (wrench.rot - arm.cross(wrench.lin))).parts
 
 
 def _tendonactfrc(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
@@ -44,26 +44,32 @@ def _tendonactfrc(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     # Which actuators act on each of the tendons.
     on_tendon = m.actuator_trntype == TrnType.TENDON
     mine = (m.actuator_trnid[:, 0] == g.objid[:, None]) & on_tendon
-    return (weighted_sum(1.0 * mine, take(d.actuator_force, m.actuator_outadr)),)
+    return (weighted_sum(1.0 * mine, gather_static(d.actuator_force, m.actuator_outadr)),)
 
 
 def _limit(kind: ConstraintType) -> Callable:
     return lambda m, d, g: (limit_force(d, kind, g.objid),)
 
 
-ACCELERATION = {
+ACCELERATION_SENSORS = {
     SensorType.TOUCH: lambda m, d, g: (touch(m, d, g.objid),),
     SensorType.ACCELEROMETER: _accelerometer,
     SensorType.FORCE: _force,
     SensorType.TORQUE: _torque,
     SensorType.ACTUATORFRC: lambda m, d, g: of_outputs(m, d.actuator_force, g),
-    SensorType.JOINTACTFRC: lambda m, d, g: (take(d.qfrc_actuator, m.jnt_dofadr[g.objid]),),
+    SensorType.JOINTACTFRC: lambda m, d, g: (
+        gather_static(d.qfrc_actuator, m.jnt_dofadr[g.objid]),
+    ),
     SensorType.TENDONACTFRC: _tendonactfrc,
     SensorType.JOINTLIMITFRC: _limit(ConstraintType.LIMIT_JOINT),
     SensorType.TENDONLIMITFRC: _limit(ConstraintType.LIMIT_TENDON),
     SensorType.CONTACT: contact_sensors,
-    SensorType.FRAMELINACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).lin.parts,
-    SensorType.FRAMEANGACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).rot.parts,
+    SensorType.FRAMELINACC: lambda m, d, g: (
+        object_accelerations(m, d, g.objtype, g.objid).lin.parts
+    ),
+    SensorType.FRAMEANGACC: lambda m, d, g: (
+        object_accelerations(m, d, g.objtype, g.objid).rot.parts
+    ),
 }
 # Sensor types that need body accelerations, or forces between bodies.
 NEED_ACCELERATION = (

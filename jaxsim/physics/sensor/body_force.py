@@ -2,10 +2,10 @@
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.gather import gather_static
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.rne import base_acceleration, body_force
 from jaxsim.physics.body.tree_sums import moving_sums, subtree_sums
 from jaxsim.physics.solver.constraint_force import (
@@ -65,6 +65,6 @@ def _external(m: Model, d: Data) -> Spatial:
     if strung is not None:
         wrench = wrench + strung
     # Move from the world origin to the centers of mass of the trees; the world has no wrench.
-    origin = take(d.subtree_com, m.body_rootid)
+    origin = gather_static(d.subtree_com, m.body_rootid)
     wrench = Spatial.of(wrench.rot - origin.cross(wrench.lin), wrench.lin)
     return wrench.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))

@@ -13,17 +13,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import by_kind, concatenate_kinds
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import GeomType, Reduce
 from jaxsim.math import Rot, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import by_kind, join
-from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.body.point_motion import chosen_velocity
-from jaxsim.physics.body.site_volume import VOLUMES, inside
+from jaxsim.physics.body.site_volume import VOLUME_TYPES, points_inside_site
 from jaxsim.physics.collision.listed import contacts_of
-from jaxsim.physics.sensor.contact_plan import Criterion, Plan, contact_plans, output_rows
+from jaxsim.physics.sensor.contact_plan import (
+    ContactSensorPlan,
+    Criterion,
+    contact_plans,
+    output_rows,
+)
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.solver.constraint_force import net_contact_force
 
@@ -71,7 +76,7 @@ def contact_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     # Evaluate each plan and select the numbers of every sensor.
     contacts = _contacts(d)
     numbers = [number for plan in contact_plans(m) for number in _numbers(m, d, contacts, plan)]
-    return (take(join(numbers), rows),)
+    return (gather_static(concatenate_kinds(numbers), rows),)
 
 
 def _contacts(d: Data) -> _Contacts:
@@ -92,11 +97,11 @@ def _contacts(d: Data) -> _Contacts:
     )
 
 
-def _numbers(m: Model, d: Data, c: _Contacts, plan: Plan) -> list:
+def _numbers(m: Model, d: Data, c: _Contacts, plan: ContactSensorPlan) -> list:
     """Compute all fields of the slots of a plan, `[slots * n, *W]` each."""
     match = _match(m, d, c, plan)
     if not plan.net:
-        return jax.tree.leaves(_chosen(m, d, c, match, plan))
+        return jax.tree.leaves(_select_contacts(m, d, c, match, plan))
     # With reduction "netforce" only the first slot is filled; pad the others with zeros.
     empty = ((0, (plan.count - 1) * len(plan)), *((0, 0),) * (c.dist.ndim - 1))
     return [jnp.pad(a, empty) for a in jax.tree.leaves(_net(c, match))]
@@ -105,7 +110,7 @@ def _numbers(m: Model, d: Data, c: _Contacts, plan: Plan) -> list:
 # Matching.
 
 
-def _match(m: Model, d: Data, c: _Contacts, plan: Plan) -> _Match:
+def _match(m: Model, d: Data, c: _Contacts, plan: ContactSensorPlan) -> _Match:
     """Match contacts; the normal points from the first criterion's object to the second's."""
     first, second = plan.ends
     # A contact matches in either order of its two ends.
@@ -137,28 +142,30 @@ def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
     def at(i: np.ndarray, kind: GeomType) -> Array:
         one = site[i]
         # Contact points in the frame of each site.
-        R, place = take(d.site_xmat, one), take(d.site_xpos, one)
+        R, place = gather_static(d.site_xmat, one), gather_static(d.site_xpos, one)
         pairs = zip(c.pos.parts, place.parts, strict=True)
         offset = Vec(*(p[None] - x[:, None] for p, x in pairs))
         local = R.T.map(lambda a: a[:, None]) @ offset
-        return inside(m, kind, one, local)
+        return points_inside_site(m, kind, one, local)
 
     def at_all(i: np.ndarray) -> Array:
         return jnp.ones((len(i), *c.dist.shape), bool)
 
     # Group the sites by type; -1 means "no site criterion".
-    table: dict[int, Callable] = {kind: lambda i, kind=kind: at(i, kind) for kind in VOLUMES}
-    table[ANYWHERE] = at_all
-    return by_kind(np.where(site < 0, ANYWHERE, m.site_type[site]), table, d.qpos)
+    table: dict[int, Callable] = {kind: lambda i, kind=kind: at(i, kind) for kind in VOLUME_TYPES}
+    table[_NO_SITE_TYPE] = at_all
+    return by_kind(np.where(site < 0, _NO_SITE_TYPE, m.site_type[site]), table, d.qpos)
 
 
-ANYWHERE = -1  # key for no site
+_NO_SITE_TYPE = -1  # key for no site
 
 
 # Reduction.
 
 
-def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slots:
+def _select_contacts(
+    m: Model, d: Data, c: _Contacts, match: _Match, plan: ContactSensorPlan
+) -> _Slots:
     """Select the first contacts in the order of the reduction, one per slot."""
     shape = match.matches.shape
     order = np.arange(shape[1]).reshape(1, shape[1], *(1,) * (len(shape) - 2))
@@ -198,7 +205,7 @@ def _slots(
     """Gather the fields of contacts; reversed, the frame keeps its second tangent."""
 
     def at(x):
-        return jax.tree.map(lambda a: pick(a, index), x)
+        return jax.tree.map(lambda a: gather(a, index), x)
 
     def reversed_frame(v: Vec) -> Vec:
         return Vec(v.x * there, v.y * there, v.z * there * sign)
@@ -225,7 +232,7 @@ def _slots(
 def _net(c: _Contacts, match: _Match) -> _Slots:
     """Sum all matching contacts at their force-weighted centroid, in the world frame."""
 
-    def whole(x):
+    def sum_matching(x):
         return jax.tree.map(lambda a: jnp.sum(a, axis=1), x)
 
     frame, pos = c.frame, c.pos.map(lambda a: a[None])
@@ -235,8 +242,8 @@ def _net(c: _Contacts, match: _Match) -> _Slots:
     torque = (frame.T @ c.torque).map(lambda a: a[None]).scale(turned)
     # Centroid of the matching contacts, weighted by force.
     weight = jnp.where(match.matches, c.force.norm()[None], 0)
-    heavy = whole(weight)
-    center = whole(pos.scale(weight)).scale(1 / jnp.where(heavy > 0, heavy, 1.0))
+    heavy = sum_matching(weight)
+    center = sum_matching(pos.scale(weight)).scale(1 / jnp.where(heavy > 0, heavy, 1.0))
     # Total wrench about the centroid.
     arm = pos - center.map(lambda a: a[:, None])
     one = (match.total > 0).astype(match.total.dtype)
@@ -244,8 +251,8 @@ def _net(c: _Contacts, match: _Match) -> _Slots:
     nowhere = Vec(zero, zero, zero)
     return _Slots(
         match.total,
-        whole(force),
-        whole(torque + arm.cross(force)),
+        sum_matching(force),
+        sum_matching(torque + arm.cross(force)),
         zero,
         center,
         Vec(one, zero, zero),

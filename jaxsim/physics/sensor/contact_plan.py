@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.enums import ConDataField, ObjType, Reduce, SensorType
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.topology import descendants
 
 
@@ -30,7 +30,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ContactSensorPlan:
     """Sensors with the same number of slots and the same kind of reduction.
 
     Attributes:
@@ -59,19 +59,19 @@ class Plan:
         return (number * self.count + slot) * len(self) + item
 
 
-@derived
-def contact_plans(s: Structure) -> list[Plan]:
+@cache_by_structure
+def contact_plans(s: Structure) -> list[ContactSensorPlan]:
     """Return the contact sensors of a model, one plan per number of slots."""
-    return [_plan(s, ids) for ids in _grouped(s)]
+    return [_plan(s, ids) for ids in _group_sensors(s)]
 
 
-@derived
+@cache_by_structure
 def output_rows(s: Structure) -> np.ndarray:
     """Return the row of each output among those of all plans, concatenated."""
     place: dict[int, list[int]] = {}
     # Record where the numbers of each sensor are among those of all plans.
     start = 0
-    for ids, plan in zip(_grouped(s), contact_plans(s), strict=True):
+    for ids, plan in zip(_group_sensors(s), contact_plans(s), strict=True):
         for item, sensor in enumerate(ids):
             numbers = _numbers(int(s.sensor_intprm[sensor, 0]))
             slots = range(s.sensor_dim[sensor] // max(len(numbers), 1))
@@ -80,7 +80,7 @@ def output_rows(s: Structure) -> np.ndarray:
     return np.array([row for sensor in sorted(place) for row in place[sensor]], int)
 
 
-def _grouped(s: Structure) -> list[np.ndarray]:
+def _group_sensors(s: Structure) -> list[np.ndarray]:
     """Return the ids of the contact sensors of each plan."""
     ids = np.flatnonzero(s.sensor_type == SensorType.CONTACT)
     _, reduce, count = s.sensor_intprm[ids, :3].T
@@ -89,7 +89,7 @@ def _grouped(s: Structure) -> list[np.ndarray]:
     return [ids[kind == k] for k in np.unique(kind)]
 
 
-def _plan(s: Structure, ids: np.ndarray) -> Plan:
+def _plan(s: Structure, ids: np.ndarray) -> ContactSensorPlan:
     _, reduce, count = s.sensor_intprm[ids, :3].T
     net = bool(reduce[0] == Reduce.NETFORCE)
     seen_from = np.where(s.sensor_refid[ids] >= 0, s.sensor_reftype[ids], ObjType.UNKNOWN)
@@ -97,7 +97,7 @@ def _plan(s: Structure, ids: np.ndarray) -> Plan:
         _criterion(s, s.sensor_objtype[ids], s.sensor_objid[ids]),
         _criterion(s, seen_from, s.sensor_refid[ids]),
     )
-    return Plan(net, int(count[0]), ends, reduce)
+    return ContactSensorPlan(net, int(count[0]), ends, reduce)
 
 
 def _criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:

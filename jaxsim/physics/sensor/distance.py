@@ -10,27 +10,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather, gather_static, max_by_row
 from jaxsim.enums import GeomType, ObjType, SensorType
 from jaxsim.math import Vec, concat
-from jaxsim.model.data import FAR, Data
+from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, largest, pick, take
-from jaxsim.physics.collision.separation import (
-    family,
-    lack,
-    meetings,
-    segment,
-    separations,
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.distance import (
+    distance_family,
+    distances,
+    nearest_segment,
+    query_types,
+    unsupported_reason,
 )
-from jaxsim.physics.collision.shape import Touch, placed
-from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
+from jaxsim.physics.collision.shape import ContactPoints, place_geoms
+from jaxsim.physics.sensor.group import DISTANCE_SENSORS, SensorGroup
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class DistancePlan:
     """Static plan of the distance sensors of a model.
 
     Attributes:
@@ -55,68 +55,70 @@ def distance_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """
     plan = _plan(m)
     # The nearest pair per sensor, and whether it is within the sensor's cutoff.
-    touch, cutoff = _nearest(m, d, plan), take(m.sensor_cutoff, g.ids)
+    touch, cutoff = _nearest(m, d, plan), gather_static(m.sensor_cutoff, g.ids)
     near = touch.dist < cutoff
-    one, other = segment(touch)
+    one, other = nearest_segment(touch)
     # The normal changes sign where the geoms overlap.
     normal = touch.normal.scale(jnp.sign(touch.dist))
     points = [jnp.where(near, x, 0) for v in (normal, one, other) for x in v.parts]
-    return (take(join([jnp.where(near, touch.dist, cutoff), *points]), plan.rows),)
+    return (
+        gather_static(concatenate_kinds([jnp.where(near, touch.dist, cutoff), *points]), plan.rows),
+    )
 
 
-def distance_lack(m: Model, i: int) -> str | None:
+def unsupported_distance_reason(m: Model, i: int) -> str | None:
     """Return the unsupported pair of geom types of a sensor, or None."""
-    lacks = (lack(m, *pair) for pair in _pairs_of(m.structure, i))
+    lacks = (unsupported_reason(m, *pair) for pair in _pairs_of(m.structure, i))
     return next(filter(None, lacks), None)
 
 
-def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
+def _nearest(m: Model, d: Data, plan: DistancePlan) -> ContactPoints:
     """Return the nearest pair of each sensor, `[n, *W]`."""
     zero = jnp.zeros((1, *d.qpos.shape[1:]), d.qpos.dtype)
-    none = Touch(zero + FAR, Vec(zero, zero, zero), Vec(zero, zero, zero))
+    none = ContactPoints(zero + NO_CONTACT_DISTANCE, Vec(zero, zero, zero), Vec(zero, zero, zero))
     # Append an entry for no pair, and take each sensor's minimum.
     every = concat([_of_pairs(m, d, plan), none]) if len(plan.geom1) else none
     number, most = plan.pair.shape
     # Nearest pair of each sensor; the choice has no derivative.
-    dist = lax.stop_gradient(take(every.dist, plan.pair.ravel()))
+    dist = lax.stop_gradient(gather_static(every.dist, plan.pair.ravel()))
     least = jnp.argmin(dist.reshape(number, most, *dist.shape[1:]), axis=1).astype(jnp.int32)
     # Look the chosen pair up in the flattened table.
     start = jnp.asarray(column(np.arange(number, dtype=np.int32) * most, least))
     table = jnp.asarray(column(plan.pair.ravel().astype(np.int32), least))
-    chosen = pick(table, start + least)
-    return pick(every, chosen)
+    chosen = gather(table, start + least)
+    return gather(every, chosen)
 
 
-def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
+def _of_pairs(m: Model, d: Data, plan: DistancePlan) -> ContactPoints:
     """Compute all pairs `[npair, *W]`, one family of geom types at a time."""
-    ids = np.flatnonzero(np.isin(m.sensor_type, DISTANCES))
+    ids = np.flatnonzero(np.isin(m.sensor_type, DISTANCE_SENSORS))
     # Search distance of each pair: the largest cutoff of the sensors that need it.
-    reach = largest(take(m.sensor_cutoff, ids), plan.sensor)
-    geoms = placed(m, d)
+    reach = max_by_row(gather_static(m.sensor_cutoff, ids), plan.sensor)
+    geoms = place_geoms(m, d)
     # Group the pairs by the collision family of their types.
     kinds = zip(m.geom_type[plan.geom1], m.geom_type[plan.geom2], strict=True)
-    families = np.array([family(*pair) for pair in kinds])
+    families = np.array([distance_family(*pair) for pair in kinds])
     parts = [np.flatnonzero(families == k) for k in np.unique(families)]
     found = []
     for part in parts:
         geom1, geom2 = plan.geom1[part], plan.geom2[part]
-        meet = meetings(m.structure, zip(geom1.tolist(), geom2.tolist(), strict=True))
-        a, b = take(geoms, geom1), take(geoms, geom2)
-        found.append(separations(m, a, b, take(reach, part), meet))
+        meet = query_types(m.structure, zip(geom1.tolist(), geom2.tolist(), strict=True))
+        a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
+        found.append(distances(m, a, b, gather_static(reach, part), meet))
     # Restore the order of the pairs.
-    return take(concat(found), np.argsort(np.concatenate(parts)))
+    return gather_static(concat(found), np.argsort(np.concatenate(parts)))
 
 
-@derived
-def _plan(s: Structure) -> Plan:
-    ids = np.flatnonzero(np.isin(s.sensor_type, DISTANCES))
+@cache_by_structure
+def _plan(s: Structure) -> DistancePlan:
+    ids = np.flatnonzero(np.isin(s.sensor_type, DISTANCE_SENSORS))
     # With a height field the cutoff decides which prisms are tested: one pair per sensor.
     fields = np.flatnonzero(s.geom_type == GeomType.HFIELD)
     asked = [
         [
             (*pair, k if np.isin(pair, fields).any() else -1)
             for pair in _pairs_of(s, int(i))
-            if family(*s.geom_type[list(pair)]) >= 0
+            if distance_family(*s.geom_type[list(pair)]) >= 0
         ]
         for k, i in enumerate(ids)
     ]
@@ -130,8 +132,10 @@ def _plan(s: Structure) -> Plan:
             askers[place[pair]].append(k)
     geoms = np.array(list(place), int).reshape(none, 3)
     # Position of each output among distances, normals and segments.
-    rows = [n * len(ids) + k for k, i in enumerate(ids) for n in NUMBERS[s.sensor_type[i]]]
-    return Plan(
+    rows = [
+        n * len(ids) + k for k, i in enumerate(ids) for n in _REPORTED_NUMBERS[s.sensor_type[i]]
+    ]
+    return DistancePlan(
         geoms[:, 0],
         geoms[:, 1],
         _table([[place[pair] for pair in pairs] or [none] for pairs in asked], none),
@@ -141,7 +145,7 @@ def _plan(s: Structure) -> Plan:
 
 
 # Numbers among distance, normal and segment that a sensor reports.
-NUMBERS = {
+_REPORTED_NUMBERS = {
     SensorType.GEOMDIST: range(1),
     SensorType.GEOMNORMAL: range(1, 4),
     SensorType.GEOMFROMTO: range(4, 10),

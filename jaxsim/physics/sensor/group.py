@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.enums import ObjType, SensorType, Stage
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 
-DISTANCES = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
+DISTANCE_SENSORS = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
 # Types that form one group, on any objects; the group has the first of its types.
-TOGETHER = (
+_MERGED_TYPES = (
     (SensorType.CONTACT,),
-    DISTANCES,
+    DISTANCE_SENSORS,
     (SensorType.TACTILE,),
     (SensorType.RANGEFINDER,),
 )
@@ -48,7 +48,7 @@ class SensorGroup:
     places: tuple[np.ndarray, ...]
 
 
-@derived
+@cache_by_structure
 def sensor_groups(s: Structure) -> list[SensorGroup]:
     """Return all sensors, grouped."""
     if not s.nsensor:
@@ -58,7 +58,7 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
     kind = s.sensor_type, s.sensor_objtype, reftype, s.sensor_needstage, s.sensor_plugin
     key = np.column_stack([*kind, s.sensor_dim, s.sensor_intprm])
     # Some types are merged into one group each, independent of object and size.
-    for kinds in TOGETHER:
+    for kinds in _MERGED_TYPES:
         key[np.isin(s.sensor_type, kinds)] = [kinds[0], *np.zeros(key.shape[1] - 1, int)]
     own = s.sensor_type == SensorType.USER  # one callback call fills all user sensors of a stage
     key[own, 1:] = 0
@@ -86,7 +86,7 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
 def _places(s: Structure, kind: SensorType, ids: np.ndarray) -> tuple[np.ndarray, ...]:
     first, size = s.sensor_adr[ids], s.sensor_dim[ids]
     # Table sensors: all numbers of the first sensor, then of the second, ...
-    if kind == SensorType.USER or any(kind in kinds for kinds in TOGETHER):
+    if kind == SensorType.USER or any(kind in kinds for kinds in _MERGED_TYPES):
         return (np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum()),)
     return tuple(first + k for k in range(size[0]))
 

@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import by_kind
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import DisableBit, JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import column, take
 
 
 class LimitState(NamedTuple):
@@ -29,21 +29,25 @@ class LimitState(NamedTuple):
 
 def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
     """Return the limit state of joints (slide, hinge, ball)."""
-    margin = take(m.jnt_margin, joint)
-    lower, upper = (take(m.jnt_range[:, k], joint) for k in range(2))
+    margin = gather_static(m.jnt_margin, joint)
+    lower, upper = (gather_static(m.jnt_range[:, k], joint) for k in range(2))
 
     def scalar(i: np.ndarray) -> LimitState:
-        value = take(d.qpos, m.jnt_qposadr[joint[i]])
-        rate = take(d.qvel, m.jnt_dofadr[joint[i]])
-        return _two_sided(value, rate, take(lower, i), take(upper, i), take(margin, i))
+        value = gather_static(d.qpos, m.jnt_qposadr[joint[i]])
+        rate = gather_static(d.qvel, m.jnt_dofadr[joint[i]])
+        return _two_sided(
+            value, rate, gather_static(lower, i), gather_static(upper, i), gather_static(margin, i)
+        )
 
     def ball(i: np.ndarray) -> LimitState:
         # Ball joint: rotation angle against the larger of the two limits.
         adr, dof = m.jnt_qposadr[joint[i]], m.jnt_dofadr[joint[i]]
-        turn = Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize().rotation_vector()
-        rate = turn.normalize().dot(Vec(*(take(d.qvel, dof + k) for k in range(3))))
-        limit = jnp.maximum(take(lower, i), take(upper, i))
-        return _one_sided(limit - turn.norm(), -rate, take(margin, i))
+        turn = (
+            Quat(*(gather_static(d.qpos, adr + k) for k in range(4))).normalize().rotation_vector()
+        )
+        rate = turn.normalize().dot(Vec(*(gather_static(d.qvel, dof + k) for k in range(3))))
+        limit = jnp.maximum(gather_static(lower, i), gather_static(upper, i))
+        return _one_sided(limit - turn.norm(), -rate, gather_static(margin, i))
 
     kinds = {JointType.SLIDE: scalar, JointType.HINGE: scalar, JointType.BALL: ball}
     # Unlimited joints and disabled limits read zero.
@@ -59,9 +63,9 @@ def tendon_limit(m: Model, d: Data, tendon: np.ndarray) -> LimitState:
 
     def both(i: np.ndarray) -> LimitState:
         t = tendon[i]
-        lower, upper = (take(m.tendon_range[:, k], t) for k in range(2))
-        length, rate = take(d.ten_length, t), take(d.ten_velocity, t)
-        return _two_sided(length, rate, lower, upper, take(m.tendon_margin, t))
+        lower, upper = (gather_static(m.tendon_range[:, k], t) for k in range(2))
+        length, rate = gather_static(d.ten_length, t), gather_static(d.ten_velocity, t)
+        return _two_sided(length, rate, lower, upper, gather_static(m.tendon_margin, t))
 
     return _by_kind(np.zeros(len(tendon), int), {0: both}, limited, d.qpos)
 

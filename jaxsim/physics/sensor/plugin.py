@@ -3,14 +3,14 @@
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import ObjType, Stage
 from jaxsim.extend.plugin import Attached
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.candidates.plan import layout
-from jaxsim.physics.collision.listed import listed, listed_forces
-from jaxsim.physics.plugin import compute, config
+from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.physics.collision.listed import list_contacts, order_contact_forces
+from jaxsim.physics.plugin import call_plugin, plugin_config
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.solver.constraint_force import net_contact_force
 
@@ -23,7 +23,7 @@ def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
     """
     # Objects and reference frames that the plugin instance serves.
     served = Attached(
-        config(m.structure, g.plugin),
+        plugin_config(m.structure, g.plugin),
         g.ids,
         g.objtype,
         g.objid,
@@ -32,7 +32,7 @@ def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
     )
     size = int(np.unique(m.sensor_dim[g.ids]).item())
     d = _with_contacts(m, d, g.stage)
-    out = compute(m, d, g.plugin, "sensor", served, (len(g.ids), size))
+    out = call_plugin(m, d, g.plugin, "sensor", served, (len(g.ids), size))
     return tuple(out[:, k] for k in range(size))
 
 
@@ -42,11 +42,11 @@ def _with_contacts(m: Model, d: Data, at: Stage) -> Data:
         return d
     # Create a contact list for a Data without one.
     if d.contact is None:
-        places = jnp.zeros((layout(m).capacity, *d.qpos.shape[1:]), d.qpos.dtype)
+        places = jnp.zeros((collision_layout(m).capacity, *d.qpos.shape[1:]), d.qpos.dtype)
         d = d.replace(contact=Contact().converted({"dist": places}, native=True))
-        d = d.replace(contact=listed(m, d, d.found))
+        d = d.replace(contact=list_contacts(m, d, d.found))
     # Contact forces exist after the solver only.
     force = net_contact_force(d) if at == Stage.ACC else None
     if force is None:
         return d
-    return d.replace(contact=d.contact.replace(force=listed_forces(d, force)))
+    return d.replace(contact=d.contact.replace(force=order_contact_forces(d, force)))

@@ -8,21 +8,21 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import by_kind
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import MINVAL, SensorType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.lens import lens
 from jaxsim.physics.body.object_frame import object_mat, object_pos, object_quat
-from jaxsim.physics.body.site_volume import VOLUMES, inside
+from jaxsim.physics.body.site_volume import VOLUME_TYPES, points_inside_site
 from jaxsim.physics.passive.energy import potential_energy
 from jaxsim.physics.sensor.distance import distance_sensors
-from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
+from jaxsim.physics.sensor.group import DISTANCE_SENSORS, SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
-from jaxsim.physics.sensor.rangefinder import rangefinders
+from jaxsim.physics.sensor.rangefinder import read_rangefinders
 
 
 def _magnetometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
@@ -38,7 +38,9 @@ def _camprojection(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array]:
     """
     of = lens(m, g.refid)
     # Position of the site in the camera's frame.
-    p = take(d.cam_xmat, g.refid).T @ (take(d.site_xpos, g.objid) - take(d.cam_xpos, g.refid))
+    p = gather_static(d.cam_xmat, g.refid).T @ (
+        gather_static(d.site_xpos, g.objid) - gather_static(d.cam_xpos, g.refid)
+    )
     # Keep the depth away from zero, with its sign.
     least = jnp.where(p.z < 0, -MINVAL, MINVAL)
     depth = jnp.where(jnp.abs(p.z) < MINVAL, least, p.z)
@@ -46,12 +48,12 @@ def _camprojection(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array]:
 
 
 def _jointpos(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    return (take(d.qpos, m.jnt_qposadr[g.objid]),)
+    return (gather_static(d.qpos, m.jnt_qposadr[g.objid]),)
 
 
 def _ballquat(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array, Array]:
     adr = m.jnt_qposadr[g.objid]
-    return Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize().parts
+    return Quat(*(gather_static(d.qpos, adr + k) for k in range(4))).normalize().parts
 
 
 def _framepos(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
@@ -83,11 +85,13 @@ def _frameaxis(k: int) -> Callable:
 def _insidesite(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Return 1 where the object's origin is inside the volume of a site."""
     # Offset of the object in the frame of the site.
-    offset = object_pos(d, g.objtype, g.objid) - take(d.site_xpos, g.refid)
-    p = take(d.site_xmat, g.refid).T @ offset
+    offset = object_pos(d, g.objtype, g.objid) - gather_static(d.site_xpos, g.refid)
+    p = gather_static(d.site_xmat, g.refid).T @ offset
     table = {
-        kind: lambda i, kind=kind: inside(m, kind, g.refid[i], take(p, i)).astype(p.x.dtype)
-        for kind in VOLUMES
+        kind: lambda i, kind=kind: points_inside_site(
+            m, kind, g.refid[i], gather_static(p, i)
+        ).astype(p.x.dtype)
+        for kind in VOLUME_TYPES
     }
     return (by_kind(m.site_type[g.refid], table, p.x),)
 
@@ -100,15 +104,15 @@ def of_world(x: Array, g: SensorGroup) -> tuple[Array]:
 def of_outputs(m: Model, x: Array, g: SensorGroup) -> tuple[Array, ...]:
     """Gather values `x` `[nout, *W]` of actuator outputs, for each sensor of the group."""
     first = m.actuator_outadr[g.objid]
-    return tuple(take(x, first + k) for k in range(len(g.places)))
+    return tuple(gather_static(x, first + k) for k in range(len(g.places)))
 
 
-POSITION = {
+POSITION_SENSORS = {
     SensorType.MAGNETOMETER: _magnetometer,
-    SensorType.RANGEFINDER: rangefinders,
+    SensorType.RANGEFINDER: read_rangefinders,
     SensorType.CAMPROJECTION: _camprojection,
     SensorType.JOINTPOS: _jointpos,
-    SensorType.TENDONPOS: lambda m, d, g: (take(d.ten_length, g.objid),),
+    SensorType.TENDONPOS: lambda m, d, g: (gather_static(d.ten_length, g.objid),),
     SensorType.ACTUATORPOS: lambda m, d, g: of_outputs(m, d.actuator_length, g),
     SensorType.BALLQUAT: _ballquat,
     SensorType.JOINTLIMITPOS: lambda m, d, g: (joint_limit(m, d, g.objid).pos,),
@@ -118,9 +122,9 @@ POSITION = {
     SensorType.FRAMEXAXIS: _frameaxis(0),
     SensorType.FRAMEYAXIS: _frameaxis(1),
     SensorType.FRAMEZAXIS: _frameaxis(2),
-    SensorType.SUBTREECOM: lambda m, d, g: take(d.subtree_com, g.objid).parts,
+    SensorType.SUBTREECOM: lambda m, d, g: gather_static(d.subtree_com, g.objid).parts,
     SensorType.INSIDESITE: _insidesite,
-    **dict.fromkeys(DISTANCES, distance_sensors),
+    **dict.fromkeys(DISTANCE_SENSORS, distance_sensors),
     SensorType.E_POTENTIAL: lambda m, d, g: of_world(potential_energy(m, d), g),
     SensorType.CLOCK: lambda m, d, g: of_world(d.time, g),
 }

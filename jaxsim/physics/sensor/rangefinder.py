@@ -16,23 +16,23 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import ObjType, Projection, RayDataField, SensorType
 from jaxsim.math import Vec, concat, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.body.lens import lens
-from jaxsim.physics.ray.cast import Rays, cast
-from jaxsim.physics.ray.surfaces import geoms_seen, unknown
-from jaxsim.physics.refusal import named
+from jaxsim.physics.ray.cast import Rays, cast_rays
+from jaxsim.physics.ray.surfaces import filter_visible_geoms, unknown_sdf_geoms
+from jaxsim.physics.refusal import describe_object
 from jaxsim.physics.sensor.group import SensorGroup
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RangefinderPlan:
     """Rays of the rangefinders of a model: first those of sites, then those of cameras.
 
     Attributes:
@@ -60,7 +60,7 @@ class _Beams(NamedTuple):
     way: Vec
 
 
-def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
+def read_rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Compute the outputs of all rangefinders, concatenated in one array."""
     plan = _plan(m.structure)
     # Rays of all sensors, sites first.
@@ -68,14 +68,18 @@ def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     pos, way = concat([sites, cameras])
     # A ray ignores the geoms of the body that its sensor is attached to.
     body = jnp.asarray(column(plan.body.astype(np.int32), pos))
-    known = np.setdiff1d(geoms_seen(m.structure), unknown(m.structure))  # see `ray_lack`
-    hits = cast(m, d, Rays(pos, way, (body,)), known)
+    known = np.setdiff1d(
+        filter_visible_geoms(m.structure), unknown_sdf_geoms(m.structure)
+    )  # see `unsupported_ray_reason`
+    hits = cast_rays(m, d, Rays(pos, way, (body,)), known)
     met, zero = hits.geom >= 0, jnp.zeros_like(hits.dist)
     point = pos + way.scale(hits.dist)
     # Depth: distance from the camera plane; for sites the distance.
     number = len(plan.site)
-    offset = point[number:] - take(d.cam_xpos, plan.cam)
-    depth = join([hits.dist[:number], -offset.dot(take(d.cam_xmat, plan.cam).cols[2])])
+    offset = point[number:] - gather_static(d.cam_xpos, plan.cam)
+    depth = concatenate_kinds(
+        [hits.dist[:number], -offset.dot(gather_static(d.cam_xmat, plan.cam).cols[2])]
+    )
     # All numbers of all rays, grouped by field.
     numbers = {
         RayDataField.DIST: [hits.dist],
@@ -87,25 +91,31 @@ def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     }
     # Select the fields in use, then the numbers of each sensor.
     every = [x for field in RayDataField for x in numbers[field]]
-    return (take(join([every[k] for k in plan.fields]), plan.rows),)
+    return (gather_static(concatenate_kinds([every[k] for k in plan.fields]), plan.rows),)
 
 
-def ray_lack(m: Model, i: int) -> str | None:
+def unsupported_ray_reason(m: Model, i: int) -> str | None:
     """Return the geom without a known distance that a sensor's rays might hit, or None."""
     of_camera = m.sensor_objtype[i] == ObjType.CAMERA
     body = (m.cam_bodyid if of_camera else m.site_bodyid)[m.sensor_objid[i]]
-    geoms = unknown(m.structure)
+    geoms = unknown_sdf_geoms(m.structure)
     geoms = geoms[m.geom_bodyid[geoms] != body]
-    return f"{named(m, 'geom', geoms[0])}, whose distance is not known," if len(geoms) else None
+    return (
+        f"{describe_object(m, 'geom', geoms[0])}, whose distance is not known,"
+        if len(geoms)
+        else None
+    )
 
 
-def _of_sites(d: Data, plan: Plan) -> _Beams:
-    return _Beams(take(d.site_xpos, plan.site), take(d.site_xmat, plan.site).cols[2])
+def _of_sites(d: Data, plan: RangefinderPlan) -> _Beams:
+    return _Beams(
+        gather_static(d.site_xpos, plan.site), gather_static(d.site_xmat, plan.site).cols[2]
+    )
 
 
-def _of_cameras(m: Model, d: Data, plan: Plan) -> _Beams:
+def _of_cameras(m: Model, d: Data, plan: RangefinderPlan) -> _Beams:
     cam, like = plan.cam, m.cam_fovy
-    pos, turn, of = take(d.cam_xpos, cam), take(d.cam_xmat, cam), lens(m, cam)
+    pos, turn, of = gather_static(d.cam_xpos, cam), gather_static(d.cam_xmat, cam), lens(m, cam)
     # Pixel centers.
     x, y = (column(place + 0.5, like) for place in (plan.x, plan.y))
     flat = column(m.cam_projection[cam] == Projection.ORTHOGRAPHIC, like)
@@ -116,7 +126,7 @@ def _of_cameras(m: Model, d: Data, plan: Plan) -> _Beams:
     ahead = Vec(zero, zero, zero - 1)
     way = (turn @ select(flat, ahead, out)).normalize()
     # For an orthographic camera fovy is the height of the image plane, and its width [m].
-    height = take(m.cam_fovy, cam)
+    height = gather_static(m.cam_fovy, cam)
     beside = Vec(
         jnp.where(flat, (x / of.width - 0.5) * height, 0),
         jnp.where(flat, (0.5 - y / of.height) * height, 0),
@@ -125,8 +135,8 @@ def _of_cameras(m: Model, d: Data, plan: Plan) -> _Beams:
     return _Beams(pos + turn @ beside, way)
 
 
-@derived
-def _plan(s: Structure) -> Plan:
+@cache_by_structure
+def _plan(s: Structure) -> RangefinderPlan:
     """Build the plan of a model with rangefinders."""
     ids = np.flatnonzero(s.sensor_type == SensorType.RANGEFINDER)
     on_site = s.sensor_objtype[ids] == ObjType.SITE
@@ -152,7 +162,7 @@ def _plan(s: Structure) -> Plan:
         rays * np.searchsorted(fields, of_one) + (f + np.arange(n))[:, None]
         for of_one, f, n in zip(asked, first, number, strict=True)
     ]
-    return Plan(
+    return RangefinderPlan(
         site=site,
         cam=owner,
         x=place % width,

@@ -10,47 +10,47 @@ from collections.abc import Callable, Mapping, Sequence
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.by_kind import concatenate_kinds
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import DataType, DisableBit, SensorType, Stage
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.subtree import subtree_vel
-from jaxsim.physics.callback import readings
+from jaxsim.physics.callback import user_sensor_readings
 from jaxsim.physics.history.buffers import sensor_buffers
-from jaxsim.physics.history.sampling import reported, sampled
-from jaxsim.physics.plugin import lack as plugin_lack
+from jaxsim.physics.history.sampling import report_sensors, take_samples
+from jaxsim.physics.plugin import missing_function as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
-from jaxsim.physics.sensor.acceleration import ACCELERATION, NEED_ACCELERATION, NEED_FORCE
+from jaxsim.physics.sensor.acceleration import ACCELERATION_SENSORS, NEED_ACCELERATION, NEED_FORCE
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
-from jaxsim.physics.sensor.distance import distance_lack
-from jaxsim.physics.sensor.group import DISTANCES, SensorGroup, has_sensor, sensor_groups
+from jaxsim.physics.sensor.distance import unsupported_distance_reason
+from jaxsim.physics.sensor.group import DISTANCE_SENSORS, SensorGroup, has_sensor, sensor_groups
 from jaxsim.physics.sensor.plugin import plugin_sensors
-from jaxsim.physics.sensor.position import POSITION
-from jaxsim.physics.sensor.rangefinder import ray_lack
-from jaxsim.physics.sensor.shape_query import RAY
-from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY
-from jaxsim.physics.sleep.incidence import sensors
-from jaxsim.physics.sleep.trees import sleeps, tree_awake
+from jaxsim.physics.sensor.position import POSITION_SENSORS
+from jaxsim.physics.sensor.rangefinder import unsupported_ray_reason
+from jaxsim.physics.sensor.shape_query import RAY_INTERVALS
+from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY_SENSORS
+from jaxsim.physics.sleep.incidence import sensor_incidence
+from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
 
-TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
-    Stage.POS: POSITION,
-    Stage.VEL: VELOCITY,
-    Stage.ACC: ACCELERATION,
+_SENSOR_TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
+    Stage.POS: POSITION_SENSORS,
+    Stage.VEL: VELOCITY_SENSORS,
+    Stage.ACC: ACCELERATION_SENSORS,
 }
 
 
 BY_STAGE: Mapping[SensorType, Callable] = {
     SensorType.PLUGIN: plugin_sensors,
-    SensorType.USER: lambda m, d, g: (readings(m, d, g.stage, g.ids),),
+    SensorType.USER: lambda m, d, g: (user_sensor_readings(m, d, g.stage, g.ids),),
 }
 
 
-def sensor(m: Model, d: Data) -> Data:
+def all_sensors(m: Model, d: Data) -> Data:
     """Compute all sensors, after the acceleration is known."""
-    return _read(m, _prepare_acc(m, _prepare_vel(m, d)), *TABLES)
+    return _read(m, _prepare_acc(m, _prepare_vel(m, d)), *_SENSOR_TABLES)
 
 
 @stage(
@@ -97,7 +97,7 @@ def sensor_acc(m: Model, d: Data) -> Data:
     return _read(m, _prepare_acc(m, d), Stage.ACC)
 
 
-def refusals(m: Model) -> list[Refusal]:
+def unsupported_sensors(m: Model) -> list[Refusal]:
     """Return the sensors that are not supported."""
     found = []
     # Determine what each sensor lacks, by its type.
@@ -105,12 +105,12 @@ def refusals(m: Model) -> list[Refusal]:
         lack = None
         if kind == SensorType.PLUGIN:
             lack = plugin_lack(m, m.sensor_plugin[i], "sensor")
-        elif kind == SensorType.TOUCH and m.site_type[m.sensor_objid[i]] not in RAY:
+        elif kind == SensorType.TOUCH and m.site_type[m.sensor_objid[i]] not in RAY_INTERVALS:
             lack = "touch in a site that is a mesh"
-        elif kind in DISTANCES:
-            lack = distance_lack(m, i)
+        elif kind in DISTANCE_SENSORS:
+            lack = unsupported_distance_reason(m, i)
         elif kind == SensorType.RANGEFINDER:
-            lack = ray_lack(m, i)
+            lack = unsupported_ray_reason(m, i)
         if lack:
             found.append(refuse(m, "sensor", i, f"{lack} is not supported"))
     return found
@@ -145,11 +145,11 @@ def _read(m: Model, d: Data, *stages: Stage) -> Data:
     of_user = [pair for pair in found if pair[0].type == SensorType.USER]
     others = [pair for pair in found if pair[0].type != SensorType.USER]
     for part in (others, [] if disabled else of_user):  # a callback sees the results of the others
-        d = _with(m, d, part) if part else d
+        d = _write_groups(m, d, part) if part else d
     return d
 
 
-def _with(m: Model, d: Data, found: list[tuple[SensorGroup, Callable]]) -> Data:
+def _write_groups(m: Model, d: Data, found: list[tuple[SensorGroup, Callable]]) -> Data:
     """Write the outputs of groups of sensors by the functions that compute them."""
     disabled, samples = m.opt.disableflags & DisableBit.SENSOR, len(sensor_buffers(m).owner)
     groups = [g for g, _ in found]
@@ -157,18 +157,18 @@ def _with(m: Model, d: Data, found: list[tuple[SensorGroup, Callable]]) -> Data:
     outputs = [out for g, function in found for out in function(m, d, g)]
     place = np.concatenate([place for g in groups for place in g.places])
     owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
-    values = _cut(m, owner, join(outputs))
-    computed = _placed(m, values, place, d.sensordata)
+    values = _apply_cutoff(m, owner, concatenate_kinds(outputs))
+    computed = _write_values(m, values, place, d.sensordata)
     # Without histories the computed values are the output.
     if not samples:
-        return _awake(m, d, d.replace(sensordata=computed))
+        return _keep_sleeping_values(m, d, d.replace(sensordata=computed))
     # With histories: report the delayed or interpolated value and record the new sample.
-    given = d.sensordata if disabled else reported(m, d, computed, place)
-    new = d.replace(readings=sampled(m, d, computed, given, place))
-    return new if disabled else _awake(m, d, new.replace(sensordata=given))
+    given = d.sensordata if disabled else report_sensors(m, d, computed, place)
+    new = d.replace(readings=take_samples(m, d, computed, given, place))
+    return new if disabled else _keep_sleeping_values(m, d, new.replace(sensordata=given))
 
 
-def _placed(m: Model, values: Array, place: np.ndarray, before: Array | None) -> Array:
+def _write_values(m: Model, values: Array, place: np.ndarray, before: Array | None) -> Array:
     """Replace some entries of sensordata `[nsensordata, *W]`; the others are unchanged."""
     # Source of each number: a new value, or the previous one.
     source = np.full(m.nsensordata, -1)
@@ -178,21 +178,23 @@ def _placed(m: Model, values: Array, place: np.ndarray, before: Array | None) ->
         source[kept] = len(place) + np.arange(len(kept))
         # A Data that does not carry them has no values before its first sensor stage.
         none = jnp.zeros((len(kept), *(1,) * (values.ndim - 1)), values.dtype)
-        values = join([values, none if before is None else take(before, kept)])
-    return take(values, source)
+        values = concatenate_kinds(
+            [values, none if before is None else gather_static(before, kept)]
+        )
+    return gather_static(values, source)
 
 
-def _awake(m: Model, d: Data, new: Data) -> Data:
+def _keep_sleeping_values(m: Model, d: Data, new: Data) -> Data:
     """Keep the outputs of sleeping sensors.
 
     As in MuJoCo a sensor with a history does not sleep.
     """
-    if not sleeps(m) or d.sensordata is None:
+    if not can_sleep(m) or d.sensordata is None:
         return new
     # A sensor sleeps with the trees it depends on, unless it has a history.
-    awake = sensors(m).awake(tree_awake(d))
+    awake = sensor_incidence(m).awake(tree_awake(d))
     awake = awake | column(m.sensor_historyadr >= 0, awake)
-    awake = take(awake, np.repeat(np.arange(m.nsensor), m.sensor_dim))
+    awake = gather_static(awake, np.repeat(np.arange(m.nsensor), m.sensor_dim))
     return new.replace(sensordata=jnp.where(awake, new.sensordata, d.sensordata))
 
 
@@ -200,16 +202,16 @@ def _function(g: SensorGroup, stages: Sequence[Stage]) -> Callable | None:
     """Return the function that computes a group in one of some stages; None: another stage does."""
     if g.type in BY_STAGE:
         return BY_STAGE[g.type] if g.stage in stages else None
-    tables = (TABLES[stage] for stage in stages)
+    tables = (_SENSOR_TABLES[stage] for stage in stages)
     return next((table[g.type] for table in tables if g.type in table), None)
 
 
-def _cut(m: Model, owner: np.ndarray, values: Array) -> Array:
+def _apply_cutoff(m: Model, owner: np.ndarray, values: Array) -> Array:
     """Clamp outputs to the cutoff of their sensors; a cutoff of zero means none.
 
     Directions, segments and outputs of contact sensors are not clamped.
     """
-    cutoff = take(m.sensor_cutoff, owner)
+    cutoff = gather_static(m.sensor_cutoff, owner)
     # Exempt unit vectors, contact sensors and segments.
     free = np.isin(m.sensor_datatype[owner], (DataType.AXIS, DataType.QUATERNION))
     free |= np.isin(m.sensor_type[owner], (SensorType.CONTACT, SensorType.GEOMFROMTO))

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, safe_sqrt
-from jaxsim.physics.arrays.array import Array
 
 
-def ray_meets(kind: GeomType, size: Array, p: Vec, u: Vec) -> Array:
+def ray_hits_shape(kind: GeomType, size: Array, p: Vec, u: Vec) -> Array:
     """Return True where rays from `p` along `u` hit the surface of a shape, or start inside it.
 
     Args:
@@ -20,7 +20,7 @@ def ray_meets(kind: GeomType, size: Array, p: Vec, u: Vec) -> Array:
     """
     a, b, c = (size[:, k] for k in range(3))
     moving = u.dot(u) > 0
-    return moving & RAY[kind](a, b, c, p, u)
+    return moving & RAY_INTERVALS[kind](a, b, c, p, u)
 
 
 # A line intersects a convex shape in an interval of its parameter; (1, 0) represents none.
@@ -57,35 +57,35 @@ def _common(*intervals: tuple[Array, Array]) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _ahead(interval: tuple[Array, Array]) -> Array:
+def _is_ahead(interval: tuple[Array, Array]) -> Array:
     lower, upper = interval
     return (lower <= upper) & (upper >= 0)
 
 
 def _ray_box(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
-    return _ahead(_common(_slab(a, p.x, u.x), _slab(b, p.y, u.y), _slab(c, p.z, u.z)))
+    return _is_ahead(_common(_slab(a, p.x, u.x), _slab(b, p.y, u.y), _slab(c, p.z, u.z)))
 
 
 def _ray_cylinder(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
     pipe = _quadratic(u.x * u.x + u.y * u.y, p.x * u.x + p.y * u.y, p.x * p.x + p.y * p.y - a * a)
-    return _ahead(_common(pipe, _slab(b, p.z, u.z)))
+    return _is_ahead(_common(pipe, _slab(b, p.z, u.z)))
 
 
 def _ray_capsule(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
     # Union of the two end spheres and the cylinder between them.
     up, down = Vec(p.x, p.y, p.z - b), Vec(p.x, p.y, p.z + b)
-    ends = _ahead(_ball(a, up, u)) | _ahead(_ball(a, down, u))
+    ends = _is_ahead(_ball(a, up, u)) | _is_ahead(_ball(a, down, u))
     return ends | _ray_cylinder(a, b, c, p, u)
 
 
 def _ray_ellipsoid(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
     # Scale the ellipsoid to the unit sphere.
     scaled = (Vec(v.x / a, v.y / b, v.z / c) for v in (p, u))
-    return _ahead(_ball(1.0, *scaled))
+    return _is_ahead(_ball(1.0, *scaled))
 
 
-RAY: dict[GeomType, Callable] = {
-    GeomType.SPHERE: lambda a, b, c, p, u: _ahead(_ball(a, p, u)),
+RAY_INTERVALS: dict[GeomType, Callable] = {
+    GeomType.SPHERE: lambda a, b, c, p, u: _is_ahead(_ball(a, p, u)),
     GeomType.CAPSULE: _ray_capsule,
     GeomType.ELLIPSOID: _ray_ellipsoid,
     GeomType.CYLINDER: _ray_cylinder,

@@ -21,20 +21,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.collision.compact import first_true
-from jaxsim.physics.collision.field.distance import distance
+from jaxsim.physics.collision.field.distance import signed_distance
 from jaxsim.physics.collision.field.fields import fields_of
 from jaxsim.physics.collision.flex.sides import of_geoms
 from jaxsim.physics.collision.listed import contacts_of
-from jaxsim.physics.collision.shape import placed, slots
+from jaxsim.physics.collision.shape import add_slot_axis, place_geoms
 from jaxsim.physics.sensor.group import SensorGroup
-from jaxsim.physics.sensor.tactile_plan import Plan, tactile_plan
+from jaxsim.physics.sensor.tactile_plan import TactilePlan, tactile_plan
+from jaxsim.transforms.platform import platform
 
 
 class _Taxels(NamedTuple):
@@ -77,16 +77,16 @@ def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
         return (jnp.zeros((len(plan.rows), *worlds), d.qpos.dtype),)
     # Taxels in the world, and the geoms that may press on them.
     taxels = _taxels(m, d, plan)
-    geoms, fields = placed(m, d), fields_of(m, plan.kinds, plan.names)
+    geoms, fields = place_geoms(m, d), fields_of(m, plan.kinds, plan.names)
 
     def add(felt: _Felt, pressing: _Pressing) -> _Felt:
         """Add the effect of one more geom per sensor."""
-        geom, is_one = take(pressing, plan.sensor)
+        geom, is_one = gather_static(pressing, plan.sensor)
         # Signed distance of each taxel from the geom.
-        other = pick(geoms, geom)
-        pos, rot = slots((other.pos, other.rot))
-        dist = distance(rot.T @ (taxels.pos - pos), fields.solid(other, plan.names))
-        inside = slots(is_one) & (dist < 0)
+        other = gather(geoms, geom)
+        pos, rot = add_slot_axis((other.pos, other.rot))
+        dist = signed_distance(rot.T @ (taxels.pos - pos), fields.solid(other, plan.names))
+        inside = add_slot_axis(is_one) & (dist < 0)
         # Sliding speed along the two tangents, relative to the geom's velocity at the taxel.
         apart = taxels.vel - _velocity(m, d, geom, taxels.pos)
         first, second = (jnp.where(inside, jnp.abs(t.dot(apart)), 0) for t in taxels.tangents)
@@ -105,21 +105,25 @@ def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     zero = jnp.zeros((*plan.vertex.shape, *worlds), d.qpos.dtype)
     felt, _ = lax.scan(turn, _Felt(zero, zero, zero), _pressing(m, d, plan))
     numbers = [a.reshape(-1, *worlds) for a in felt]
-    return (take(jnp.concatenate(numbers), plan.rows),)
+    return (gather_static(jnp.concatenate(numbers), plan.rows),)
 
 
-def _taxels(m: Model, d: Data, plan: Plan) -> _Taxels:
+def _taxels(m: Model, d: Data, plan: TactilePlan) -> _Taxels:
     """Return the vertices of the meshes in the world, with velocities and tangents."""
     geom = plan.geom[plan.sensor]
-    turn, origin = slots((take(d.geom_xmat, geom), take(d.geom_xpos, geom)))
+    turn, origin = add_slot_axis(
+        (gather_static(d.geom_xmat, geom), gather_static(d.geom_xpos, geom))
+    )
 
     def of_mesh(table: Vec, index: np.ndarray) -> Vec:
-        return take(table, index.ravel()).map(lambda a: a.reshape(*index.shape, *a.shape[1:]))
+        return gather_static(table, index.ravel()).map(
+            lambda a: a.reshape(*index.shape, *a.shape[1:])
+        )
 
     # Positions and velocities of the vertices, which move with the sensor's geom.
     pos = turn @ of_mesh(m.mesh_vert, plan.vertex) + origin
     body = m.geom_bodyid[geom]
-    vel = _at(take(d.cvel, body), take(d.subtree_com, m.body_rootid[body]), pos)
+    vel = _at(gather_static(d.cvel, body), gather_static(d.subtree_com, m.body_rootid[body]), pos)
     # A mesh without tangents has no slip.
     slides = column(1.0 * plan.slides[plan.sensor][None], d.geom_xpos)
     first, second = (turn @ of_mesh(m.mesh_normal, t).scale(slides) for t in plan.tangents)
@@ -128,17 +132,19 @@ def _taxels(m: Model, d: Data, plan: Plan) -> _Taxels:
 
 def _velocity(m: Model, d: Data, geom: Array, point: Vec) -> Vec:
     """Return the velocity of each geom's body `[n, *W]` at points `[k, n, *W]`."""
-    body = pick(jnp.asarray(column(m.geom_bodyid.astype(np.int32), geom)), geom)
-    return _at(pick(d.cvel, body), pick(take(d.subtree_com, m.body_rootid), body), point)
+    body = gather(jnp.asarray(column(m.geom_bodyid.astype(np.int32), geom)), geom)
+    return _at(
+        gather(d.cvel, body), gather(gather_static(d.subtree_com, m.body_rootid), body), point
+    )
 
 
 def _at(twist: Spatial, com: Vec, point: Vec) -> Vec:
     """Return velocities at points `[k, n, *W]`, by the twists of bodies `[n, *W]` about `com`."""
-    twist, com = slots((twist, com))
+    twist, com = add_slot_axis((twist, com))
     return twist.at(point - com)
 
 
-def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
+def _pressing(m: Model, d: Data, plan: TactilePlan) -> _Pressing:
     """Return the distinct geoms that press on each sensor, `[most, n, *W]`."""
     c = d.found.contacts
     # Geoms and weld groups of the contacts.
@@ -161,7 +167,7 @@ def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
     index = index.reshape(most * sensors, *worlds)
     column_of = column(np.tile(np.arange(sensors, dtype=np.int32), most), index)
     table = column(np.maximum(plan.other, 0).astype(np.int32).ravel(), index)
-    found = pick(jnp.asarray(table), sensors * index + column_of)
+    found = gather(jnp.asarray(table), sensors * index + column_of)
     # Entries beyond the count are invalid.
     place = column(np.arange(most, dtype=np.int32), mask)
     is_one = jnp.asarray(place < count.reshape(1, sensors, *worlds))

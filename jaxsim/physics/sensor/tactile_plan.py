@@ -11,17 +11,17 @@ import numpy as np
 
 from jaxsim.enums import GeomType, SensorType
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.pairs import known_pairs
-from jaxsim.physics.collision.field.distance import OCTREE
-from jaxsim.physics.collision.field.kinds import NONE, kind_of
-from jaxsim.physics.refusal import Refusal, named, refuse
+from jaxsim.physics.collision.field.distance import OCTREE_SDF
+from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of
+from jaxsim.physics.refusal import Refusal, describe_object, refuse
 
-NOBODY = -1  # no geom
+_NO_GEOM = -1  # no geom
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class TactilePlan:
     """Tactile sensors of a model.
 
     Attributes:
@@ -49,20 +49,20 @@ class Plan:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the kinds of signed distance that occur."""
-        return tuple(sorted({*self.kinds} - {NONE}))
+        return tuple(sorted({*self.kinds} - {NO_SDF}))
 
 
-@derived
-def tactile_plan(s: Structure, disableflags: int) -> Plan:
+@cache_by_structure
+def tactile_plan(s: Structure, disableflags: int) -> TactilePlan:
     """Build the plan of a model with tactile sensors, for its contact flags."""
     ids = _sensors(s)
     mesh, geom = s.sensor_objid[ids], s.sensor_refid[ids]
     # Candidate geoms with a known signed distance, padded to the same number.
     others = [_others(s, int(g), disableflags) for g in geom]
-    known = [[g for g in of_one if taxel_kind(s, g) != NONE] for of_one in others]
+    known = [[g for g in of_one if taxel_kind(s, g) != NO_SDF] for of_one in others]
     pressing = set().union(*known)
     most = max(map(len, known))
-    filled = [of_one + [NOBODY] * (most - len(of_one)) for of_one in known]
+    filled = [of_one + [_NO_GEOM] * (most - len(of_one)) for of_one in known]
 
     # Split the taxels into patches of equal size.
     count = s.mesh_vertnum[mesh]
@@ -78,11 +78,11 @@ def tactile_plan(s: Structure, disableflags: int) -> Plan:
         place[np.arange(n) % size, f + np.arange(n) // size]
         for n, f in zip(count, first, strict=True)
     ]
-    return Plan(
+    return TactilePlan(
         geom=geom,
         weld=s.body_weldid[s.geom_bodyid[geom]],
         other=np.array(filled, int).reshape(len(ids), most).T,
-        kinds=tuple(taxel_kind(s, g) if g in pressing else NONE for g in range(s.ngeom)),
+        kinds=tuple(taxel_kind(s, g) if g in pressing else NO_SDF for g in range(s.ngeom)),
         sensor=sensor,
         vertex=s.mesh_vertadr[mesh][sensor] + taxel,
         tangents=(frame + slides[sensor], frame + 2 * slides[sensor]),
@@ -98,18 +98,20 @@ def taxel_kind(s: Structure, geom: int) -> str:
     where MuJoCo aborts.
     """
     if s.geom_type[geom] == GeomType.MESH:
-        return OCTREE if s.mesh_octnum[s.geom_dataid[geom]] else NONE
+        return OCTREE_SDF if s.mesh_octnum[s.geom_dataid[geom]] else NO_SDF
     return kind_of(s, geom)
 
 
-def refusals(m: Model) -> list[Refusal]:
+def unsupported_tactile_geoms(m: Model) -> list[Refusal]:
     """Return the height fields that a tactile sensor may touch: they have no signed distance."""
     found = []
     for i in _sensors(m.structure):
         others = _others(m.structure, int(m.sensor_refid[i]), m.pair_flags)
         fields = [g for g in others if m.geom_type[g] == GeomType.HFIELD]
         if fields:
-            what = f"{named(m, 'geom', fields[0])}, a height field, has no signed distance"
+            what = (
+                f"{describe_object(m, 'geom', fields[0])}, a height field, has no signed distance"
+            )
             remedy = "keep it apart from the sensor's body with contype and conaffinity"
             found.append(refuse(m, "sensor", i, f"{what}; {remedy}"))
     return found

@@ -3,15 +3,15 @@
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.by_kind import by_kind
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import take
-from jaxsim.physics.sensor.shape_query import RAY, ray_meets
+from jaxsim.physics.sensor.shape_query import RAY_INTERVALS, ray_hits_shape
 from jaxsim.physics.solver.constraint_force import contact_side, net_contact_force
 
 
@@ -26,20 +26,20 @@ def touch(m: Model, d: Data, site: np.ndarray) -> Array:
         return jnp.zeros((len(site), *d.qpos.shape[1:]), d.qpos.dtype)
     normal, contacts = force[0], d.found.contacts
 
-    def felt(i: np.ndarray, kind: GeomType) -> Array:
+    def force_inside(i: np.ndarray, kind: GeomType) -> Array:
         one = site[i]
         # The contact normal points from the first geom to the second, out of the first body.
         out = -contact_side(d, m.site_bodyid[one])
-        R = take(d.site_xmat, one).map(lambda a: a[:, None])
-        place = take(d.site_xpos, one)
+        R = gather_static(d.site_xmat, one).map(lambda a: a[:, None])
+        place = gather_static(d.site_xpos, one)
         offset = Vec(
             *(p[None] - c[:, None] for p, c in zip(contacts.pos.parts, place.parts, strict=True))
         )
         axis = contacts.frame.rows[0].map(lambda a: a[None])
-        size = take(m.site_size, one)[:, :, None]
-        meets = ray_meets(kind, size, R.T @ offset, (R.T @ axis).scale(out))
+        size = gather_static(m.site_size, one)[:, :, None]
+        meets = ray_hits_shape(kind, size, R.T @ offset, (R.T @ axis).scale(out))
         # Sum the repulsive normal forces of the contacts that meet the site.
         return apply(meets.astype(normal.dtype), jnp.maximum(normal, 0))
 
-    table = {kind: lambda i, kind=kind: felt(i, kind) for kind in RAY}
+    table = {kind: lambda i, kind=kind: force_inside(i, kind) for kind in RAY_INTERVALS}
     return by_kind(m.site_type[site], table, normal)

@@ -6,12 +6,12 @@ MuJoCo's documentation, Programming: Sleeping islands, Sleeping; corresponds to 
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.enums import SleepPolicy
-from jaxsim.model.data import AWAKE, Data
+from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column
-from jaxsim.physics.sleep.wake import calm
+from jaxsim.physics.sleep.wake import resting_trees
 
 
 def fall_asleep(m: Model, d: Data) -> tuple[Array, Array]:
@@ -23,7 +23,7 @@ def fall_asleep(m: Model, d: Data) -> tuple[Array, Array]:
     number = d.tree_asleep
     # Count up to -1 at rest; back to AWAKE otherwise.
     rested = number + (number < -1).astype(number.dtype)
-    rested = jnp.where(calm(m, d, m.opt.sleep_tolerance), rested, np.int32(AWAKE))
+    rested = jnp.where(resting_trees(m, d, m.opt.sleep_tolerance), rested, np.int32(JUST_AWAKE))
     return _by_island(d, jnp.where(number < 0, rested, number))
 
 
@@ -35,9 +35,11 @@ def start_asleep(m: Model, d: Data) -> tuple[Array, Array]:
     """
     begins = column(m.tree_sleep_policy == SleepPolicy.INIT, d.qpos)
     # Trees that are not put to sleep start counting.
-    rested = jnp.where(calm(m, d, m.opt.sleep_tolerance), np.int32(AWAKE + 1), np.int32(AWAKE))
+    rested = jnp.where(
+        resting_trees(m, d, m.opt.sleep_tolerance), np.int32(JUST_AWAKE + 1), np.int32(JUST_AWAKE)
+    )
     new, falls = _by_island(d, jnp.where(begins, np.int32(-1), rested))
-    return jnp.where(begins & ~falls, np.int32(AWAKE), new), falls
+    return jnp.where(begins & ~falls, np.int32(JUST_AWAKE), new), falls
 
 
 def _by_island(d: Data, number: Array) -> tuple[Array, Array]:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import EqType, ObjType, SensorType, TrnType
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.sleep.known import all_sleep
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.sleep.known import fully_asleep
 from jaxsim.physics.tendon.path import tendon_pattern
 
 
@@ -33,11 +33,11 @@ class Incidence(NamedTuple):
         """Return which objects are awake, `[n, *W]` bool, from the awake trees."""
         # Union over the trees of each object.
         out = jnp.broadcast_to(column(self.always, trees), (len(self.always), *trees.shape[1:]))
-        if all_sleep():
+        if fully_asleep():
             return out
         for tree in self.tree.T:
             if (tree >= 0).any():
-                out = out | (take(trees, np.maximum(tree, 0)) & column(tree >= 0, trees))
+                out = out | (gather_static(trees, np.maximum(tree, 0)) & column(tree >= 0, trees))
         return out
 
     def rows(self, ids: np.ndarray) -> "Incidence":
@@ -45,8 +45,8 @@ class Incidence(NamedTuple):
         return Incidence(self.tree[ids], self.always[ids])
 
 
-@derived
-def bodies(s: Structure) -> Incidence:
+@cache_by_structure
+def body_incidence(s: Structure) -> Incidence:
     """Return the incidence of bodies.
 
     Bodies fixed to a mocap body are always awake, other static bodies never.
@@ -54,44 +54,44 @@ def bodies(s: Structure) -> Incidence:
     return _table(_things(s, ObjType.BODY, s.nbody))
 
 
-@derived
-def dofs(s: Structure) -> Incidence:
+@cache_by_structure
+def dof_incidence(s: Structure) -> Incidence:
     """Return the incidence of dofs."""
     return _table(_things(s, ObjType.DOF, s.nv))
 
 
-@derived
-def joints(s: Structure) -> Incidence:
+@cache_by_structure
+def joint_incidence(s: Structure) -> Incidence:
     """Return the incidence of joints."""
     return _table(_things(s, ObjType.JOINT, s.njnt))
 
 
-@derived
-def tendons(s: Structure) -> Incidence:
+@cache_by_structure
+def tendon_incidence(s: Structure) -> Incidence:
     """Return the incidence of tendons; a tendon along more than two trees is always awake."""
     return _table(_things(s, ObjType.TENDON, s.ntendon))
 
 
-@derived
-def paths(s: Structure) -> Incidence:
+@cache_by_structure
+def tendon_path_incidence(s: Structure) -> Incidence:
     """Return the incidence of tendons as paths; one between static bodies does not sleep."""
-    found = tendons(s)
+    found = tendon_incidence(s)
     return Incidence(found.tree, found.always | (found.tree < 0).all(1))
 
 
-@derived
-def actuators(s: Structure) -> Incidence:
+@cache_by_structure
+def actuator_incidence(s: Structure) -> Incidence:
     """Return the incidence of actuators, by their targets; one without a tree does not sleep."""
     found = _table(_things(s, ObjType.ACTUATOR, s.nactuator))
     return Incidence(found.tree, found.always | (found.tree < 0).all(1))
 
 
-@derived
-def equalities(s: Structure) -> Incidence:
+@cache_by_structure
+def equality_incidence(s: Structure) -> Incidence:
     """Return the incidence of equality constraints, by the two objects that they couple."""
     # Object types of both ends, by constraint type.
     kind = s.eq_objtype.copy()
-    for constraint, held in HELD.items():
+    for constraint, held in _EQUALITY_OBJTYPES.items():
         kind[s.eq_type == constraint] = held
     flex = np.isin(s.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
     kind[flex] = ObjType.FLEX
@@ -100,22 +100,22 @@ def equalities(s: Structure) -> Incidence:
     return _table(things, several=flex)
 
 
-@derived
-def flexes(s: Structure) -> Incidence:
+@cache_by_structure
+def flex_incidence(s: Structure) -> Incidence:
     """Return the incidence of flexes, by all their bodies; awake if any of its trees is."""
     return _table((_flex(s, f) for f in range(s.nflex)), several=np.ones(s.nflex, bool))
 
 
-@derived
-def surfaces(s: Structure) -> Incidence:
+@cache_by_structure
+def surface_incidence(s: Structure) -> Incidence:
     """Return the incidence of geoms, followed by flexes."""
     geoms = _things(s, ObjType.GEOM, s.ngeom)
     several = np.arange(s.ngeom + s.nflex) >= s.ngeom
     return _table((*geoms, *_things(s, ObjType.FLEX, s.nflex)), several)
 
 
-@derived
-def sensors(s: Structure) -> Incidence:
+@cache_by_structure
+def sensor_incidence(s: Structure) -> Incidence:
     """Return the incidence of sensors, by their object and their frame or second object.
 
     Sensors that scan the scene, and those of static objects alone, never sleep: their readings may
@@ -127,16 +127,16 @@ def sensors(s: Structure) -> Incidence:
         obj = _thing(s, s.sensor_objtype[i], s.sensor_objid[i])
         ref = _thing(s, s.sensor_reftype[i], s.sensor_refid[i])
         by_site = ObjType.SITE in (s.sensor_objtype[i], s.sensor_reftype[i])
-        looks = kind in LOOKING or (kind == SensorType.CONTACT and by_site)
+        looks = kind in _UNBOUNDED_SENSORS or (kind == SensorType.CONTACT and by_site)
         both = _both(obj, ref)
         out.append(both._replace(always=both.always or looks or not both.trees))
     return _table(out)
 
 
-HELD = {EqType.JOINT: ObjType.JOINT, EqType.TENDON: ObjType.TENDON}
-LOOKING = (SensorType.USER, SensorType.PLUGIN, SensorType.RANGEFINDER)
+_EQUALITY_OBJTYPES = {EqType.JOINT: ObjType.JOINT, EqType.TENDON: ObjType.TENDON}
+_UNBOUNDED_SENSORS = (SensorType.USER, SensorType.PLUGIN, SensorType.RANGEFINDER)
 # Field with the body of an object.
-OWNER = {
+_OBJECT_BODIES = {
     ObjType.JOINT: "jnt_bodyid",
     ObjType.DOF: "dof_bodyid",
     ObjType.GEOM: "geom_bodyid",
@@ -144,7 +144,7 @@ OWNER = {
     ObjType.CAMERA: "cam_bodyid",
 }
 # Object type that an actuator acts on.
-TARGET = {
+_TRANSMISSION_OBJTYPES = {
     TrnType.JOINT: ObjType.JOINT,
     TrnType.JOINTINPARENT: ObjType.JOINT,
     TrnType.SLIDERCRANK: ObjType.SITE,
@@ -184,8 +184,8 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
     # Tree of the object's body; static bodies are awake only on mocap bodies.
     if kind in (ObjType.BODY, ObjType.XBODY):
         body = i
-    elif kind in OWNER:
-        body = getattr(s, OWNER[ObjType(kind)])[i]
+    elif kind in _OBJECT_BODIES:
+        body = getattr(s, _OBJECT_BODIES[ObjType(kind)])[i]
     else:
         return Thing()
     tree = int(s.body_treeid[body])
@@ -197,7 +197,11 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
 def _target(s: Structure, i: int) -> Thing:
     """Return the trees that an actuator acts on."""
     kind, (first, second) = s.actuator_trntype[i], s.actuator_trnid[i]
-    at = ObjType.JOINT if kind == TrnType.SO3 and second < 0 else TARGET.get(kind, ObjType.SITE)
+    at = (
+        ObjType.JOINT
+        if kind == TrnType.SO3 and second < 0
+        else _TRANSMISSION_OBJTYPES.get(kind, ObjType.SITE)
+    )
     return _both(_thing(s, at, first), _thing(s, at, second if kind in TWO_ENDS else -1))
 
 

@@ -7,11 +7,11 @@ import jax
 _all_sleep = jax.make_user_context(default_value=False)
 
 
-def where_all_sleep() -> AbstractContextManager:
+def assume_fully_asleep() -> AbstractContextManager:
     """Return a context for tracing programs of states in which every tree of every world sleeps."""
     return _all_sleep(True)
 
 
-def all_sleep() -> bool:
+def fully_asleep() -> bool:
     """Return True if the traced program only runs where every tree sleeps."""
     return bool(_all_sleep.value)

@@ -9,20 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import EnableBit, GeomType, IntegratorType, SensorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.collision.candidates.broadphase import EXTENT, near
-from jaxsim.physics.collision.candidates.plan import layout
-from jaxsim.physics.collision.contacts import placed_boxes, placed_geoms
+from jaxsim.physics.collision.candidates.broadphase import EXTENT_FUNCTIONS, may_collide
+from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.physics.collision.contacts import place_bounding_boxes, place_collision_geoms
 from jaxsim.physics.collision.params import contact_params
-from jaxsim.physics.sleep.incidence import surfaces
-from jaxsim.physics.sleep.trees import sleeps, tree_asleep
-from jaxsim.physics.sleep.wake import disturbed, wake_by_equalities
+from jaxsim.physics.sleep.incidence import surface_incidence
+from jaxsim.physics.sleep.trees import can_sleep, tree_asleep
+from jaxsim.physics.sleep.wake import may_wake_any, wake_by_equalities
+from jaxsim.transforms.platform import platform
 
 
 def may_skip(m: Model) -> bool:
@@ -35,10 +35,10 @@ def may_skip(m: Model) -> bool:
     # User functions may observe skipped results.
     asks = m.callbacks is not None or np.any(m.sensor_type == SensorType.PLUGIN)
     compares = m.opt.enableflags & EnableBit.FWDINV or m.opt.integrator == IntegratorType.RK4
-    return sleeps(m) and platform().branches and not asks and not compares
+    return can_sleep(m) and platform().branches and not asks and not compares
 
 
-def nothing_stirs(m: Model, d: Data) -> Array:
+def stays_fully_asleep(m: Model, d: Data) -> Array:
     """Return True if every tree of every world sleeps and is not disturbed, one bool."""
 
     # Kinematics and equality waking are inexpensive tests.
@@ -46,7 +46,7 @@ def nothing_stirs(m: Model, d: Data) -> Array:
         moved = kinematics(m, d)
         woken = wake_by_equalities(m, moved)
         tied = jnp.any(woken.tree_asleep < 0)
-        return ~(disturbed(m, d, moved) | tied | jnp.any(_near_mocap(m, moved)))
+        return ~(may_wake_any(m, d, moved) | tied | jnp.any(_near_mocap(m, moved)))
 
     return lax.cond(jnp.all(tree_asleep(d) >= 0), undisturbed, lambda: jnp.zeros((), bool))
 
@@ -58,20 +58,26 @@ def _near_mocap(m: Model, d: Data) -> Array:
     contact. Flexes are not woken by mocap bodies.
     """
     # Candidate pairs with a mocap body on one side.
-    plan, always = layout(m), surfaces(m).always
+    plan, always = collision_layout(m), surface_incidence(m).always
     pairs = plan.pairs
     moves = always[pairs.geom1] | always[pairs.geom2]
     asked = np.flatnonzero(moves & (pairs.geom2 < m.ngeom))
     if not len(asked):
         return jnp.zeros((0, *d.qpos.shape[1:]), bool)
     reach = contact_params(m, pairs).reach
-    geoms = placed_geoms(m, d, plan)._replace(box=placed_boxes(m, d))
+    geoms = place_collision_geoms(m, d, plan)._replace(box=place_bounding_boxes(m, d))
     types = m.geom_type[np.stack([pairs.geom1, pairs.geom2])[:, asked]]
     parts = []
     # Bounding-volume test by pair of geom types.
     for kind in np.unique(types, axis=1).T:
         ids = asked[(types == kind[:, None]).all(axis=0)]
-        known = tuple(kind) if kind[0] == GeomType.PLANE or {*kind.tolist()} <= {*EXTENT} else None
-        parts.append(near(known, geoms, pairs.geom1[ids], pairs.geom2[ids], take(reach, ids)))
+        known = (
+            tuple(kind)
+            if kind[0] == GeomType.PLANE or {*kind.tolist()} <= {*EXTENT_FUNCTIONS}
+            else None
+        )
+        parts.append(
+            may_collide(known, geoms, pairs.geom1[ids], pairs.geom2[ids], gather_static(reach, ids))
+        )
     worlds = d.qpos.shape[1:]
     return jnp.concatenate([jnp.broadcast_to(a, (len(a), *worlds)) for a in parts])

@@ -8,22 +8,32 @@ trees is, and then all of it can touch. As in MuJoCo mocap bodies do not wake fl
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column
-from jaxsim.physics.collision.candidates.plan import Layout
-from jaxsim.physics.collision.driver import Found, Points, choose, has_free_places
+from jaxsim.physics.collision.candidates.plan import CollisionLayout
+from jaxsim.physics.collision.driver import (
+    CandidatePoints,
+    CollisionResult,
+    choose_contacts,
+    has_free_slots,
+)
 from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.params import ContactParams
 from jaxsim.physics.sleep.cycle import woken_by
-from jaxsim.physics.sleep.incidence import Incidence, bodies, surfaces
+from jaxsim.physics.sleep.incidence import Incidence, body_incidence, surface_incidence
 from jaxsim.physics.sleep.trees import tree_awake
 
 
-def rouse(
-    m: Model, d: Data, points: Points, lost: Array | int, params: ContactParams, plan: Layout
-) -> tuple[Data, Found]:
+def wake_by_contacts(
+    m: Model,
+    d: Data,
+    points: CandidatePoints,
+    lost: Array | int,
+    params: ContactParams,
+    plan: CollisionLayout,
+) -> tuple[Data, CollisionResult]:
     """Select the contacts of a state, and wake the trees that they couple to awake ones.
 
     Args:
@@ -36,20 +46,20 @@ def rouse(
     """
     # Contacts with at least one awake side wake the other side.
     one, both = _awake(m, d, plan)
-    free = has_free_places(m)
-    touching = choose(_only(points, one), lost, params, plan, free)
-    d = d.replace(tree_asleep=_woken(m, d, touching))
+    free = has_free_slots(m)
+    touching = choose_contacts(_only(points, one), lost, params, plan, free)
+    d = d.replace(tree_asleep=_wake_touched(m, d, touching))
     # Final contacts: no side asleep.
     one, both = _awake(m, d, plan)
-    return d, choose(_only(points, one & both), lost, params, plan, free)
+    return d, choose_contacts(_only(points, one & both), lost, params, plan, free)
 
 
-def _awake(m: Model, d: Data, plan: Layout) -> tuple[Array, Array]:
+def _awake(m: Model, d: Data, plan: CollisionLayout) -> tuple[Array, Array]:
     """Return the pairs with an awake side, and those without a sleeping one; `[npairs, *W]`."""
     # Mocap bodies do not keep flexes awake.
     trees = tree_awake(d)
     soft = plan.pairs.geom2 >= m.ngeom
-    sides = [surfaces(m).rows(ids) for ids in (plan.pairs.geom1, plan.pairs.geom2)]
+    sides = [surface_incidence(m).rows(ids) for ids in (plan.pairs.geom1, plan.pairs.geom2)]
     sides = [Incidence(side.tree, side.always & ~soft) for side in sides]
     first, second = (side.awake(trees) for side in sides)
     # Static objects do not sleep.
@@ -58,15 +68,15 @@ def _awake(m: Model, d: Data, plan: Layout) -> tuple[Array, Array]:
     return one, jnp.where(column(soft, one), one, both) if soft.any() else both
 
 
-def _only(points: Points, pairs: Array) -> Points:
+def _only(points: CandidatePoints, pairs: Array) -> CandidatePoints:
     """Restrict the points to some pairs, `[npairs, *W]` bool."""
     return points._replace(found=points.found & points.pair.take(pairs))
 
 
-def _woken(m: Model, d: Data, found: Found) -> Array:
+def _wake_touched(m: Model, d: Data, found: CollisionResult) -> Array:
     """Return `tree_asleep` after contacts with awake objects."""
     # Bodies and trees of both sides of each contact.
-    c, of = found.contacts, bodies(m)
+    c, of = found.contacts, body_incidence(m)
     c = c if c.item is None else with_sides(m, c)
     first, second = (body.values(of.tree[:, 0].astype(np.int32), c.dist) for body in c.body)
     moved = [body.values(of.always, c.dist) for body in c.body]

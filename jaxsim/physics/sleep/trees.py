@@ -11,17 +11,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static, weighted_sum
 from jaxsim.enums import EnableBit, SleepState
-from jaxsim.model.data import AWAKE, Data
+from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take, weighted_sum
-from jaxsim.physics.sleep.incidence import bodies
-from jaxsim.physics.sleep.known import all_sleep
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.sleep.incidence import body_incidence
+from jaxsim.physics.sleep.known import fully_asleep
 
 
-def sleeps(m: Model) -> bool:
+def can_sleep(m: Model) -> bool:
     """Return True if the trees of a model may sleep."""
     return bool(m.opt.enableflags & EnableBit.SLEEP) and m.ntree > 0
 
@@ -30,20 +30,20 @@ def all_awake(m: Model, d: Data) -> Data:
     """Set all trees awake, for a model whose flag is off; such a model has no islands."""
     if d.tree_asleep is None or not m.ntree:
         return d
-    awake = report(m, d.replace(tree_asleep=jnp.full_like(d.tree_asleep, AWAKE)))
+    awake = update_sleep_counts(m, d.replace(tree_asleep=jnp.full_like(d.tree_asleep, JUST_AWAKE)))
     none = jnp.zeros_like(awake.ntree_awake)
     return awake.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
 
 
-def may_stir(m: Model) -> bool:
+def can_wake(m: Model) -> bool:
     """Return True if trees can sleep and wake in the program being traced."""
-    return sleeps(m) and not all_sleep()
+    return can_sleep(m) and not fully_asleep()
 
 
 def tree_awake(d: Data) -> Array:
     """Return which trees are awake, `[ntree, *W]` bool."""
     asleep = tree_asleep(d)
-    return jnp.zeros(asleep.shape, bool) if all_sleep() else asleep < 0
+    return jnp.zeros(asleep.shape, bool) if fully_asleep() else asleep < 0
 
 
 def tree_asleep(d: Data) -> Array:
@@ -66,7 +66,7 @@ def dof_awake(m: Model, d: Data) -> Array:
     return _of_trees(d, m.dof_treeid)
 
 
-def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
+def freeze_sleeping(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
     """Restore results of sleeping dofs to those with which they fell asleep.
 
     Args:
@@ -76,7 +76,7 @@ def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
       names: fields `[nv, *W]`.
     """
     olds = {name: old for name in names if (old := getattr(before, name)) is not None}
-    if all_sleep():
+    if fully_asleep():
         return d.replace(**olds)
     # Old values where the dof sleeps.
     awake = dof_awake(m, d)
@@ -93,7 +93,11 @@ def qpos_awake(m: Model, d: Data) -> Array:
 def _of_trees(d: Data, tree: np.ndarray) -> Array:
     """Return which objects of one tree each are awake, bool."""
     awake = tree_awake(d)
-    return jnp.zeros((len(tree), *awake.shape[1:]), bool) if all_sleep() else take(awake, tree)
+    return (
+        jnp.zeros((len(tree), *awake.shape[1:]), bool)
+        if fully_asleep()
+        else gather_static(awake, tree)
+    )
 
 
 def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:
@@ -112,17 +116,17 @@ def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:
     return weighted_sum(member, things.astype(jnp.float32)) > 0
 
 
-@derived
+@cache_by_structure
 def qpos_tree(s: Structure) -> np.ndarray:
     """Return the tree of each coordinate of qpos [nq]."""
     joint = np.searchsorted(s.jnt_qposadr, np.arange(s.nq), side="right") - 1
     return s.body_treeid[s.jnt_bodyid[joint]]
 
 
-def report(m: Model, d: Data) -> Data:
+def update_sleep_counts(m: Model, d: Data) -> Data:
     """Fill the fields that report the sleep state of trees, bodies and dofs."""
     # Static bodies have a state of their own.
-    trees, of = tree_awake(d), bodies(m)
+    trees, of = tree_awake(d), body_incidence(m)
     static = (of.tree[:, 0] < 0) & ~of.always
     state = jnp.where(of.awake(trees), np.int32(SleepState.AWAKE), np.int32(SleepState.ASLEEP))
     state = jnp.where(column(static, state), np.int32(SleepState.STATIC), state)

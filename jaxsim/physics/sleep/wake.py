@@ -8,25 +8,25 @@ constraints (`mj_wakeEquality`).
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import EqType, IntegratorType, SleepPolicy
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.constraint.tendon import limit_distance, limited
+from jaxsim.physics.constraint.tendon import limit_distance, limited_tendons
 from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.flex.stiffness import elastic
+from jaxsim.physics.flex.stiffness import implicit_elastic_flexes
 from jaxsim.physics.integrate.ties import implicit_tendons
-from jaxsim.physics.sleep.cycle import cycles, woken, woken_by
-from jaxsim.physics.sleep.incidence import equalities, flexes, tendons
+from jaxsim.physics.sleep.cycle import first_trees, wake_trees, woken_by
+from jaxsim.physics.sleep.incidence import equality_incidence, flex_incidence, tendon_incidence
 from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_asleep, tree_awake
 
-NEVER = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
-ROUNDING = 32  # rounding errors (eps) by which poses of two programs may differ
+_NEVER_POLICIES = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
+_POSE_ROUNDING_ULPS = 32  # rounding errors (eps) by which poses of two programs may differ
 
 
-def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
+def resting_trees(m: Model, d: Data, tolerance: Array | None = None) -> Array:
     """Return which trees may sleep: nothing is applied to them, and they hardly move.
 
     As in MuJoCo a force or velocity of -0.0 counts as nonzero: it wakes a tree, and keeps it awake,
@@ -46,20 +46,20 @@ def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
     else:
         moves = ~(jnp.abs(d.qvel) * m.dof_length < tolerance) & (d.qvel != 0)
     # Forces applied by the user.
-    by_dof, by_body = _pushed(d)
+    by_dof, by_body = _user_forced(d)
     stirred = in_trees(m.dof_treeid, moves | by_dof, m.ntree)
     stirred = stirred | in_trees(m.body_treeid, by_body, m.ntree)
     return ~stirred & column(_may_rest(m), d.qvel)
 
 
-def _pushed(d: Data) -> tuple[Array, Array]:
+def _user_forced(d: Data) -> tuple[Array, Array]:
     """Return dofs and bodies to which the user applies forces, `[nv, *W]`, `[nbody, *W]` bool."""
     return _is_set(d.qfrc_applied), _is_set(d.xfrc_applied).any(axis=1)
 
 
 def _may_rest(m: Model) -> np.ndarray:
     """Return which trees may sleep by policy."""
-    return ~np.isin(m.tree_sleep_policy, NEVER) & ~_restless(m)
+    return ~np.isin(m.tree_sleep_policy, _NEVER_POLICIES) & ~_restless(m)
 
 
 def _restless(m: Model) -> np.ndarray:
@@ -69,8 +69,8 @@ def _restless(m: Model) -> np.ndarray:
     """
     if is_discrete(m) or not m.nflex:
         return np.zeros(m.ntree, bool)
-    loose = elastic(m) & (np.asarray(m.flex_edgeequality) == 0)
-    tree = flexes(m).tree[loose]
+    loose = implicit_elastic_flexes(m) & (np.asarray(m.flex_edgeequality) == 0)
+    tree = flex_incidence(m).tree[loose]
     return np.isin(np.arange(m.ntree), tree[tree >= 0])
 
 
@@ -84,16 +84,16 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
     """
     # Compare poses with those stored, or qpos with qpos0 if none was.
     trees = m.body_treeid
-    stirred = ~calm(m, d)
+    stirred = ~resting_trees(m, d)
     if before.xpos is not None and before.xquat is not None:
-        moved, fresh = _elsewhere(m, before, d)
+        moved, fresh = _moved_bodies(m, before, d)
         stirred = stirred | in_trees(trees, moved, m.ntree)
         elsewhere = in_trees(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
         stirred = stirred | (elsewhere & in_trees(trees, fresh, m.ntree))
-    return d.replace(tree_asleep=woken(tree_asleep(d), stirred))
+    return d.replace(tree_asleep=wake_trees(tree_asleep(d), stirred))
 
 
-def disturbed(m: Model, before: Data, d: Data) -> Array:
+def may_wake_any(m: Model, before: Data, d: Data) -> Array:
     """Return True if `wake_disturbed` may wake a tree of any world where all sleep.
 
     For poses that were never computed the test does not assign qpos to trees, so it is
@@ -102,21 +102,21 @@ def disturbed(m: Model, before: Data, d: Data) -> Array:
     if not _may_rest(m).all():
         # A policy that forbids sleep counts as disturbance.
         return jnp.ones((), bool)
-    by_dof, by_body = _pushed(d)
+    by_dof, by_body = _user_forced(d)
     in_tree = column(m.body_treeid >= 0, d.qpos)
     found = jnp.any(_is_set(d.qvel) | by_dof) | jnp.any(by_body & in_tree)
     if before.xpos is not None and before.xquat is not None:
-        moved, fresh = _elsewhere(m, before, d)
+        moved, fresh = _moved_bodies(m, before, d)
         found = found | jnp.any(moved & in_tree)
         found = found | (jnp.any(fresh & in_tree) & jnp.any(d.qpos != m.qpos0))
     return found
 
 
-def _elsewhere(m: Model, before: Data, d: Data) -> tuple[Array, Array]:
+def _moved_bodies(m: Model, before: Data, d: Data) -> tuple[Array, Array]:
     """Return bodies with joints whose pose was changed, and those never computed."""
     # A zero quaternion marks a pose that was never computed.
     fresh = before.xquat.dot(before.xquat) == 0
-    slack = 0 if m.opt.integrator == IntegratorType.RK4 else ROUNDING
+    slack = 0 if m.opt.integrator == IntegratorType.RK4 else _POSE_ROUNDING_ULPS
     moved = _differ(before.xpos, d.xpos, slack) | _differ(before.xquat, d.xquat, slack)
     return moved & ~fresh & column(m.body_jntnum > 0, d.qpos), fresh
 
@@ -127,16 +127,16 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
     Under the discrete integrator springs and dampers of the tendon couple trees as well.
     Corresponds to `mj_wakeTendon` in MuJoCo.
     """
-    two = (m.tendon_treenum == 2) & (tendons(m).tree[:, 1] >= 0)
+    two = (m.tendon_treenum == 2) & (tendon_incidence(m).tree[:, 1] >= 0)
     # Tendons with an active limit, with dry friction, or with implicit forces.
     parts = []
-    tendon = limited(m)[0]
+    tendon = limited_tendons(m)[0]
     if two[tendon].any():
         dist, _ = limit_distance(m, d)
-        parts.append((tendon, dist < take(m.tendon_margin, tendon)))
+        parts.append((tendon, dist < gather_static(m.tendon_margin, tendon)))
     rubs = np.flatnonzero(two & m.tendon_hasfriction)
     if len(rubs):
-        has_row = take(m.tendon_frictionloss, rubs) > 0
+        has_row = gather_static(m.tendon_frictionloss, rubs) > 0
         parts.append((rubs, jnp.broadcast_to(has_row, (len(rubs), *d.qpos.shape[1:]))))
     if is_discrete(m) and two.any():
         parts.append((np.flatnonzero(two), implicit_tendons(m, d.qpos)[two]))
@@ -146,9 +146,9 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
     tendon = np.concatenate([ids for ids, _ in parts])
     ties = jnp.concatenate([on for _, on in parts]) & column(two[tendon], d.qpos)
     order = np.argsort(tendon, kind="stable")
-    ends = tendons(m).tree[tendon[order], :2].astype(np.int32).T
+    ends = tendon_incidence(m).tree[tendon[order], :2].astype(np.int32).T
     first, second = (jnp.asarray(column(tree, d.qpos)) for tree in ends)
-    return d.replace(tree_asleep=woken_by(d.tree_asleep, first, second, take(ties, order)))
+    return d.replace(tree_asleep=woken_by(d.tree_asleep, first, second, gather_static(ties, order)))
 
 
 def wake_by_equalities(m: Model, d: Data) -> Data:
@@ -156,7 +156,7 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
 
     Corresponds to `mj_wakeEquality` in MuJoCo.
     """
-    of = equalities(m)
+    of = equality_incidence(m)
     of_flex = np.isin(m.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
     # Constraints between two trees, or a tree and an always-awake object.
     second = (of.tree[:, 1] >= 0) | of.always
@@ -168,30 +168,30 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
 
 def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
     """Wake the first sleeping tree of each flex constraint by its first awake tree."""
-    order = equalities(m).tree[ids].T
+    order = equality_incidence(m).tree[ids].T
     # First awake and first sleeping tree of each constraint.
     awake = tree_awake(d)
     ends = []
     for wanted in (awake, ~awake):
         first = jnp.full((len(ids), *d.qpos.shape[1:]), -1, jnp.int32)
         for tree in order[::-1]:
-            here = take(wanted, np.maximum(tree, 0)) & column(tree >= 0, d.qpos)
+            here = gather_static(wanted, np.maximum(tree, 0)) & column(tree >= 0, d.qpos)
             first = jnp.where(here, column(tree.astype(np.int32), d.qpos), first)
         ends.append(first)
-    ties = take(d.eq_active, ids) & (ends[0] >= 0) & (ends[1] >= 0)
+    ties = gather_static(d.eq_active, ids) & (ends[0] >= 0) & (ends[1] >= 0)
     return d.replace(tree_asleep=woken_by(d.tree_asleep, ends[0], ends[1], ties))
 
 
 def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
-    of = equalities(m).rows(ties)
+    of = equality_incidence(m).rows(ties)
     # Different sleeping cycles that a constraint couples wake each other.
-    apart = cycles(d.tree_asleep)
+    apart = first_trees(d.tree_asleep)
     first, second = (np.maximum(tree, 0) for tree in of.tree[:, :2].T)
     alone = column(of.tree[:, 1] < 0, d.qpos)
-    differ = (take(apart, first) != take(apart, second)) & ~alone
-    wakes = take(d.eq_active, ties) & (of.awake(tree_awake(d)) | differ)
+    differ = (gather_static(apart, first) != gather_static(apart, second)) & ~alone
+    wakes = gather_static(d.eq_active, ties) & (of.awake(tree_awake(d)) | differ)
     stirred = in_trees(of.tree[:, 0], wakes, m.ntree) | in_trees(of.tree[:, 1], wakes, m.ntree)
-    return d.replace(tree_asleep=woken(d.tree_asleep, stirred))
+    return d.replace(tree_asleep=wake_trees(d.tree_asleep, stirred))
 
 
 def _is_set(a: Array) -> Array:

@@ -15,15 +15,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
-from jaxsim.physics.arrays.array import Array
 
-SINGULAR = 1e-10  # determinant, or pivot, below which MuJoCo takes A for singular
-SLACK = 1e-10  # tolerance on |y|^2 > r^2, MuJoCo's
-LIMIT = 20  # Newton iterations; they converge monotonically from s = 0, mostly in three or four
+_MIN_PIVOT = 1e-10  # determinant, or pivot, below which MuJoCo takes A for singular
+_RADIUS_SLACK = 1e-10  # tolerance on |y|^2 > r^2, MuJoCo's
+_MAX_ITERATIONS = (
+    20  # Newton iterations; they converge monotonically from s = 0, mostly in three or four
+)
 
 
-def scaled(A: list, mu: list) -> list:
+def scale_by_bounds(A: list, mu: list) -> list:
     """Scale A by the bounds mu on both sides; the identity for tangents that a contact lacks."""
     return [
         [mu[j] * a * mu[k] + (jnp.where(mu[j] > 0, 0.0, 1.0) if j == k else 0.0)
@@ -32,7 +34,7 @@ def scaled(A: list, mu: list) -> list:
     ]  # fmt: skip
 
 
-def solvable(A: list, dim: Array) -> Array:
+def is_invertible(A: list, dim: Array) -> Array:
     """Check whether MuJoCo takes A for invertible; elsewhere it applies no friction.
 
     Args:
@@ -44,7 +46,7 @@ def solvable(A: list, dim: Array) -> Array:
     least, product = pivots[0], pivots[0]
     for pivot in pivots[1:]:
         least, product = jnp.minimum(least, pivot), product * pivot
-    return jnp.where(dim > 4, least, product) >= SINGULAR
+    return jnp.where(dim > 4, least, product) >= _MIN_PIVOT
 
 
 def least_in_ball(A: list, b: list, r: Array, solved: Array) -> list:
@@ -72,27 +74,27 @@ def _least(A: list, b: list, r: Array) -> tuple[list, Array]:
 
     # y(s) by one factorization, with |y|^2 and y' (A + s I)^-1 y.
     def solution(s):
-        factor = _factor(_shifted(A, s))
+        factor = _factor(_add_to_diagonal(A, s))
         y = _solve(factor, [-a for a in b])
         return y, _dot(y, y), _dot(y, _solve(factor, y))
 
-    def proceed(state):
+    def not_converged(state):
         k, _, busy = state
-        return (k < LIMIT) & jnp.any(busy)
+        return (k < _MAX_ITERATIONS) & jnp.any(busy)
 
     def newton(state):
         k, s, busy = state
         # Evaluate y(s), and d|y|^2/ds by one more solve.
         _, square, bend = solution(s)
         length = jnp.sqrt(jnp.where(busy, square, 1.0))
-        outside = (square > r * r + jnp.where(s > 0, 0, SLACK)) & (length > (1 + eps) * r)
+        outside = (square > r * r + jnp.where(s > 0, 0, _RADIUS_SLACK)) & (length > (1 + eps) * r)
         busy = busy & outside
         # Newton step on the secular equation (More and Sorensen 1983).
         step = (length / r - 1) * square / jnp.where(busy, bend, 1.0)
         return k + 1, jnp.where(busy, s + step, s), busy
 
     start = (jnp.int32(0), jnp.zeros_like(r), jnp.ones(r.shape, bool))
-    s = lax.while_loop(proceed, newton, start)[1]
+    s = lax.while_loop(not_converged, newton, start)[1]
     y, square, _ = solution(s)
     # Project onto the sphere, which removes what is left of the iteration error.
     onto = jnp.where(s > 0, r / jnp.sqrt(jnp.where(s > 0, square, 1.0)), 1.0)
@@ -109,7 +111,7 @@ def _tangent(primals: tuple, tangents: tuple) -> tuple:
     A, b, r = primals
     dA, db, dr = tangents
     y, s = _least(A, b, r)
-    factor = _factor(_shifted(A, s))
+    factor = _factor(_add_to_diagonal(A, s))
     change = [-(_dot(row, y) + d) for row, d in zip(dA, db, strict=True)]
     # Eliminate dy, solve the boundary condition for ds, then substitute back.
     free, along = _solve(factor, change), _solve(factor, y)
@@ -119,7 +121,7 @@ def _tangent(primals: tuple, tangents: tuple) -> tuple:
     return (y, s), ([u - ds * w for u, w in zip(free, along, strict=True)], ds)
 
 
-def _shifted(A: list, s: Array) -> list:
+def _add_to_diagonal(A: list, s: Array) -> list:
     """Return A + s I."""
     return [[a + s if j == k else a for k, a in enumerate(row)] for j, row in enumerate(A)]
 

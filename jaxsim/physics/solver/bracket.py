@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
-from jaxsim.physics.arrays.array import Array
 
 
 class Trial(NamedTuple):
@@ -39,7 +39,7 @@ class Trial(NamedTuple):
         return self.step - self.slope / jnp.where(self.bend > 0, self.bend, MINVAL)
 
 
-class Line(NamedTuple):
+class LineCost(NamedTuple):
     """Result of a line search, `[nisland, *W]`.
 
     Attributes:
@@ -63,7 +63,7 @@ class _State(NamedTuple):
     neval: jax.Array
 
 
-def bracketed(evaluate: Callable[[Array], Trial], limit: int, tolerance: Array) -> Line:
+def minimize_on_line(evaluate: Callable[[Array], Trial], limit: int, tolerance: Array) -> LineCost:
     """Minimize a convex cost along a line.
 
     Newton steps as long as the slope keeps its sign, then three candidates per iteration: a Newton
@@ -99,19 +99,19 @@ def bracketed(evaluate: Callable[[Array], Trial], limit: int, tolerance: Array) 
 
     state = lax.while_loop(lambda s: jnp.any(outside(s)), walk, state)
     state = state._replace(best=state.one, done=state.done | (state.neval >= limit))
-    return _narrowed(evaluate, limit, tolerance, state)
+    return _narrow_bracket(evaluate, limit, tolerance, state)
 
 
-def _narrowed(
+def _narrow_bracket(
     evaluate: Callable[[Array], Trial], limit: int, tolerance: Array, state: _State
-) -> Line:
+) -> LineCost:
     """Reduce the bracket until a slope is within tolerance (phase 2 of the search)."""
 
-    def proceed(carry):
+    def not_converged(carry):
         s, *_ = carry
         return jnp.any(~s.done & (s.neval < limit))
 
-    def turn(carry):
+    def iteration(carry):
         s, nexts, moved = carry
         here = ~s.done & (s.neval < limit)
         # Newton steps from those ends of the bracket that moved in the last iteration.
@@ -127,8 +127,8 @@ def _narrowed(
         # Accept a candidate within tolerance, else tighten both ends; stop where neither moves.
         hit, best = _flattest(tries, tolerance)
         rest = here & ~hit
-        one, moved_one = _tightened(s.one, tries)
-        two, moved_two = _tightened(s.two, tries)
+        one, moved_one = _tighten_end(s.one, tries)
+        two, moved_two = _tighten_end(s.two, tries)
         stuck = rest & ~moved_one & ~moved_two
         best = _where(stuck, middle, best)
         ends = here & (hit | stuck)
@@ -139,7 +139,7 @@ def _narrowed(
     # The side that phase 1 walked on starts with its last trial.
     nexts = jax.tree.map(lambda a: jnp.stack([a, a]), state.one)
     moved = jnp.stack([jnp.ones_like(state.done), jnp.zeros_like(state.done)])
-    state, *_ = lax.while_loop(proceed, turn, (state, nexts, moved))
+    state, *_ = lax.while_loop(not_converged, iteration, (state, nexts, moved))
     # Without convergence take the better end of the bracket, if it lowers the cost.
     one, two = state.one, state.two
     better = (one.cost <= two.cost) & (one.cost < 0)
@@ -147,7 +147,7 @@ def _narrowed(
     end = _where(better, one, two)
     none = jax.tree.map(jnp.zeros_like, end)
     end = _where(state.done, state.best, _where(falls, end, none))
-    return Line(end, state.neval, state.done | falls)
+    return LineCost(end, state.neval, state.done | falls)
 
 
 def _flattest(tries: list[Trial], tolerance: Array) -> tuple[Array, Trial]:
@@ -160,7 +160,7 @@ def _flattest(tries: list[Trial], tolerance: Array) -> tuple[Array, Trial]:
     return some, best
 
 
-def _tightened(end: Trial, tries: list[Trial]) -> tuple[Trial, Array]:
+def _tighten_end(end: Trial, tries: list[Trial]) -> tuple[Trial, Array]:
     """Move an end of the bracket to a flatter candidate of its sign; return where it moved."""
     # Candidates of the same sign whose slope is closer to zero.
     moved = jnp.zeros(end.step.shape, bool)

@@ -3,7 +3,7 @@
 The other stages of a step process as many worlds at a time as a vector register has lanes. A Newton
 Hessian of hundreds of dofs has its nonzeros elsewhere in each world, and a batch of Hessians does
 not fit in a cache. Solved one at a time, each world's Hessian is a skyline matrix with that world's
-profile (arrays/system/profile.py), and its contacts are truncated to those it has.
+profile (linalg/skyline.py), and its contacts are truncated to those it has.
 """
 
 from collections.abc import Callable
@@ -14,18 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.physics.arrays.call.differentiated import loops_pay
-from jaxsim.physics.arrays.pin import few
-from jaxsim.physics.arrays.system.factor import IN_STEPS, WRITE_OUT
-from jaxsim.physics.arrays.system.tree import TreeMatrix
-from jaxsim.physics.solver.problem import Problem
-from jaxsim.physics.solver.solution import Settings, Solution
+from jaxsim.linalg.factor import IN_STEPS, MAX_UNROLLED_DOFS
+from jaxsim.linalg.tree_sparse import TreeSparse
+from jaxsim.physics.solver.problem import ConstraintProblem
+from jaxsim.physics.solver.solution import ConstraintSolution, SolverSettings
+from jaxsim.transforms.differentiated import prefer_loops
+from jaxsim.transforms.materialize import is_unbatched
 
 
-def goes_by_world(p: Problem) -> bool:
+def solves_by_world(p: ConstraintProblem) -> bool:
     """Return True if a problem is solved world by world.
 
-    The dof threshold is lower where the state determines which trees are coupled (`p.ties`).
+    The dof threshold is lower where the state determines which trees are coupled (`p.couplings`).
     Excluded are derivatives, which take all contacts at once and leave the linear systems to the
     library, and trees whose M is stored by its entries, because their Hessian has the same
     sparsity.
@@ -33,14 +33,16 @@ def goes_by_world(p: Problem) -> bool:
     # Derivatives keep all contacts (`used` is None), and need the library's solver.
     contact = p.rows.contact
     all_at_once = contact is not None and contact.J.used is None
-    large = len(p.smooth) > (WRITE_OUT if p.ties else IN_STEPS)
-    one = few(p.smooth) or isinstance(p.M, TreeMatrix)
-    return large and not one and loops_pay() and not all_at_once
+    large = len(p.smooth) > (MAX_UNROLLED_DOFS if p.couplings else IN_STEPS)
+    one = is_unbatched(p.smooth) or isinstance(p.M, TreeSparse)
+    return large and not one and prefer_loops() and not all_at_once
 
 
 def world_by_world(
-    method: Callable[[Problem, Settings], Solution], p: Problem, settings: Settings
-) -> Solution:
+    method: Callable[[ConstraintProblem, SolverSettings], ConstraintSolution],
+    p: ConstraintProblem,
+    settings: SolverSettings,
+) -> ConstraintSolution:
     """Apply a solver method to each world in turn, with `lax.map`."""
     # A leaf has a batch axis if its last axis has the size of the batch.
     size = p.smooth.shape[-1]
@@ -48,7 +50,7 @@ def world_by_world(
     # Split the leaves into those with a batch axis and those shared by all worlds.
     own = [a.ndim > 0 and a.shape[-1] == size for a in given]
 
-    def one(moving: list) -> Solution:
+    def one(moving: list) -> ConstraintSolution:
         # Rebuild problem and settings of one world.
         rest = iter(moving)
         shared = (a[..., 0] if a.ndim else a for a, has in zip(given, own, strict=True) if not has)
@@ -57,11 +59,13 @@ def world_by_world(
 
     # Map over the worlds; each iteration sees the shared leaves and its own.
     worlds_first = [jnp.moveaxis(a, -1, 0) for a, has in zip(given, own, strict=True) if has]
-    found: Solution = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), lax.map(one, worlds_first))
+    found: ConstraintSolution = jax.tree.map(
+        lambda a: jnp.moveaxis(a, 0, -1), lax.map(one, worlds_first)
+    )
     return found
 
 
-def _to_the_last_contact(p: Problem) -> Problem:
+def _to_the_last_contact(p: ConstraintProblem) -> ConstraintProblem:
     """Truncate the contacts of one world to its last active one."""
     contact = p.rows.contact
     if contact is None:

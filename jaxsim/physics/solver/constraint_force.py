@@ -10,30 +10,30 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import ConstraintType, EqType
 from jaxsim.math import Quat, Spatial, Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.collision.flex.sides import of_geoms
-from jaxsim.physics.collision.listed import in_list, listed_forces
+from jaxsim.physics.collision.listed import in_list, order_contact_forces
 from jaxsim.physics.constraint.cone import Elliptic
 from jaxsim.physics.constraint.contact.rows import surface_force
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
-from jaxsim.physics.constraint.rows import Block
-from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.constraint.rows import RowBlock
+from jaxsim.physics.solver.problem import ConstraintProblem
 
 
-def row_forces(d: Data) -> list[tuple[Block, Any]]:
+def row_forces(d: Data) -> list[tuple[RowBlock, Any]]:
     """Return each block of rows with its force: `[n, *W]`, or a list over the contact basis."""
     # Stored forces (PGS, no-slip), else forces from the residual at qacc.
     if d.rows is None or d.rows.empty:
         return []
     if d.forces is not None:
         return list(zip(d.rows.blocks, d.forces.blocks, strict=True))
-    problem = Problem(d.M, d.qfrc_smooth, d.rows)
+    problem = ConstraintProblem(d.M, d.qfrc_smooth, d.rows)
     pieces = problem.pieces(problem.residual(d.qacc))
     return [(block, piece.force) for block, piece in zip(d.rows.blocks, pieces, strict=True)]
 
@@ -67,7 +67,7 @@ def list_contact_forces(d: Data) -> Data:
     force = net_contact_force(d)
     if force is None or d.contact is None or d.contact.force is None:
         return d
-    return d.replace(contact=d.contact.replace(force=listed_forces(d, force)))
+    return d.replace(contact=d.contact.replace(force=order_contact_forces(d, force)))
 
 
 def list_cone_hessians(d: Data) -> Data:
@@ -80,7 +80,7 @@ def list_cone_hessians(d: Data) -> Data:
         return d
     if not isinstance(contact.cost, Elliptic):
         return d
-    r = Problem(d.M, d.qfrc_smooth, d.rows).residual(d.qacc)[-1]
+    r = ConstraintProblem(d.M, d.qfrc_smooth, d.rows).residual(d.qacc)[-1]
     free, below = contact.cost.zones(r)
     bends = (contact.cost.D[0] > 0) & ~free & ~below
     weight, dim = contact.cost.at(r).weight, d.found.contacts.dim
@@ -140,12 +140,12 @@ def equality_wrench(m: Model, d: Data) -> Spatial | None:
             continue
         kind = m.eq_type[block.id[0]]
         if kind in (EqType.CONNECT, EqType.WELD):
-            wrench = _held(m, d, block.ids, f, kind)
+            wrench = _equality_wrenches(m, d, block.ids, f, kind)
             total = wrench if total is None else total + wrench
     return total
 
 
-def _held(m: Model, d: Data, rows: np.ndarray, f: Array, kind: EqType) -> Spatial:
+def _equality_wrenches(m: Model, d: Data, rows: np.ndarray, f: Array, kind: EqType) -> Spatial:
     """Compute the wrenches of connects or welds on all bodies.
 
     `f` holds the first rows of all equalities, then the second rows, and so on.
@@ -161,7 +161,7 @@ def _held(m: Model, d: Data, rows: np.ndarray, f: Array, kind: EqType) -> Spatia
     if kind == EqType.WELD:
         pure = Quat(jnp.zeros_like(push.x), *parts[3:])
         # Torque of the quaternion residual.
-        scale = 0.5 * take(m.eq_data[:, TORQUE_SCALE], ids)
+        scale = 0.5 * gather_static(m.eq_data[:, TORQUE_SCALE], ids)
         turn = (second.quat * pure * first.quat.conj).vec.scale(scale)
     # Equal and opposite wrenches about the origin, added up by body.
     on_first = Spatial.of(turn + first.point.cross(push), push)

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import sum_items
+from jaxsim.arrays.products import gram
 from jaxsim.enums import MINVAL
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import gram
-from jaxsim.physics.arrays.select import total
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
-from jaxsim.physics.constraint.cost import Huber, Piece
-from jaxsim.physics.constraint.rows import Block
-from jaxsim.physics.solver.ball import least_in_ball, scaled, solvable
+from jaxsim.physics.constraint.cost import CostDerivatives, Huber
+from jaxsim.physics.constraint.rows import RowBlock
+from jaxsim.physics.solver.ball import is_invertible, least_in_ball, scale_by_bounds
 
-RISE = 1e-10  # increase of the cost above which MuJoCo rejects the new force of a contact
+_MAX_COST_RISE = 1e-10  # increase of the cost above which MuJoCo rejects the new force of a contact
 
 
 class Bounded(NamedTuple):
@@ -41,7 +41,7 @@ class Bounded(NamedTuple):
     bound: list
 
     @property
-    def pressed(self) -> Array:
+    def nonzero_rows(self) -> Array:
         """Return the rows whose force may be nonzero, `[n, 1, *W]` bool."""
         return sum(self.bound[1:], self.bound[0]) > 0
 
@@ -54,7 +54,7 @@ class Bounded(NamedTuple):
         gain, new = jnp.zeros_like(x[:1]), []
         for J, push, aref, A, bound, f in zip(*self, force, strict=True):
             # Projected Gauss-Seidel step of one row: unconstrained minimum, clipped to the bounds.
-            r = total(J * x) - aref
+            r = sum_items(J * x) - aref
             free = f - r / jnp.maximum(A, MINVAL)
             to = jnp.where(free > bound, bound, jnp.where(free < -bound, -bound, free))
             step = jnp.where(here, to - f, 0)
@@ -84,7 +84,7 @@ class Cone(NamedTuple):
     solved: jax.Array
 
     @property
-    def pressed(self) -> Array:
+    def nonzero_rows(self) -> Array:
         """Return the contacts with a positive normal force, `[n, 1, *W]` bool."""
         return self.normal > 0
 
@@ -92,15 +92,15 @@ class Cone(NamedTuple):
         """Update the friction of one contact; see `Bounded.visit`."""
         size, A = len(force), self.A
         # Quadratic in the scaled friction y = f / mu, minimized in the ball |y| <= normal force.
-        r = [total(J * x) - aref for J, aref in zip(self.J, self.aref, strict=True)]
+        r = [sum_items(J * x) - aref for J, aref in zip(self.J, self.aref, strict=True)]
         slope = [r[j] - _dot(A[j], force) for j in range(size)]
-        of_unit = scaled(A, self.mu)
+        of_unit = scale_by_bounds(A, self.mu)
         slope = [mu * b for mu, b in zip(self.mu, slope, strict=True)]
         y = least_in_ball(of_unit, slope, self.normal, self.solved & here)
         step = [mu * a - f for mu, a, f in zip(self.mu, y, force, strict=True)]
         # Reject the step where it raises the cost.
         rise = _dot(step, r) + 0.5 * _dot(step, [_dot(row, step) for row in A])
-        moves = here & (rise <= RISE)
+        moves = here & (rise <= _MAX_COST_RISE)
         step = [jnp.where(moves, a, 0) for a in step]
         for push, a in zip(self.push, step, strict=True):
             x = x + push * a
@@ -108,32 +108,32 @@ class Cone(NamedTuple):
         return x, new, jnp.where(moves, -rise, 0)
 
 
-Group = Bounded | Cone
+FrictionGroup = Bounded | Cone
 
 
-def slips(block: Block) -> bool:
+def can_slip(block: RowBlock) -> bool:
     """Return True if rows of a block can slip."""
     cost = block.cost
     return isinstance(cost, Huber) or (isinstance(cost, Pyramid | Elliptic) and len(cost.mu) > 1)
 
 
-def group(
-    block: Block, r: Any, piece: Piece, reach: list | None, response: Array
-) -> tuple[Group, list]:
+def friction_group(
+    block: RowBlock, r: Any, piece: CostDerivatives, reach: list | None, response: Array
+) -> tuple[FrictionGroup, list]:
     """Return the slipping rows of a block, and their forces: lists over the tangents `[n, 1, *W]`.
 
     Args:
-      block: block of rows for which `slips` is true.
+      block: block of rows for which `can_slip` is true.
       r, piece: its residual, and its force and cost at the solution.
       reach: see `RowForces`; used where the forces do not follow from the residual.
       response: M^-1, `[nv, nv, *W]`.
     """
-    return GROUPS[type(block.cost)](block, r, piece, reach, response)
+    return _FRICTION_GROUPS[type(block.cost)](block, r, piece, reach, response)
 
 
 def _dry(
-    block: Block, r: Array, piece: Piece, reach: list | None, response: Array
-) -> tuple[Group, list]:
+    block: RowBlock, r: Array, piece: CostDerivatives, reach: list | None, response: Array
+) -> tuple[FrictionGroup, list]:
     del r, reach
     cost = block.cost
     J = [block.J.dense(len(response))]
@@ -142,16 +142,16 @@ def _dry(
 
 
 def _pyramid(
-    block: Block, r: list, piece: Piece, reach: list | None, response: Array
-) -> tuple[Group, list]:
+    block: RowBlock, r: list, piece: CostDerivatives, reach: list | None, response: Array
+) -> tuple[FrictionGroup, list]:
     J = list(block.J.basis[1:])
     bounded = _bounded(J, block.aref[1:], reach or block.cost.reach(r), response)
     return bounded, _spread(piece.force[1:], response)
 
 
 def _cone(
-    block: Block, r: list, piece: Piece, reach: list | None, response: Array
-) -> tuple[Group, list]:
+    block: RowBlock, r: list, piece: CostDerivatives, reach: list | None, response: Array
+) -> tuple[FrictionGroup, list]:
     # Delassus blocks A = J M^-1 J' of each contact.
     del r, reach
     J = list(block.J.basis[1:])
@@ -162,10 +162,12 @@ def _cone(
     dim = 1 + jnp.sum(jnp.stack([a > 0 for a in mu]), axis=0, dtype=jnp.int32)
     normal, *force = _spread(piece.force, response)
     aref = _spread(block.aref[1:], response)
-    return Cone(J, push, aref, A, mu, normal, solvable(scaled(A, mu), dim)), force
+    return Cone(J, push, aref, A, mu, normal, is_invertible(scale_by_bounds(A, mu), dim)), force
 
 
-GROUPS: dict[type, Callable[[Block, Any, Piece, list | None, Array], tuple[Group, list]]] = {
+_FRICTION_GROUPS: dict[
+    type, Callable[[RowBlock, Any, CostDerivatives, list | None, Array], tuple[FrictionGroup, list]]
+] = {
     Huber: _dry,
     Pyramid: _pyramid,
     Elliptic: _cone,

@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.gather import column, gather, gather_static, sum_items, weighted_sum
 from jaxsim.enums import DisableBit
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.select import column, pick, take, total, weighted_sum
-from jaxsim.physics.constraint.island import connected, first_of
-from jaxsim.physics.integrate.ties import flex_ties, metric_ties
-from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.constraint.island import connected_components, first_of
+from jaxsim.physics.integrate.ties import flex_couplings, metric_couplings
+from jaxsim.physics.solver.problem import ConstraintProblem
 
 
 class Islands(NamedTuple):
@@ -64,19 +64,19 @@ def sums(member: Array, values: Array) -> Array:
     With a single island for all, items outside of it must be zero.
     """
     if len(member) == 1:
-        return total(values)
+        return sum_items(values)
     if values.ndim == 1:
         return apply(member, values)
     return jnp.sum(member * values[None], axis=1)
 
 
-def spread(numbers: Array, island: Array) -> Array:
+def gather_by_island(numbers: Array, island: Array) -> Array:
     """Gather the value of each item's island: `[nisland, *W]`, `[n, *W]` -> `[n, *W]`."""
-    return numbers if len(numbers) == 1 else pick(numbers, island)
+    return numbers if len(numbers) == 1 else gather(numbers, island)
 
 
 def find_islands(
-    m: Model, p: Problem, touched: list[Array], inertia: Array, more: Sequence[Array] = ()
+    m: Model, p: ConstraintProblem, touched: list[Array], inertia: Array, more: Sequence[Array] = ()
 ) -> Islands:
     """Find the islands; one for the whole world where the flag `island` is off.
 
@@ -91,10 +91,10 @@ def find_islands(
     if m.ntree == 1 or m.opt.disableflags & DisableBit.ISLAND:
         member = [trees.any(axis=1)[None].astype(inertia.dtype) for trees in touched]
         number = [jnp.zeros(of.shape[1:], jnp.int32) for of in member]
-        return Islands(member, total(inertia), number, jnp.zeros(inertia.shape, jnp.int32))
+        return Islands(member, sum_items(inertia), number, jnp.zeros(inertia.shape, jnp.int32))
     # Connected components of the trees, coupled by rows, by M and by flexes.
-    soft = flex_ties(m, jnp.ones((m.ntree, *inertia.shape[1:]), bool))
-    island = connected(p.rows, touched, [*metric_ties(m, inertia), *soft, *more])
+    soft = flex_couplings(m, jnp.ones((m.ntree, *inertia.shape[1:]), bool))
+    island = connected_components(p.rows, touched, [*metric_couplings(m, inertia), *soft, *more])
     # The island of a row is the component of its trees.
     first = [first_of(trees, island) for trees in touched]
     member = [_numbered(number, m.ntree, inertia) for number in first]
@@ -102,7 +102,7 @@ def find_islands(
     of_tree = weighted_sum(1.0 * (m.dof_treeid == np.arange(m.ntree)[:, None]), inertia)
     trace = apply(_numbered(island, m.ntree, inertia), of_tree)
     number = [jnp.minimum(number, np.int32(m.ntree - 1)) for number in first]
-    return Islands(member, trace, number, take(island, m.dof_treeid))
+    return Islands(member, trace, number, gather_static(island, m.dof_treeid))
 
 
 def _numbered(number: Array, count: int, like: Array) -> Array:

@@ -7,10 +7,10 @@ increases monotonically; its root is found by Newton's method safeguarded by bis
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.kernel import some
+from jaxsim.arrays.array import Array
+from jaxsim.transforms.pallas import any_lane
 
-DIGITS = 8  # a relative change of the step below this many eps counts as none
+_STEP_ROUNDING_ULPS = 8  # a relative change of the step below this many eps counts as none
 
 
 def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
@@ -35,9 +35,9 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
     def derivatives(step):
         return [piece.derivatives(step) for piece in pieces]
 
-    def proceed(state):
+    def not_converged(state):
         k, *_, busy = state
-        return (k < limit) & some(busy)
+        return (k < limit) & any_lane(busy)
 
     def newton(state):
         k, best, slope, trial, low, high, busy = state
@@ -57,17 +57,19 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
         trial = jnp.where((trial > low) & (trial < high), trial, middle)
         # Stop on convergence, on a step in the last digits, or on a closed bracket.
         eps = jnp.finfo(step.dtype).eps
-        moves = (jnp.abs(change) > DIGITS * eps * step) & (open_end | (high - low > eps * high))
+        moves = (jnp.abs(change) > _STEP_ROUNDING_ULPS * eps * step) & (
+            open_end | (high - low > eps * high)
+        )
         return k + 1, best, slope, trial, low, high, busy & (slope > tolerance) & moves
 
     # Start at the full Newton step with the bracket [0, inf).
     zero = jnp.zeros_like(tolerance)
     none = zero + jnp.inf
     state = (jnp.int32(0), zero, none, zero + 1, zero, none, jnp.ones(zero.shape, bool))
-    return lax.while_loop(proceed, newton, state)[1]
+    return lax.while_loop(not_converged, newton, state)[1]
 
 
-def remaining(pieces: list, step: Array, gain: Array) -> Array:
+def remaining_improvement(pieces: list, step: Array, gain: Array) -> Array:
     """Return the part of the predicted improvement that may remain after a step, `[1, *W]`.
 
     Where every row is still on the quadratic piece that the model was made of, the model is the
@@ -75,10 +77,10 @@ def remaining(pieces: list, step: Array, gain: Array) -> Array:
     step)^2 of the improvement. Elsewhere nothing is known, and all of it may remain.
 
     Args:
-      pieces: as in `line_search`; each also has `crossed(step)`, the number of rows that are on
+      pieces: as in `line_search`; each also has `num_crossed(step)`, the number of rows that are on
         another quadratic piece there, `[1, *W]`.
       step: step length `[1, *W]`.
       gain: predicted improvement by the full step `[1, *W]`.
     """
-    crossed = sum(piece.crossed(step) for piece in pieces)
-    return jnp.where(crossed == 0, (1 - step) ** 2, 1) * gain
+    num_crossed = sum(piece.num_crossed(step) for piece in pieces)
+    return jnp.where(num_crossed == 0, (1 - step) ** 2, 1) * gain

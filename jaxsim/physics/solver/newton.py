@@ -23,21 +23,25 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import total
-from jaxsim.physics.solver.by_world import goes_by_world, world_by_world
-from jaxsim.physics.solver.kernel.newton import newton_in_kernel, serves
-from jaxsim.physics.solver.linesearch import line_search, remaining
-from jaxsim.physics.solver.problem import Point, Problem
-from jaxsim.physics.solver.solution import Settings, Solution
-from jaxsim.physics.solver.statistics import Log, along, counted, states
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import sum_items
+from jaxsim.physics.solver.by_world import solves_by_world, world_by_world
+from jaxsim.physics.solver.kernel.newton import newton_in_kernel, supports_problem
+from jaxsim.physics.solver.linesearch import line_search, remaining_improvement
+from jaxsim.physics.solver.problem import ConstraintProblem, Point
+from jaxsim.physics.solver.solution import ConstraintSolution, SolverSettings
+from jaxsim.physics.solver.statistics import Log, count_changes, improvement_and_slope, row_states
+from jaxsim.transforms.materialize import materialize
+from jaxsim.transforms.platform import platform
 
 
-def newton(
-    p: Problem, settings: Settings, iterations: int, ls_iterations: int, records: bool = False
-) -> Solution:
+def newton_solve(
+    p: ConstraintProblem,
+    settings: SolverSettings,
+    iterations: int,
+    ls_iterations: int,
+    records: bool = False,
+) -> ConstraintSolution:
     """Return the constrained acceleration, with Newton iterations until each world has converged.
 
     Starts from the warm start or the unconstrained acceleration, whichever costs less, per world.
@@ -50,25 +54,25 @@ def newton(
       records: keep statistics of the iterations in `Solution.stat`.
     """
     # Choose the implementation: one kernel, one world at a time, or the loop below.
-    if platform().kernels and not records and serves(p):
+    if platform().kernels and not records and supports_problem(p):
         return newton_in_kernel(p, settings, iterations, ls_iterations)
-    if goes_by_world(p):
+    if solves_by_world(p):
         how = iterations, ls_iterations, records
-        return world_by_world(lambda p, settings: newton(p, settings, *how), p, settings)
+        return world_by_world(lambda p, settings: newton_solve(p, settings, *how), p, settings)
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
     start, inertia = p.point(x), p.inertia()  # loop invariant
 
-    def proceed(state):
-        turn, *_, busy, _ = state
-        return (turn <= iterations) & jnp.any(busy)
+    def not_converged(state):
+        iteration, *_, busy, _ = state
+        return (iteration <= iterations) & jnp.any(busy)
 
     def step(state, first):
-        turn, niter, smooth, at, force, busy, log = state
+        iteration, niter, smooth, at, force, busy, log = state
         # Gradient of the cost; in iteration 0 that of the Gauss term at zero.
         g = jnp.where(first, 0, at.Mx - force) - p.smooth
         # Newton direction from a new factorization of H.
-        v = pin(p.newton_step(inertia, first, at.r, g), x)
-        Jv = pin(p.times(v), x)
+        v = materialize(p.newton_step(inertia, first, at.r, g), x)
+        Jv = materialize(p.times(v), x)
 
         # Iteration 0: v is the unconstrained acceleration; start there or at the warm start.
         def choose(at):
@@ -84,12 +88,12 @@ def newton(
             return niter + busy.astype(niter.dtype), smooth, moved, busy & goes_on
 
         before, done = at, busy
-        niter, smooth, at, busy = _either(first, choose, descend, at)
+        niter, smooth, at, busy = _call_first(first, choose, descend, at)
         # Constraint force at the new point, for the next gradient and the result.
-        force = p.force(pin(p.pieces(at.r), x))
+        force = p.force(materialize(p.pieces(at.r), x))
         if log is not None:
-            log = _recorded(p, settings, log, turn - 1, done, before, at, force)
-        return turn + 1, niter, smooth, at, force, busy, log
+            log = _record_iteration(p, settings, log, iteration - 1, done, before, at, force)
+        return iteration + 1, niter, smooth, at, force, busy, log
 
     # Iterate until all worlds have converged.
     busy = jnp.ones((1, *p.smooth.shape[1:]), bool)
@@ -98,19 +102,19 @@ def newton(
     log = Log.empty(settings.scale + none[:1], iterations) if records else None
     state = (jnp.int32(0), niter, none, start, none, busy, log)
     if platform().kernels:
-        state = lax.while_loop(proceed, lambda s: step(s, False), step(state, True))
+        state = lax.while_loop(not_converged, lambda s: step(s, False), step(state, True))
     else:
-        state = lax.while_loop(proceed, lambda s: step(s, s[0] == 0), state)
+        state = lax.while_loop(not_converged, lambda s: step(s, s[0] == 0), state)
     _, niter, smooth, at, force, _, log = state
-    stat = None if log is None else log.kept(niter > 0)
-    return Solution(at.x, smooth, force, niter, stat=stat)
+    stat = None if log is None else log.compact_islands(niter > 0)
+    return ConstraintSolution(at.x, smooth, force, niter, stat=stat)
 
 
-def _recorded(
-    p: Problem,
-    settings: Settings,
+def _record_iteration(
+    p: ConstraintProblem,
+    settings: SolverSettings,
     log: Log,
-    turn: Array,
+    iteration: Array,
     done: Array,
     before: Point,
     at: Point,
@@ -118,20 +122,20 @@ def _recorded(
 ) -> Log:
     """Append the statistics of one iteration."""
     # Decrease of the cost and final slope along the step.
-    gain, slope = along(p, before, at)
+    gain, slope = improvement_and_slope(p, before, at)
     g = at.Mx - p.smooth - force
     rows = p.rows.blocks
     return log.plus(
-        turn,
+        iteration,
         done,
         improvement=settings.scale * gain,
-        gradient=settings.scale * jnp.sqrt(total(g * g)),
+        gradient=settings.scale * jnp.sqrt(sum_items(g * g)),
         lineslope=settings.scale * slope,
-        **counted(states(rows, at.r), states(rows, before.r), None),
+        **count_changes(row_states(rows, at.r), row_states(rows, before.r), None),
     )
 
 
-def _either(first: Array | bool, one: Callable, other: Callable, at: Point) -> tuple:
+def _call_first(first: Array | bool, one: Callable, other: Callable, at: Point) -> tuple:
     """Return `one(at)` if `first`, else `other(at)`; static where `first` is a bool."""
     if isinstance(first, bool):
         chosen: tuple = one(at) if first else other(at)
@@ -141,14 +145,19 @@ def _either(first: Array | bool, one: Callable, other: Callable, at: Point) -> t
 
 
 def _descend(
-    p: Problem, settings: Settings, ls_iterations: int, at: Point, g: Array, move: Point
+    p: ConstraintProblem,
+    settings: SolverSettings,
+    ls_iterations: int,
+    at: Point,
+    g: Array,
+    move: Point,
 ) -> tuple[Array, Array]:
     """Return the step length along the Newton direction, and where a world has not converged."""
     # Restrict the cost to the line, and minimize it exactly.
     v = move.x
-    goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(total(v * v)) / settings.scale
+    goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(sum_items(v * v)) / settings.scale
     pieces = p.along(at, move)
     length = line_search(pieces, ls_iterations, goal)
     # Half the squared Newton decrement: the improvement predicted by the quadratic model.
-    gain = settings.scale * 0.5 * -total(g * v)
-    return length, (remaining(pieces, length, gain) > settings.tolerance) & (length > 0)
+    gain = settings.scale * 0.5 * -sum_items(g * v)
+    return length, (remaining_improvement(pieces, length, gain) > settings.tolerance) & (length > 0)

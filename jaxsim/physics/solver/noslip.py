@@ -23,18 +23,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply, apply_transpose
+from jaxsim.linalg.factor import inverse_spd
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply, apply_transpose
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.system.factor import inverse_spd
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
-from jaxsim.physics.constraint.cost import Huber, Piece
-from jaxsim.physics.constraint.rows import Block
-from jaxsim.physics.solver.friction import Bounded, Group, group, slips
+from jaxsim.physics.constraint.cost import CostDerivatives, Huber
+from jaxsim.physics.constraint.rows import RowBlock
+from jaxsim.physics.solver.friction import Bounded, FrictionGroup, can_slip, friction_group
 from jaxsim.physics.solver.islands import find_islands
-from jaxsim.physics.solver.problem import Problem, RowForces
+from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
+from jaxsim.transforms.materialize import materialize
+from jaxsim.transforms.platform import platform
 
 
 class NoSlip(NamedTuple):
@@ -46,7 +46,7 @@ class NoSlip(NamedTuple):
     rows: RowForces
 
 
-class Start(NamedTuple):
+class NoslipStart(NamedTuple):
     """Initial state of the no-slip iterations.
 
     Attributes:
@@ -57,24 +57,24 @@ class Start(NamedTuple):
       inertia: diagonal of M, `[nv, *W]`, which scales improvements.
     """
 
-    problem: Problem
+    problem: ConstraintProblem
     qacc: jax.Array
     rows: RowForces | None
     touched: list[jax.Array]
     inertia: jax.Array
 
 
-def without_slip(m: Model, start: Start) -> NoSlip:
+def without_slip(m: Model, start: NoslipStart) -> NoSlip:
     """Return the solution after the no-slip iterations; `m` provides the options."""
 
     # A while loop has no reverse mode: under differentiation all iterations run, masked.
     @jax.custom_jvp
-    def run(start: Start, tolerance: Array) -> NoSlip:
-        return _iterate(m, start, tolerance, way=SHORT)
+    def run(start: NoslipStart, tolerance: Array) -> NoSlip:
+        return _iterate(m, start, tolerance, way=_ADAPTIVE_LOOP)
 
     @run.defjvp
     def tangent(primals, tangents):
-        return jax.jvp(partial(_iterate, m, way=WHOLE), primals, tangents)
+        return jax.jvp(partial(_iterate, m, way=_FULL_LOOP), primals, tangents)
 
     return run(start, m.opt.noslip_tolerance)
 
@@ -88,7 +88,7 @@ class _State(NamedTuple):
     busy: jax.Array  # islands that have not converged, `[nisland, *W]`
 
 
-def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
+def _iterate(m: Model, start: NoslipStart, tolerance: Array, way: "_LoopKind") -> NoSlip:
     """Iterate until the improvement of each island falls below the tolerance."""
     p, qacc, rows, touched, inertia = start
     # Forces at the solution, and M^-1, with which each row's response is precomputed.
@@ -98,9 +98,9 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
     # M^-1 of the whole system: every row needs its response.
     response = inverse_spd(p.M)
     x = apply(response, p.smooth + p.force(pieces))
-    sliding = [k for k, block in enumerate(p.rows.blocks) if slips(block)]
-    made = [group(p.rows.blocks[k], r[k], pieces[k], reach, response) for k in sliding]
-    groups, force = pin(([g for g, _ in made], [f for _, f in made]), x)
+    sliding = [k for k, block in enumerate(p.rows.blocks) if can_slip(block)]
+    made = [friction_group(p.rows.blocks[k], r[k], pieces[k], reach, response) for k in sliding]
+    groups, force = materialize(([g for g, _ in made], [f for _, f in made]), x)
 
     islands = find_islands(m, p, touched, inertia)
     scale = islands.scale
@@ -111,7 +111,7 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
     # Islands in which each group of rows is a member.
     member = [islands.member[k] for k in sliding]
 
-    def turn(k: Array, state: _State) -> _State:
+    def iteration(k: Array, state: _State) -> _State:
         x, forces, niter, busy = state
         gain: Array = jnp.where(k == 0, freed, 0)
         # Sweep over the rows of each group, in islands that have not converged.
@@ -127,7 +127,7 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
     busy = islands.rows > 0
     # All islands with rows start active.
     first = _State(x, force, jnp.zeros(busy.shape, jnp.int32), busy)
-    last = way.turns(turn, first, m.opt.noslip_iterations)
+    last = way.turns(iteration, first, m.opt.noslip_iterations)
 
     # Replace the friction forces in the blocks of rows, and add up J' f.
     forces = [piece.force for piece in pieces]
@@ -142,7 +142,7 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
     return NoSlip(apply(response, p.smooth + push), push, niter, RowForces(forces, reach))
 
 
-class _Way(NamedTuple):
+class _LoopKind(NamedTuple):
     """Loop strategy.
 
     Attributes:
@@ -154,42 +154,42 @@ class _Way(NamedTuple):
     rows: Callable
 
 
-def _until_done(turn: Callable, first: _State, iterations: int) -> _State:
+def _until_converged(iteration: Callable, first: _State, iterations: int) -> _State:
     """Iterate until all islands have converged."""
 
-    def proceed(carry):
+    def not_converged(carry):
         k, state = carry
         return (k < iterations) & jnp.any(state.busy)
 
     def step(carry):
         k, state = carry
-        return k + 1, turn(k, state)
+        return k + 1, iteration(k, state)
 
-    return lax.while_loop(proceed, step, (jnp.int32(0), first))[1]
+    return lax.while_loop(not_converged, step, (jnp.int32(0), first))[1]
 
 
-def _all_turns(turn: Callable, first: _State, iterations: int) -> _State:
+def _all_iterations(iteration: Callable, first: _State, iterations: int) -> _State:
     """Run all iterations, masked in converged islands; each is rematerialized in reverse mode."""
-    again = jax.checkpoint(turn)
+    again = jax.checkpoint(iteration)
     turns = jnp.arange(iterations, dtype=jnp.int32)
     return lax.scan(lambda state, k: (again(k, state), None), first, turns)[0]
 
 
-def _visit(x: Array, item: tuple[Group, list, Array]) -> tuple:
+def _visit(x: Array, item: tuple[FrictionGroup, list, Array]) -> tuple:
     """Visit one row or contact, as the body of a scan."""
     one, force, here = item
     x, force, gain = one.visit(x, force, here)
     return x, (force, gain)
 
 
-def _all_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
+def _all_rows(rows: FrictionGroup, x: Array, force: list, here: Array) -> tuple:
     """Visit the rows of a group one after another; the gains are `[n, 1, *W]`."""
     done: tuple = lax.scan(_visit, x, (rows, force, here))
     x, (force, gain) = done
     return x, force, gain
 
 
-def _used_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
+def _used_rows(rows: FrictionGroup, x: Array, force: list, here: Array) -> tuple:
     """Visit the rows of a group up to the last one that can slip in some world."""
     if not platform().branches:
         return _all_rows(rows, x, force, here)
@@ -200,18 +200,18 @@ def _used_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
         x, new = _visit(x, jax.tree.map(lambda a: a[k], items))
         return x, jax.tree.map(lambda a, b: a.at[k].set(b), out, new)
 
-    slips = (rows.pressed & here).any(axis=tuple(range(1, here.ndim)))
+    slips = (rows.nonzero_rows & here).any(axis=tuple(range(1, here.ndim)))
     used = jnp.max(jnp.where(slips, np.arange(1, len(slips) + 1, dtype=np.int32), 0))
     gain: Array = jnp.zeros(here.shape, x.dtype)
     x, (force, gain) = lax.fori_loop(0, used, visit, (x, (force, gain)))
     return x, force, gain
 
 
-SHORT = _Way(_until_done, _used_rows)
-WHOLE = _Way(_all_turns, _all_rows)
+_ADAPTIVE_LOOP = _LoopKind(_until_converged, _used_rows)
+_FULL_LOOP = _LoopKind(_all_iterations, _all_rows)
 
 
-def _pieces(p: Problem, r: list, rows: RowForces | None) -> list[Piece]:
+def _pieces(p: ConstraintProblem, r: list, rows: RowForces | None) -> list[CostDerivatives]:
     """Evaluate the rows at the residual; given forces replace force and cost (1/2 f' R f)."""
     pieces = p.pieces(r)
     if rows is None:
@@ -224,7 +224,7 @@ def _pieces(p: Problem, r: list, rows: RowForces | None) -> list[Piece]:
     ]
 
 
-def _regularization(block: Block, piece: Piece) -> Array:
+def _regularization(block: RowBlock, piece: CostDerivatives) -> Array:
     """Return 1/2 f' R f of each row or contact, `[n, *W]`; except for dry friction, its cost."""
     if not isinstance(block.cost, Huber):
         return piece.cost

@@ -17,26 +17,26 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, total
-from jaxsim.physics.arrays.system.factor import inverse_parts
-from jaxsim.physics.collision.listed import picked
-from jaxsim.physics.solver.dual.build import items, row_forces, warm_forces
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column, sum_items
+from jaxsim.linalg.factor import inverse_blocks
+from jaxsim.physics.collision.listed import gather_world_items
+from jaxsim.physics.solver.dual.build import dual_items, item_row_forces, warm_forces
 from jaxsim.physics.solver.dual.items import Items
-from jaxsim.physics.solver.islands import spread, sums
-from jaxsim.physics.solver.problem import Problem
-from jaxsim.physics.solver.shuffle import Order, in_order, shuffled
-from jaxsim.physics.solver.solution import Settings, Solution
+from jaxsim.physics.solver.islands import gather_by_island, sums
+from jaxsim.physics.solver.problem import ConstraintProblem
+from jaxsim.physics.solver.shuffle import Order, in_order, shuffle_order
+from jaxsim.physics.solver.solution import ConstraintSolution, SolverSettings
 from jaxsim.physics.solver.statistics import Log
+from jaxsim.transforms.materialize import materialize
+from jaxsim.transforms.platform import platform
 
 
 class _State(NamedTuple):
     """Loop state.
 
     Attributes:
-      turn: number of the sweep.
+      iteration: number of the sweep.
       force, before: current forces, and those of the previous sweep, `[n, size, *W]`.
       order: the last visiting order.
       leaps: sweeps since the last restart of the momentum, `[nisland, *W]`.
@@ -44,7 +44,7 @@ class _State(NamedTuple):
       log: statistics, or None.
     """
 
-    turn: jax.Array
+    iteration: jax.Array
     force: jax.Array
     before: jax.Array
     order: Order
@@ -55,36 +55,38 @@ class _State(NamedTuple):
 
 
 def gauss_seidel(
-    p: Problem, settings: Settings, iterations: int, records: bool = False
-) -> Solution:
+    p: ConstraintProblem, settings: SolverSettings, iterations: int, records: bool = False
+) -> ConstraintSolution:
     """Return the acceleration and the forces after MuJoCo's PGS sweeps."""
     assert settings.islands is not None
     islands = settings.islands
-    inverse = inverse_parts(p.M, p.inertia_parts)
+    inverse = inverse_blocks(p.M, p.inertia_parts)
     smooth = inverse.times(p.smooth)
     # Rows in MuJoCo's order, with M^-1 J' precomputed.
-    of = pin(items(p, inverse, islands), smooth)
+    of = materialize(dual_items(p, inverse, islands), smooth)
     count = len(islands.trace)
     # One-hot islands of the items, for sums over islands.
     number = column(np.arange(count, dtype=np.int32), of.island)[:, None]
     member = ((of.island[None] == number) & of.active[None]).astype(smooth.dtype)
 
-    def proceed(s: _State) -> Array:
-        return (s.turn < iterations) & jnp.any(s.busy)
+    def not_converged(s: _State) -> Array:
+        return (s.iteration < iterations) & jnp.any(s.busy)
 
     def sweep(s: _State) -> _State:
         # Nesterov extrapolation, projected onto the bounds.
         since = s.leaps.astype(smooth.dtype)
-        beta = jnp.where(s.turn > 0, (since - 1) / (since + 2), 0)
-        leaps = spread(s.busy & (beta > 0), of.island)[:, None]
-        ahead = of.within(s.force + spread(beta, of.island)[:, None] * (s.force - s.before))
+        beta = jnp.where(s.iteration > 0, (since - 1) / (since + 2), 0)
+        leaps = gather_by_island(s.busy & (beta > 0), of.island)[:, None]
+        ahead = of.within(
+            s.force + gather_by_island(beta, of.island)[:, None] * (s.force - s.before)
+        )
         leapt = jnp.where(leaps, ahead, s.force)
         # Gauss-Seidel sweep in shuffled order, from the acceleration of the extrapolated forces.
-        order = shuffled(s.order)
-        force, gain = _visit_all(of, order, smooth + of.moved_by(leapt), leapt, s.busy)
+        order = shuffle_order(s.order)
+        force, gain = _visit_all(of, order, smooth + of.acceleration_of(leapt), leapt, s.busy)
         # Restart the momentum where the sweep moved against the extrapolation.
         onwards = jnp.sum((force - leapt) * (leapt - s.force), axis=1)
-        back = (s.turn > 0) & (sums(member, onwards) < 0)
+        back = (s.iteration > 0) & (sums(member, onwards) < 0)
         goes_on = s.busy & (gain * islands.scale >= settings.tolerance)
         again = jnp.where(back, 0, s.leaps + 1)
         # Statistics of the sweep.
@@ -93,16 +95,16 @@ def gauss_seidel(
             state, old = of.states(force), of.states(s.force)
             rows = jnp.where(of.active, of.rows, 0).astype(smooth.dtype)
             changes = jnp.where(state != old, rows, 0)
-            pushes = jnp.where(of.pushing(state), rows, 0)
+            pushes = jnp.where(of.active_rows(state), rows, 0)
             log = log.plus(
-                s.turn,
+                s.iteration,
                 s.busy,
                 improvement=gain * islands.scale,
                 nactive=sums(member, pushes),
                 nchange=sums(member, changes),
             )
         niter = s.niter + s.busy.astype(jnp.int32)
-        return _State(s.turn + 1, force, s.force, order, again, niter, goes_on, log)
+        return _State(s.iteration + 1, force, s.force, order, again, niter, goes_on, log)
 
     # Start from the forces of the warm start, in unshuffled order.
     force = _start(p, settings, of, smooth)
@@ -111,37 +113,37 @@ def gauss_seidel(
     some = order.size > 0
     log = Log.empty(islands.scale + none.astype(smooth.dtype), iterations) if records else None
     first = _State(jnp.int32(0), force, force, order, none, none, some, log)
-    last = lax.while_loop(proceed, sweep, first)
+    last = lax.while_loop(not_converged, sweep, first)
     # Forces by block, and J' f.
-    rows = row_forces(p, last.force)
+    rows = item_row_forces(p, last.force)
     push = p.push(rows.blocks)
     most = jnp.max(last.niter, axis=0, keepdims=True)
-    stat = None if last.log is None else last.log.kept(some)
-    return Solution(smooth + inverse.times(push), smooth, push, most, rows, stat)
+    stat = None if last.log is None else last.log.compact_islands(some)
+    return ConstraintSolution(smooth + inverse.times(push), smooth, push, most, rows, stat)
 
 
-def _start(p: Problem, settings: Settings, of: Items, smooth: Array) -> Array:
+def _start(p: ConstraintProblem, settings: SolverSettings, of: Items, smooth: Array) -> Array:
     """Return the forces of the warm start, or zero where that costs less, per world."""
     none = jnp.zeros_like(of.aref)
     if settings.warm is None:
         return none
     force = warm_forces(p, of, settings.warm)
     # Dual cost 1/2 f' (A + R) f + f' (J a0 - aref), with the gradients at 0 and at f.
-    x = smooth + of.moved_by(force)
+    x = smooth + of.acceleration_of(force)
     slopes = of.residual(smooth) + of.residual(x) + of.R * force
-    cost = 0.5 * total(jnp.sum(force * slopes, axis=1))
+    cost = 0.5 * sum_items(jnp.sum(force * slopes, axis=1))
     return jnp.where((cost > 0)[:, None], none, force)
 
 
 def _visit_all(of: Items, order: Order, x: Array, force: Array, busy: Array) -> tuple[Array, Array]:
     """Run one sweep; return the forces and the improvement of each island `[nisland, *W]`."""
 
-    def visit(turn: Array, carry: tuple) -> tuple:
+    def visit(iteration: Array, carry: tuple) -> tuple:
         x, force, gain = carry
         # Gather the item of each world, minimize over its force, scatter it back.
-        at = lax.dynamic_slice_in_dim(order.items, turn, 1)
+        at = lax.dynamic_slice_in_dim(order.items, iteration, 1)
         one, f = _one((of, force), at)
-        here = (turn < order.used) & spread(busy, one.island[None])
+        here = (iteration < order.used) & gather_by_island(busy, one.island[None])
         x, new, gained = one.visit(x, f, here[0])
         place = column(np.arange(len(busy), dtype=np.int32), one.island[None])
         gain = gain + jnp.where(place == one.island[None], gained[None], 0)
@@ -153,12 +155,12 @@ def _visit_all(of: Items, order: Order, x: Array, force: Array, busy: Array) -> 
     return force, gain
 
 
-def _one(tree: Tree, at: Array) -> Tree:
+def _one(tree: PyTree, at: Array) -> PyTree:
     """Gather the item at an index `[1, *W]` of each world's own."""
     # One world: a dynamic index. A batch: a gather with one index per world.
     if at.ndim == 1:
         return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, at[0], keepdims=False), tree)
-    return jax.tree.map(lambda a: a[0], picked(tree, at))
+    return jax.tree.map(lambda a: a[0], gather_world_items(tree, at))
 
 
 def _put(force: Array, at: Array, new: Array) -> Array:

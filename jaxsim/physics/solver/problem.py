@@ -8,9 +8,9 @@ constraints):
 A block of rows (constraint/rows.py) owns its Jacobian J, reference acceleration aref and cost s;
 this module sums over blocks: residuals r = J x - aref, forces f = -s'(r), curvatures W = s''(r),
 the gradient M x - smooth - J' f and the Hessian H = M + J' W J. Elliptic cones: constraint/cone.py.
-M and H are block-diagonal in groups of dofs that are known at compile time (physics/parts.py);
-`parts` are the blocks of H, `inertia_parts` the smaller ones of M. `pieces` are force, cost and
-curvature (`Piece`) of each block of rows at its residual.
+M and H are block-diagonal in groups of dofs that are known at compile time (physics/partition.py);
+`parts` are the blocks of H, `inertia_blocks` the smaller ones of M. `pieces` are force, cost and
+curvature (`CostDerivatives`) of each block of rows at its residual.
 """
 
 from typing import Any, NamedTuple
@@ -19,26 +19,26 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import sum_items
+from jaxsim.arrays.node import node
+from jaxsim.linalg.block_diagonal import BlockDiagonal
+from jaxsim.linalg.factor import (
+    make_updatable,
+    multiply_blocks,
+    solve_blocks,
+    supports_block_updates,
+)
+from jaxsim.linalg.packed_lower import AnySymmetric, Symmetric
+from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.select import total
-from jaxsim.physics.arrays.system.apart import Apart
-from jaxsim.physics.arrays.system.factor import (
-    growing,
-    grows_by_parts,
-    solve_parts,
-    times_parts,
-)
-from jaxsim.physics.arrays.system.lower import AnySymmetric, Symmetric
-from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
-from jaxsim.physics.constraint.cost import Parabola, Piece
-from jaxsim.physics.constraint.rows import Rows
-from jaxsim.physics.parts import Parts, inertia_parts, solver_parts
+from jaxsim.physics.constraint.cost import CostDerivatives, Parabola
+from jaxsim.physics.constraint.rows import ConstraintBlocks
+from jaxsim.physics.partition import Parts, inertia_blocks, solver_blocks
+from jaxsim.transforms.materialize import materialize
 
 
 class RowForces(NamedTuple):
@@ -54,31 +54,31 @@ class RowForces(NamedTuple):
 
 
 @node("inertia_parts", "parts", "tied")
-class Problem:
+class ConstraintProblem:
     """Convex problem: minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i), M a0 = smooth.
 
     Attributes:
-      M: joint-space inertia: dense `[nv, nv, *W]`; or `TreeMatrix`, its entries between dofs and
+      M: joint-space inertia: dense `[nv, nv, *W]`; or `TreeSparse`, its entries between dofs and
         their ancestors, where every row has one nonzero so that H has the same sparsity; or its
-        diagonal blocks, `Apart`.
+        diagonal blocks, `BlockDiagonal`.
       smooth: generalized force without constraints `[nv, *W]`.
       rows: constraint rows.
-      inertia_parts, parts: groups of coupled dofs in M and in H, see physics/parts.py; empty: one
-        group of all dofs.
+      inertia_parts, parts: groups of coupled dofs in M and in H, see physics/partition.py; empty:
+        one group of all dofs.
       tied: groups of dofs that are coupled whatever contacts exist; empty: not known.
     """
 
     M: Any
     smooth: jax.Array
-    rows: Rows
+    rows: ConstraintBlocks
     inertia_parts: Parts = ()
     parts: Parts = ()
     tied: Parts = ()
 
     @classmethod
-    def of(cls, m: Model, d: Data, force: Array) -> "Problem":
+    def of(cls, m: Model, d: Data, force: Array) -> "ConstraintProblem":
         """Build the problem of a state with a generalized force `[nv, *W]`."""
-        return cls(d.M, force, d.rows, inertia_parts(m), solver_parts(m))
+        return cls(d.M, force, d.rows, inertia_blocks(m), solver_blocks(m))
 
     def times(self, x: Array) -> list:
         """Compute J x, block by block."""
@@ -92,11 +92,11 @@ class Problem:
         """Compute J x - aref from J x."""
         return [b.minus_reference(y) for b, y in zip(self.rows.blocks, Jx, strict=True)]
 
-    def pieces(self, r: list) -> list[Piece]:
+    def pieces(self, r: list) -> list[CostDerivatives]:
         """Return force, cost and curvature of each block at its residual."""
         return [block.cost.at(x) for block, x in zip(self.rows.blocks, r, strict=True)]
 
-    def force(self, pieces: list[Piece]) -> Array:
+    def force(self, pieces: list[CostDerivatives]) -> Array:
         """Compute J' f, `[nv, *W]`."""
         return self.push([piece.force for piece in pieces])
 
@@ -104,7 +104,7 @@ class Problem:
         """Compute J' f, `[nv, *W]`, from the forces block by block."""
         out = jnp.zeros_like(self.smooth)
         for block, force in zip(self.rows.blocks, forces, strict=True):
-            out = out + block.J.transposed(force, out.shape[0])
+            out = out + block.J.transpose_times(force, out.shape[0])
         return out
 
     def force_at(self, x: Array) -> Array:
@@ -119,7 +119,7 @@ class Problem:
         reach = cost.reach(r[-1]) if isinstance(cost, Pyramid) else None
         return RowForces([piece.force for piece in self.pieces(r)], reach)
 
-    def hessian(self, pieces: list[Piece], H: AnySymmetric) -> AnySymmetric:
+    def hessian(self, pieces: list[CostDerivatives], H: AnySymmetric) -> AnySymmetric:
         """Return H + J' W J, with W the curvature of the cost; the Hessian if H is M."""
         for block, piece in zip(self.rows.blocks, pieces, strict=True):
             H = block.J.add_gram(H, piece.weight)
@@ -127,13 +127,15 @@ class Problem:
 
     def inertia(self) -> Symmetric:
         """Return M in the form in which the Hessian is accumulated and solved, or as its blocks."""
-        if isinstance(self.M, TreeMatrix | Apart):
+        if isinstance(self.M, TreeSparse | BlockDiagonal):
             return self.M
-        return growing(self.M, self.parts, self.smooth, self.ties)
+        return make_updatable(self.M, self.parts, self.smooth, self.couplings)
 
-    def grows_by_parts(self) -> bool:
+    def supports_block_updates(self) -> bool:
         """Return True if Newton's method, in one world, stores M as diagonal blocks too."""
-        return grows_by_parts(len(self.smooth), self.inertia_parts, self.parts, self.ties)
+        return supports_block_updates(
+            len(self.smooth), self.inertia_parts, self.parts, self.couplings
+        )
 
     def newton_step(self, start: Symmetric, first: Array | bool, r: list, g: Array) -> Array:
         """Compute -H^-1 g, with the Hessian at a residual.
@@ -148,19 +150,21 @@ class Problem:
             return -self.solve_inertia(g)
 
         # Assemble H at the residual.
-        def whole(r: list) -> Symmetric:
-            pieces = pin(self.pieces(r), g)
-            if isinstance(start, Apart):  # writing zeros again costs less than a copy
-                return self.hessian(pieces, growing(start, self.parts, g, self.ties))
+        def full_hessian(r: list) -> Symmetric:
+            pieces = materialize(self.pieces(r), g)
+            if isinstance(start, BlockDiagonal):  # writing zeros again costs less than a copy
+                return self.hessian(pieces, make_updatable(start, self.parts, g, self.couplings))
             return self.hessian(pieces, start)
 
         if self.parts == self.inertia_parts:
-            return -lax.cond(first, lambda r: start, whole, r).solve(g)
+            return -lax.cond(first, lambda r: start, full_hessian, r).solve(g)
         # M has smaller blocks than H, which are solved at a fraction of the cost.
-        return -lax.cond(first, lambda r: self.solve_inertia(g), lambda r: whole(r).solve(g), r)
+        return -lax.cond(
+            first, lambda r: self.solve_inertia(g), lambda r: full_hessian(r).solve(g), r
+        )
 
     @property
-    def ties(self) -> Parts:
+    def couplings(self) -> Parts:
         """Return `tied` if contacts couple pairs of dof groups and are truncated to active ones."""
         J = None if self.rows.contact is None else self.rows.contact.J
         pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
@@ -168,26 +172,28 @@ class Problem:
 
     def solve_inertia(self, b: Array) -> Array:
         """Compute M^-1 b."""
-        if isinstance(self.M, TreeMatrix | Apart):
+        if isinstance(self.M, TreeSparse | BlockDiagonal):
             return self.M.solve(b)
-        return solve_parts(self.M, b, self.inertia_parts)
+        return solve_blocks(self.M, b, self.inertia_parts)
 
     def inertia_times(self, x: Array) -> Array:
         """Compute M x."""
-        if isinstance(self.M, TreeMatrix | Apart):
+        if isinstance(self.M, TreeSparse | BlockDiagonal):
             return self.M.times(x)
-        return times_parts(self.M, x, self.inertia_parts)
+        return multiply_blocks(self.M, x, self.inertia_parts)
 
     def along(self, at: "Point", move: "Point") -> list:
         """Restrict the cost to the line at + step * move; returns terms to sum (linesearch.py)."""
-        slope, bend = total((at.Mx - self.smooth) * move.x), total(move.x * move.Mx)
+        slope, bend = sum_items((at.Mx - self.smooth) * move.x), sum_items(move.x * move.Mx)
         rows = zip(self.rows.blocks, at.r, move.r, strict=True)
         return [Parabola(slope, bend), *(block.cost.along(r, v) for block, r, v in rows)]
 
     def cost(self, at: "Point") -> Array:
         """Compute the cost up to a constant, `[1, *W]`: 1/2 x'Mx - x'smooth + constraint cost."""
         pieces = self.pieces(at.r)
-        return total((0.5 * at.Mx - self.smooth) * at.x) + sum(total(p.cost) for p in pieces)
+        return sum_items((0.5 * at.Mx - self.smooth) * at.x) + sum(
+            sum_items(p.cost) for p in pieces
+        )
 
     def better(self, a: "Point", b: "Point") -> "Point":
         """Return the point of smaller cost, per world."""

@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, pick, running_sum
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, running_sum
+from jaxsim.transforms.platform import platform
 
-FACTOR = 6364136223846793005  # multiplier of PCG32's linear congruential generator
-BITS = 0xFFFFFFFF
+_LCG_MULTIPLIER = 6364136223846793005  # multiplier of PCG32's linear congruential generator
+_UINT32_MASK = 0xFFFFFFFF
 
 
 class Order(NamedTuple):
@@ -63,7 +63,7 @@ def in_order(active: Array, island: Array, count: int) -> Order:
     return Order(items, begin, size, *_next(zero, zero)[:2])
 
 
-def shuffled(order: Order) -> Order:
+def shuffle_order(order: Order) -> Order:
     """Shuffle by Fisher-Yates: swap item i, from the last to the second, with a random j <= i."""
     n = len(order.items)
 
@@ -76,7 +76,7 @@ def shuffled(order: Order) -> Order:
         new_high, new_low, number = _next(high, low)
         other = (number % (i + 1).astype(jnp.uint32)).astype(jnp.int32)
         at = jnp.where(here, begin + i, n), jnp.where(here, begin + other, n)
-        one, two = (pick(items, jnp.minimum(k, n - 1)) for k in at)
+        one, two = (gather(items, jnp.minimum(k, n - 1)) for k in at)
         items = _put(_put(items, at[0], two), at[1], one)
         return Order(
             items, begin, size, jnp.where(here, new_high, high), jnp.where(here, new_low, low)
@@ -99,7 +99,10 @@ def _put(items: Array, at: Array, values: Array) -> Array:
 def _next(high: Array, low: Array) -> tuple[Array, Array, Array]:
     """Advance the PCG32 state; return it and the random number of the previous state."""
     # state * FACTOR + 1 in 64-bit arithmetic on two halves.
-    factor_high, factor_low = (np.uint32(FACTOR >> 32), np.uint32(FACTOR & BITS))
+    factor_high, factor_low = (
+        np.uint32(_LCG_MULTIPLIER >> 32),
+        np.uint32(_LCG_MULTIPLIER & _UINT32_MASK),
+    )
     carry, new_low = _product(low, factor_low)
     new_high = carry + high * factor_low + low * factor_high
     new_low = new_low + np.uint32(1)

@@ -15,19 +15,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.linalg.factor import Dense
+from jaxsim.linalg.packed_lower import Symmetric
+from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import SolverStat
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call.differentiated import not_differentiated
-from jaxsim.physics.arrays.call.remember import solution
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.system.factor import Whole
-from jaxsim.physics.arrays.system.lower import Symmetric
-from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.solver.islands import Islands
-from jaxsim.physics.solver.problem import Problem, RowForces
+from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
+from jaxsim.transforms.differentiated import not_differentiated
+from jaxsim.transforms.materialize import materialize
+from jaxsim.transforms.residuals import solution
 
 
-class Settings(NamedTuple):
+class SolverSettings(NamedTuple):
     """Inputs of a solver method besides the problem.
 
     Attributes:
@@ -44,7 +44,7 @@ class Settings(NamedTuple):
     islands: Islands | None = None
 
 
-class Solution(NamedTuple):
+class ConstraintSolution(NamedTuple):
     """Result of a solver.
 
     Attributes:
@@ -63,7 +63,9 @@ class Solution(NamedTuple):
     stat: SolverStat | None = None
 
 
-def solve(p: Problem, settings: Settings, method: Callable) -> Solution:
+def solve_constrained(
+    p: ConstraintProblem, settings: SolverSettings, method: Callable
+) -> ConstraintSolution:
     """Return the acceleration that minimizes the constrained problem, with an implicit derivative.
 
     Args:
@@ -73,31 +75,33 @@ def solve(p: Problem, settings: Settings, method: Callable) -> Solution:
     """
 
     with not_differentiated():
-        found: Solution = method(*lax.stop_gradient((p, settings)))
+        found: ConstraintSolution = method(*lax.stop_gradient((p, settings)))
     return solution(p, found, _change)
 
 
-def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
+def _change(
+    p: ConstraintProblem, dp: ConstraintProblem, found: ConstraintSolution
+) -> ConstraintSolution:
     """Compute the tangent of the solution by the implicit function theorem."""
 
     # Residuals of the optimality conditions with and without constraints, and their tangents.
-    def gradients(p: Problem) -> tuple[Array, Array]:
+    def gradients(p: ConstraintProblem) -> tuple[Array, Array]:
         at_x = p.inertia_times(found.qacc) - p.smooth - p.force_at(found.qacc)
         return at_x, p.inertia_times(found.qacc_smooth) - p.smooth
 
     _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
     # One system with the Hessian at the solution; the forces follow by the chain rule.
-    pieces = pin(p.pieces(p.residual(found.qacc)), found.qacc)
-    M: Symmetric = p.M if isinstance(p.M, TreeMatrix) else Whole(p.M, p.parts)
+    pieces = materialize(p.pieces(p.residual(found.qacc)), found.qacc)
+    M: Symmetric = p.M if isinstance(p.M, TreeSparse) else Dense(p.M, p.parts)
     H = p.hessian(pieces, M)
     dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
     # Tangents of forces at the moved solution.
-    _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (dp, dx))
+    _, dforce = jax.jvp(ConstraintProblem.force_at, (p, found.qacc), (dp, dx))
     drows = None
     if found.rows is not None:
-        _, drows = jax.jvp(Problem.row_forces, (p, found.qacc), (dp, dx))
+        _, drows = jax.jvp(ConstraintProblem.row_forces, (p, found.qacc), (dp, dx))
     dstat = jax.tree.map(_none, found.stat)
-    return Solution(dx, dsmooth, dforce, _none(found.niter), drows, dstat)
+    return ConstraintSolution(dx, dsmooth, dforce, _none(found.niter), drows, dstat)
 
 
 def _none(a: Array | np.ndarray) -> Any:

@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, sum_items
 from jaxsim.enums import ConstraintState
 from jaxsim.model.data import NISLAND, NSOLVER, SolverStat
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.collision.compact import first_true
-from jaxsim.physics.collision.listed import picked
+from jaxsim.physics.collision.listed import gather_world_items
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Parabola, Summed
-from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.constraint.rows import RowBlock
 from jaxsim.physics.solver.islands import Islands, sums
-from jaxsim.physics.solver.problem import Point, Problem
+from jaxsim.physics.solver.problem import ConstraintProblem, Point
 
 
 class Log(NamedTuple):
@@ -43,28 +43,28 @@ class Log(NamedTuple):
         whole = real.astype(jnp.int32)
         return cls(real, real, real, whole, whole, whole, whole)
 
-    def plus(self, turn: Array, done: Array, **numbers: Array) -> Self:
-        """Record one iteration, number `turn`, in the islands where `done` is true."""
+    def plus(self, iteration: Array, done: Array, **numbers: Array) -> Self:
+        """Record one iteration, number `iteration`, in the islands where `done` is true."""
         place = column(np.arange(self.nactive.shape[1], dtype=np.int32), done)[None]
-        here = (place == turn) & done[:, None]
+        here = (place == iteration) & done[:, None]
         new = {}
         for name, number in numbers.items():
             old = getattr(self, name)
             new[name] = jnp.where(here, number[:, None].astype(old.dtype), old)
         return self._replace(**new)
 
-    def kept(self, some: Array) -> SolverStat:
+    def compact_islands(self, some: Array) -> SolverStat:
         """Convert to MuJoCo's layout, existing islands (`some`, `[nisland, *W]` bool) first."""
         # Compact the existing islands, and pad to MuJoCo's array sizes.
         index, count = first_true(some, np.arange(len(some)), len(some))
         there = column(np.arange(len(some), dtype=np.int32), index) < count
         lacks = ((0, max(0, NISLAND - len(some))), (0, NSOLVER - self.nactive.shape[1]))
 
-        def placed(a: Array) -> Array:
-            a = jnp.where(there[:, None], picked(a, index), 0)
+        def to_slots(a: Array) -> Array:
+            a = jnp.where(there[:, None], gather_world_items(a, index), 0)
             return jnp.pad(a, (*lacks, *((0, 0),) * (a.ndim - 2)))[:NISLAND]
 
-        return SolverStat().converted({n: placed(a) for n, a in self._asdict().items()}, True)
+        return SolverStat().converted({n: to_slots(a) for n, a in self._asdict().items()}, True)
 
 
 def no_statistics(like: SolverStat | None) -> SolverStat | None:
@@ -72,12 +72,14 @@ def no_statistics(like: SolverStat | None) -> SolverStat | None:
     return jax.tree.map(jnp.zeros_like, like)
 
 
-def states(blocks: tuple[Block, ...], r: list) -> list[Array]:
+def row_states(blocks: tuple[RowBlock, ...], r: list) -> list[Array]:
     """Return the state of every row at its residual, block by block `[rows, n, *W]`."""
     return [_states(block.cost, x) for block, x in zip(blocks, r, strict=True)]
 
 
-def counted(states: list[Array], before: list[Array], islands: Islands | None) -> dict[str, Array]:
+def count_changes(
+    states: list[Array], before: list[Array], islands: Islands | None
+) -> dict[str, Array]:
     """Compute `nactive` and `nchange` of each island; of the world where `islands` is None."""
     satisfied = np.int32(ConstraintState.SATISFIED)
     active: list = [a != satisfied for a in states]
@@ -85,23 +87,23 @@ def counted(states: list[Array], before: list[Array], islands: Islands | None) -
     return {"nactive": _count(active, islands), "nchange": _count(changed, islands)}
 
 
-def along(p: Problem, before: Point, after: Point) -> tuple[Array, Array]:
+def improvement_and_slope(p: ConstraintProblem, before: Point, after: Point) -> tuple[Array, Array]:
     """Return the decrease of the cost between two points, and the slope at the second."""
     move = jax.tree.map(jnp.subtract, after, before)
-    one = jnp.ones_like(total(move.x))
+    one = jnp.ones_like(sum_items(move.x))
     gain, slope = jnp.zeros_like(one), jnp.zeros_like(one)
     for piece in p.along(before, move):
         # Sum over the terms of the cost, at step 1.
         gain = gain - _change(piece, one)
         slope = slope + piece.derivatives(one)[0]
-    length = jnp.sqrt(total(move.x * move.x))
+    length = jnp.sqrt(sum_items(move.x * move.x))
     return gain, jnp.abs(slope) / jnp.where(length > 0, length, 1.0)
 
 
 def _change(piece: Parabola | Summed, step: Array) -> Array:
     if isinstance(piece, Parabola):
         return piece.change(step)
-    return total(piece.rows.change(step))
+    return sum_items(piece.rows.change(step))
 
 
 def _count(rows: list, islands: Islands | None) -> Array:
@@ -109,7 +111,7 @@ def _count(rows: list, islands: Islands | None) -> Array:
     # Rows per contact, then sums over the members of each island.
     numbers: list = [jnp.sum(a, axis=0, dtype=jnp.int32).astype(jnp.float32) for a in rows]
     if islands is None:
-        found = [total(a) for a in numbers]
+        found = [sum_items(a) for a in numbers]
     else:
         members = [of.astype(jnp.float32) for of in islands.member]
         found = [sums(of, a) for of, a in zip(members, numbers, strict=True)]

@@ -7,17 +7,17 @@ XML reference: tendon/spatial/armature; corresponds to `mj_tendonBias`.
 
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import ObjType
 from jaxsim.math import safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.reflected import has_drive, tendon_armature
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take, weighted_sum
-from jaxsim.physics.body.object_frame import object_acceleration, object_velocity
+from jaxsim.physics.body.object_frame import object_accelerations, object_velocities
 from jaxsim.physics.body.tree_sums import moving_sums
-from jaxsim.physics.tendon.path import Legs, inverse_divisor, legs, tendon_pattern
+from jaxsim.physics.tendon.path import Legs, inverse_divisor, tendon_legs, tendon_pattern
 
 
 def tendon_bias(m: Model, d: Data) -> Array | None:
@@ -45,9 +45,9 @@ def tendon_drift(m: Model, d: Data) -> Array | None:
     still = d.replace(cacc=moving_sums(m, d.cdof_dot.scale(d.qvel)))
     # Relative motion of the ends of each leg, along and across it.
     ends = group.site0, group.site1
-    x0, x1 = (take(d.site_xpos, site) for site in ends)
-    v0, v1 = (object_velocity(m, d, ObjType.SITE, site).lin for site in ends)
-    a0, a1 = (object_acceleration(m, still, ObjType.SITE, site).lin for site in ends)
+    x0, x1 = (gather_static(d.site_xpos, site) for site in ends)
+    v0, v1 = (object_velocities(m, d, ObjType.SITE, site).lin for site in ends)
+    a0, a1 = (object_accelerations(m, still, ObjType.SITE, site).lin for site in ends)
     line, apart = x1 - x0, v1 - v0
     along = line.normalize()
     across = apart - along.scale(along.dot(apart))
@@ -56,11 +56,11 @@ def tendon_drift(m: Model, d: Data) -> Array | None:
     return weighted_sum(owner, rate * inverse_divisor(m, group))
 
 
-@derived
+@cache_by_structure
 def _straight(s: Structure) -> Legs:
     """Return the legs between two bodies of tendons with armature, which do not wrap."""
     # Sum of the legs of each tendon, weighted by their pulleys.
-    every = legs(s)
+    every = tendon_legs(s)
     wrapping = every.tendon[every.geom >= 0]
     apart = s.site_bodyid[every.site0] != s.site_bodyid[every.site1]
     inert = s.tendon_hasarmature | has_drive(s)

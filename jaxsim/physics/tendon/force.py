@@ -7,23 +7,23 @@ forces themselves. Corresponds to the tendon part of `mj_rnePostConstraint` in M
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import ConstraintType, EqType, TrnType
 from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import tendon_armature
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.constraint.equality import tendon_residual
 from jaxsim.physics.constraint.tendon import limit_distance
 from jaxsim.physics.passive.damper import tendon_damper
 from jaxsim.physics.passive.spring import tendon_spring
-from jaxsim.physics.sleep.incidence import paths
-from jaxsim.physics.sleep.trees import sleeps, tree_awake
+from jaxsim.physics.sleep.incidence import tendon_path_incidence
+from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.solver.constraint_force import row_forces
 from jaxsim.physics.tendon.bias import tendon_drift
-from jaxsim.physics.tendon.path import legs, tendon_pattern
-from jaxsim.physics.tendon.tendon import pulls
+from jaxsim.physics.tendon.path import tendon_legs, tendon_pattern
+from jaxsim.physics.tendon.tendon import tendon_wrenches
 
 
 def tendon_wrench(m: Model, d: Data) -> Spatial | None:
@@ -31,16 +31,16 @@ def tendon_wrench(m: Model, d: Data) -> Spatial | None:
 
     Requires `qacc`. None for a model without spatial tendons.
     """
-    if not len(legs(m)):
+    if not len(tendon_legs(m)):
         return None
     # Unit pulls on points, times the force along the tendon.
-    pull = pulls(m, d)
-    force = pull.force.scale(take(_along(m, d), pull.tendon))
+    pull = tendon_wrenches(m, d)
+    force = pull.force.scale(gather_static(_axial_force(m, d), pull.tendon))
     member = 1.0 * (np.arange(m.nbody)[:, None] == pull.body)
     return weighted_sum(member, Spatial.of(pull.point.cross(force), force))
 
 
-def _along(m: Model, d: Data) -> Array:
+def _axial_force(m: Model, d: Data) -> Array:
     """Compute the total force along each tendon `[ntendon, *W]` [N]; negative: tension.
 
     A sleeping tendon has length zero (tendon.py), and no force.
@@ -53,14 +53,18 @@ def _along(m: Model, d: Data) -> Array:
         + _of_constraints(m, d)
         - _of_inertia(m, d)
     )
-    return jnp.where(paths(m).awake(tree_awake(d)), force, 0) if sleeps(m) else force
+    return (
+        jnp.where(tendon_path_incidence(m).awake(tree_awake(d)), force, 0)
+        if can_sleep(m)
+        else force
+    )
 
 
 def _of_actuators(m: Model, d: Data) -> Array:
     actuator = np.flatnonzero(m.actuator_trntype == TrnType.TENDON)
     mine = m.actuator_trnid[actuator, 0] == np.arange(m.ntendon)[:, None]
     output = m.actuator_outadr[actuator]
-    force = take(m.actuator_gear[:, 0], output) * take(d.actuator_force, output)
+    force = gather_static(m.actuator_gear[:, 0], output) * gather_static(d.actuator_force, output)
     return weighted_sum(1.0 * mine, force)
 
 

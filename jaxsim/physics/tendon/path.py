@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
+from jaxsim.arrays.pattern import SparsityPattern
 from jaxsim.enums import WrapType
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.select import take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.topology import ancestors
 
 
@@ -68,13 +68,13 @@ class Legs:
         return cls(*(np.concatenate(column) for column in columns))
 
 
-@derived
+@cache_by_structure
 def tendon_of_wrap(s: Structure) -> np.ndarray:
     """Return the tendon of each wrap object, [nwrap]."""
     return np.repeat(np.arange(s.ntendon), s.tendon_num)
 
 
-@derived
+@cache_by_structure
 def fixed_terms(s: Structure) -> FixedTerms:
     """Return all terms of all fixed tendons."""
     wrap = np.flatnonzero(s.wrap_type == WrapType.JOINT)
@@ -82,8 +82,8 @@ def fixed_terms(s: Structure) -> FixedTerms:
     return FixedTerms(tendon_of_wrap(s)[wrap], wrap, s.jnt_qposadr[joint], s.jnt_dofadr[joint])
 
 
-@derived
-def legs(s: Structure) -> Legs:
+@cache_by_structure
+def tendon_legs(s: Structure) -> Legs:
     """Return all legs: between two sites, straight or past one geom; a pulley starts a new path."""
     rows = []
     # Walk along the path: sites end legs, geoms are between two sites, pulleys restart.
@@ -104,10 +104,10 @@ def legs(s: Structure) -> Legs:
     return Legs(*table.T)
 
 
-@derived
+@cache_by_structure
 def leg_groups(s: Structure) -> list[tuple[WrapType, bool, Legs]]:
     """Return legs by type of geom and presence of a side site; straight legs first."""
-    every = legs(s)
+    every = tendon_legs(s)
     groups = []
     for kind in (WrapType.NONE, WrapType.SPHERE, WrapType.CYLINDER):
         for sided in (False, True):
@@ -117,8 +117,8 @@ def leg_groups(s: Structure) -> list[tuple[WrapType, bool, Legs]]:
     return groups
 
 
-@derived
-def tendon_pattern(s: Structure) -> Pattern:
+@cache_by_structure
+def tendon_pattern(s: Structure) -> SparsityPattern:
     """Return the dofs that can change the length of each tendon.
 
     A dof that moves all bodies of a spatial tendon moves it as a whole.
@@ -128,7 +128,7 @@ def tendon_pattern(s: Structure) -> Pattern:
     # Fixed tendons: joints of their terms.
     mask[terms.tendon, terms.dof] = True
     moves = ancestors(s).astype(bool)
-    every = legs(s)
+    every = tendon_legs(s)
     # Spatial tendons: dofs that move some but not all bodies of the path.
     for t in np.unique(every.tendon):
         path = every.where(every.tendon == t)
@@ -136,7 +136,7 @@ def tendon_pattern(s: Structure) -> Pattern:
         geom = path.geom[path.geom >= 0]
         body = np.concatenate([s.site_bodyid[site], s.geom_bodyid[geom]])
         mask[t] = moves[body].any(0) & ~moves[body].all(0)
-    return Pattern.of(mask)
+    return SparsityPattern.of(mask)
 
 
 def inverse_divisor(m: Model, group: Legs) -> Array:
@@ -144,4 +144,4 @@ def inverse_divisor(m: Model, group: Legs) -> Array:
     if (group.pulley < 0).all():
         return jnp.ones((len(group), *m.wrap_prm.shape[1:]), m.wrap_prm.dtype)
     padded = jnp.concatenate([m.wrap_prm, jnp.ones_like(m.wrap_prm[:1])])
-    return 1 / take(padded, np.where(group.pulley < 0, m.nwrap, group.pulley))
+    return 1 / gather_static(padded, np.where(group.pulley < 0, m.nwrap, group.pulley))

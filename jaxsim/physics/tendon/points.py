@@ -9,20 +9,20 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.gather import column, gather, gather_static, running_sum, weighted_sum
 from jaxsim.enums import WrapType
 from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.select import column, pick, running_sum, take, weighted_sum
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.compact import first_true
-from jaxsim.physics.tendon.path import Legs, leg_groups, legs, tendon_of_wrap
-from jaxsim.physics.tendon.wrap import Wrap
+from jaxsim.physics.tendon.path import Legs, leg_groups, tendon_legs, tendon_of_wrap
+from jaxsim.physics.tendon.wrap import WrapResult
 
 SITE, PULLEY = -1, -2  # values of `wrap_obj` for other than geoms
 
 
-class Places(NamedTuple):
+class TendonPathPoints(NamedTuple):
     """All points that the paths can have, `[n]`, in order.
 
     Attributes:
@@ -39,7 +39,7 @@ class Places(NamedTuple):
     leg: np.ndarray
 
 
-def wrap_points(m: Model, d: Data, touch: Wrap | None) -> Data:
+def wrap_points(m: Model, d: Data, touch: WrapResult | None) -> Data:
     """Fill ten_wrapadr, ten_wrapnum, wrap_obj and wrap_xpos, if `d` keeps one of them.
 
     Two points per row, as in MuJoCo; entries past the last point are zero.
@@ -50,7 +50,7 @@ def wrap_points(m: Model, d: Data, touch: Wrap | None) -> Data:
       touch: contacts of the legs with their geoms, in the order of `leg_groups`; None: no such
         legs.
     """
-    if all(getattr(d, name) is None for name in FIELDS):
+    if all(getattr(d, name) is None for name in _WRAP_FIELDS):
         return d
     places, room, worlds = _places(m), 2 * m.nwrap, d.qpos.shape[1:]
     there = jnp.ones((len(places.obj), *worlds), bool)
@@ -59,13 +59,15 @@ def wrap_points(m: Model, d: Data, touch: Wrap | None) -> Data:
     known = concat([Vec(zero, zero, zero), d.site_xpos])
     if touch is not None:
         always = column(places.leg < 0, there)
-        there = take(touch.touches, np.maximum(places.leg, 0)) | always
+        there = gather_static(touch.touches, np.maximum(places.leg, 0)) | always
         known = concat([known, touch.first, touch.last])
     # Compact the existing points to the front.
     index, number = first_true(there, np.arange(len(there)), room)
     filled = column(np.arange(room, dtype=np.int32), number) < number
-    obj = jnp.where(filled, pick(column(places.obj, there), index), 0)
-    point = pick(take(known, places.source), index).map(lambda x: jnp.where(filled, x, 0))
+    obj = jnp.where(filled, gather(column(places.obj, there), index), 0)
+    point = gather(gather_static(known, places.source), index).map(
+        lambda x: jnp.where(filled, x, 0)
+    )
     # Number of points per tendon.
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == places.tendon)
     num = weighted_sum(owner, there.astype(zero.dtype)).astype(jnp.int32)
@@ -77,17 +79,17 @@ def wrap_points(m: Model, d: Data, touch: Wrap | None) -> Data:
     )
 
 
-FIELDS = ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos")
+_WRAP_FIELDS = ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos")
 
 
-@derived
-def _places(s: Structure) -> Places:
+@cache_by_structure
+def _places(s: Structure) -> TendonPathPoints:
     """Return all points that the paths can have, in the order of the paths.
 
     A site is listed if a leg ends there, a pulley if something follows it.
     """
     # Sources of points: pulleys, sites, first and last touching points.
-    every, wrapping = legs(s), _wrapping(s)
+    every, wrapping = tendon_legs(s), _wrapping_legs(s)
     number = np.arange(len(wrapping))
     last = s.tendon_adr + s.tendon_num - 1
     pulley = np.setdiff1d(np.flatnonzero(s.wrap_type == WrapType.PULLEY), last)
@@ -104,11 +106,11 @@ def _places(s: Structure) -> Places:
     )
     # stable: the first touching point comes before the last
     order = np.argsort(wrap, kind="stable")
-    return Places(tendon_of_wrap(s)[wrap[order]], obj[order], source[order], leg[order])
+    return TendonPathPoints(tendon_of_wrap(s)[wrap[order]], obj[order], source[order], leg[order])
 
 
-def _wrapping(s: Structure) -> Legs:
+def _wrapping_legs(s: Structure) -> Legs:
     """Return the legs that may wrap, in the order of `leg_groups`."""
     groups = [group for kind, _, group in leg_groups(s) if kind != WrapType.NONE]
-    none = legs(s).where(np.zeros(len(legs(s)), bool))
+    none = tendon_legs(s).where(np.zeros(len(tendon_legs(s)), bool))
     return Legs.join([none, *groups])

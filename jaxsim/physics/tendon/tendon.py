@@ -10,28 +10,28 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import WrapType
 from jaxsim.math import Spatial, Vec, concat, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.select import take, weighted_sum
-from jaxsim.physics.sleep.incidence import paths
-from jaxsim.physics.sleep.trees import sleeps, tree_awake
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.sleep.incidence import tendon_path_incidence
+from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import (
     Legs,
     fixed_terms,
     inverse_divisor,
     leg_groups,
-    legs,
+    tendon_legs,
     tendon_pattern,
 )
 from jaxsim.physics.tendon.points import wrap_points
-from jaxsim.physics.tendon.wrap import Wrap, wrap
+from jaxsim.physics.tendon.wrap import WrapResult, wrap_legs
 from jaxsim.physics.topology import ancestors
+from jaxsim.transforms.materialize import materialize
 
 
 @stage(
@@ -53,15 +53,15 @@ def tendon(m: Model, d: Data) -> Data:
         return d.replace(ten_length=none, ten_J=tendon_pattern(m).dense(none))
     # Fixed tendons, then spatial ones.
     length, entries = _fixed(m, d)
-    if len(legs(m)):
+    if len(tendon_legs(m)):
         found = _legs(m, d)
         more, pull = _spatial(m, d, found)
         length, entries = length + more, entries + pull
         d = wrap_points(m, d, found.touch)
-    if sleeps(m):
-        awake = paths(m).awake(tree_awake(d))
+    if can_sleep(m):
+        awake = tendon_path_incidence(m).awake(tree_awake(d))
         length = jnp.where(awake, length, 0)
-        entries = jnp.where(take(awake, tendon_pattern(m).row), entries, 0)
+        entries = jnp.where(gather_static(awake, tendon_pattern(m).row), entries, 0)
     return d.replace(ten_length=length, ten_J=tendon_pattern(m).dense(entries))
 
 
@@ -78,9 +78,9 @@ def _fixed(m: Model, d: Data) -> tuple[Array, Array]:
     """Compute lengths `[ntendon, *W]` and Jacobian nonzeros `[nnz, *W]` of the fixed tendons."""
     terms, pattern = fixed_terms(m), tendon_pattern(m)
     # Sum of coefficient times joint position.
-    coef = take(m.wrap_prm, terms.wrap)
+    coef = gather_static(m.wrap_prm, terms.wrap)
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == terms.tendon)
-    length = weighted_sum(owner, coef * take(d.qpos, terms.qpos))
+    length = weighted_sum(owner, coef * gather_static(d.qpos, terms.qpos))
     here = (pattern.row[:, None] == terms.tendon) & (pattern.col[:, None] == terms.dof)
     return length, weighted_sum(1.0 * here, coef)
 
@@ -105,7 +105,7 @@ class Strung(NamedTuple):
 
     length: Array
     pull: Pull
-    touch: Wrap | None
+    touch: WrapResult | None
 
 
 def _spatial(m: Model, d: Data, found: Strung) -> tuple[Array, Array]:
@@ -115,13 +115,13 @@ def _spatial(m: Model, d: Data, found: Strung) -> tuple[Array, Array]:
     order = np.concatenate([group.tendon for _, _, group in leg_groups(m)])
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == order)
     # Jacobian: wrench of all pulls projected on each dof.
-    arm = pull.point - take(d.subtree_com, m.body_rootid[pull.body])
+    arm = pull.point - gather_static(d.subtree_com, m.body_rootid[pull.body])
     wrench = weighted_sum(_pull_members(m), Spatial.of(arm.cross(pull.force), pull.force))
-    entries = take(d.cdof, tendon_pattern(m).col).dot(wrench)
+    entries = gather_static(d.cdof, tendon_pattern(m).col).dot(wrench)
     return weighted_sum(owner, found.length), entries
 
 
-def pulls(m: Model, d: Data) -> Pull:
+def tendon_wrenches(m: Model, d: Data) -> Pull:
     """Return the forces of the spatial tendons on bodies."""
     return _legs(m, d).pull
 
@@ -140,7 +140,7 @@ def _legs(m: Model, d: Data) -> Strung:
     return Strung(concat(lengths), pull, concat(met) if met else None)
 
 
-@derived
+@cache_by_structure
 def _pull_members(s: Structure) -> np.ndarray:
     """Return the table [nnz, npull]: 1 where a force belongs to the nonzero's tendon and dof."""
     tendon: list[np.ndarray] = []
@@ -158,10 +158,10 @@ def _pull_members(s: Structure) -> np.ndarray:
 
 def _leg(
     m: Model, d: Data, kind: WrapType, sided: bool, group: Legs
-) -> tuple[Array, list[Pull], Wrap | None]:
+) -> tuple[Array, list[Pull], WrapResult | None]:
     """Compute lengths of legs of one kind, forces on their ends and geoms, and touching points."""
     # Ends of the legs, and the pulley weight.
-    x0, x1 = take(d.site_xpos, group.site0), take(d.site_xpos, group.site1)
+    x0, x1 = gather_static(d.site_xpos, group.site0), gather_static(d.site_xpos, group.site1)
     body0, body1 = m.site_bodyid[group.site0], m.site_bodyid[group.site1]
     part = inverse_divisor(m, group)
     line = x1 - x0
@@ -173,11 +173,11 @@ def _leg(
         return length, ends, None
 
     # Wrapping leg: tangents to the geom, and the arc on its surface.
-    center, R = take(d.geom_xpos, group.geom), take(d.geom_xmat, group.geom)
-    radius = take(m.geom_size[:, 0], group.geom)
+    center, R = gather_static(d.geom_xpos, group.geom), gather_static(d.geom_xmat, group.geom)
+    radius = gather_static(m.geom_size[:, 0], group.geom)
     # Side site, and contact with the geom.
-    side = take(d.site_xpos, group.side) if sided else None
-    touch = wrap(kind, x0, x1, center, R, radius, side)
+    side = gather_static(d.site_xpos, group.side) if sided else None
+    touch = wrap_legs(kind, x0, x1, center, R, radius, side)
     # Free segments and arc.
     to, fro = touch.first - x0, x1 - touch.last
     bent = to.norm() + touch.surface + fro.norm()
@@ -186,7 +186,7 @@ def _leg(
     push0 = select(touch.touches, to, line).normalize().scale(part)
     push1 = select(touch.touches, fro, line).normalize().scale(part)
     body = m.geom_bodyid[group.geom]
-    length, push0, push1 = pin((length, push0, push1), length)
+    length, push0, push1 = materialize((length, push0, push1), length)
     ends = [
         Pull(group.tendon, body0, x0, -push0),
         Pull(group.tendon, body1, x1, push1),

@@ -16,15 +16,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL, WrapType
 from jaxsim.math import Rot, Vec, safe_arccos, safe_atan2, safe_divide, safe_sqrt, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.pin import pin
+from jaxsim.transforms.materialize import materialize
 
 NEWTON_STEPS = 12  # quadratic convergence of the touching point; six suffice in float64
 
 
-class Wrap(NamedTuple):
+class WrapResult(NamedTuple):
     """Result for each leg: contact, first and last touching point, and length on the surface."""
 
     touches: jax.Array
@@ -55,9 +55,9 @@ class Planar(NamedTuple):
         return Planar(radius * (cos * x - sin * y), radius * (sin * x + cos * y), radius)
 
 
-def wrap(
+def wrap_legs(
     kind: WrapType, x0: Vec, x1: Vec, center: Vec, R: Rot, radius: Array, side: Vec | None
-) -> Wrap:
+) -> WrapResult:
     """Wrap legs around geoms of one type.
 
     Args:
@@ -77,7 +77,7 @@ def wrap(
     e0, e1 = _plane(kind, p0, p1)
     a = Planar.of(p0.dot(e0), p0.dot(e1))
     b = Planar.of(p1.dot(e0), p1.dot(e1))
-    p0, p1, e0, e1, a, b = pin((p0, p1, e0, e1, a, b), radius + x0.x)
+    p0, p1, e0, e1, a, b = materialize((p0, p1, e0, e1, a, b), radius + x0.x)
     # Legs with an end inside the geom are straight.
     outside = (a.r > radius) & (b.r > radius) & (radius > MINVAL)
     # Winding around, or passing through for a side site inside of the geom.
@@ -89,7 +89,7 @@ def wrap(
         through = _through(a, b, radius)
         inside = s.norm() < radius
         depth, w0, w1, arc = select(inside, through, around)
-    depth, w0, w1, arc = pin((depth, w0, w1, arc), radius + x0.x)
+    depth, w0, w1, arc = materialize((depth, w0, w1, arc), radius + x0.x)
     touches = outside & (depth > 0)
 
     # Back to three dimensions.
@@ -104,7 +104,7 @@ def wrap(
         surface = safe_sqrt(1 + rise * rise) * arc
     zero = jnp.zeros_like(radius + arc)
     nowhere = Vec(zero, zero, zero)
-    return Wrap(
+    return WrapResult(
         touches,
         center + R @ select(touches, first, nowhere),
         center + R @ select(touches, last, nowhere),

@@ -3,27 +3,29 @@
 import numpy as np
 
 from jaxsim.view.browser.draw.poses import Posing
-from jaxsim.view.browser.draw.scene import Scene
-from jaxsim.view.browser.motion import Motion
+from jaxsim.view.browser.draw.scene import BrowserScene
+from jaxsim.view.browser.motion import RecordedMotion
 from jaxsim.view.browser.server import Balls
 
-RECORDS = 48  # number of records that are examined, from the first to the last
-LOST = 30.0  # distance beyond which objects are ignored, in sizes of the first frame
+_MAX_RECORDS = 48  # number of records that are examined, from the first to the last
+_LOST_DISTANCE = 30.0  # distance beyond which objects are ignored, in sizes of the first frame
 
 
-def around_motion(scene: Scene, posing: Posing, motion: Motion, worlds: slice) -> Balls:
+def around_motion(
+    scene: BrowserScene, posing: Posing, motion: RecordedMotion, worlds: slice
+) -> Balls:
     """Return bounding spheres of worlds arranged as in `scene`, over their motion.
 
     An object that falls forever would make everything else too small: positions that are LOST sizes
     of the first frame away are ignored.
     """
-    number = min(motion.records, RECORDS)
+    number = min(motion.records, _MAX_RECORDS)
     records = np.linspace(0, motion.records - 1, number).round().astype(int)
     first, *later = (scene.around(posing.of(motion.at(int(i), worlds))) for i in records)
     middle = (first.center.min(axis=0) + first.center.max(axis=0)) / 2
     size = float((np.linalg.norm(first.center - middle, axis=1) + first.radius).max())
     center = np.concatenate([first.center, *(b.center for b in later)])
     radius = np.concatenate([first.radius, *(b.radius for b in later)])
-    near = np.linalg.norm(center - middle, axis=1) + radius <= LOST * size
+    near = np.linalg.norm(center - middle, axis=1) + radius <= _LOST_DISTANCE * size
     near[: len(first.center)] = True
     return Balls(center[near], radius[near])

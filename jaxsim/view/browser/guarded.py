@@ -17,12 +17,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from jaxsim.extra import needed
+from jaxsim.optional import require
 from jaxsim.view.browser.guard import Guard
 from jaxsim.view.browser.message import Inbox
 
-REMEDY = "install another version of viser, such as 1.1.1"
-HEADERS = {
+_VISER_REMEDY = "install another version of viser, such as 1.1.1"
+_SECURITY_HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
@@ -53,7 +53,7 @@ def guarded_server(host: str, port: int, title: str, guard: Guard) -> Any:
     Raises:
       NotGuarded: viser's internals are not as expected.
     """
-    viser = needed("viser", "view")
+    viser = require("viser", "view")
     inbox = Inbox()
     sockets = type(
         "GuardedSockets",
@@ -109,18 +109,20 @@ def check_guarded(host: str, port: int, guard: Guard) -> None:
         finally:
             connection.close()
         if status != http.HTTPStatus.FORBIDDEN:
-            raise NotGuarded(f"the page would be open to all (viser answers {status}); {REMEDY}")
+            raise NotGuarded(
+                f"the page would be open to all (viser answers {status}); {_VISER_REMEDY}"
+            )
 
 
 def _guarded_websockets(guard: Guard) -> Any:
     """Return the package websockets, with servers that check requests by a guard first."""
-    websockets = needed("websockets", "view")
-    home = needed("websockets.asyncio.server", "view")
+    websockets = require("websockets", "view")
+    home = require("websockets.asyncio.server", "view")
 
     def serve(handler: Any, host: str, port: int, **options: Any) -> Any:
         pages = options.pop("process_request", None)
         if pages is None:
-            raise NotGuarded(f"viser serves no page here; {REMEDY}")
+            raise NotGuarded(f"viser serves no page here; {_VISER_REMEDY}")
         gate = _gate(guard, pages)
         return home.serve(handler, host, port, process_request=gate, logger=_log, **options)
 
@@ -130,7 +132,7 @@ def _guarded_websockets(guard: Guard) -> Any:
 
 def _gate(guard: Guard, pages: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Return the function that checks a request before viser handles it."""
-    protocol = f"viser-v{needed('viser', 'view').__version__}"
+    protocol = f"viser-v{require('viser', 'view').__version__}"
 
     def process_request(connection: Any, request: Any) -> Any:
         refused = guard.refusal(request.path, request.headers)
@@ -145,7 +147,7 @@ def _gate(guard: Guard, pages: Callable[[Any, Any], Any]) -> Callable[[Any, Any]
             return None
         response = pages(connection, dataclasses.replace(request, path=guard.inner(request.path)))
         if response is not None:
-            for name, value in HEADERS.items():
+            for name, value in _SECURITY_HEADERS.items():
                 response.headers[name] = value
         return response
 
@@ -186,7 +188,7 @@ def _rebound(home: type, name: str, **names: Any) -> Any:
     used = _global_names(function.__code__) if isinstance(function, types.FunctionType) else set()
     lacking = sorted(set(names) - used)
     if not isinstance(function, types.FunctionType) or lacking:
-        raise NotGuarded(f"{home.__name__}.{name} of viser has no {lacking[0]}; {REMEDY}")
+        raise NotGuarded(f"{home.__name__}.{name} of viser has no {lacking[0]}; {_VISER_REMEDY}")
     made = types.FunctionType(
         function.__code__,
         {**function.__globals__, **names},

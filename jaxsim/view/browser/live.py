@@ -15,22 +15,22 @@ from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.draw.soft import Soft, body_at
-from jaxsim.view.browser.panel.fault import stopped
+from jaxsim.view.browser.draw.soft import Deformable, body_at
+from jaxsim.view.browser.panel.fault import stop_message
 from jaxsim.view.browser.panel.plots import SensorPlots
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
-from jaxsim.view.browser.server import HOST
+from jaxsim.view.browser.server import DEFAULT_HOST
 from jaxsim.view.browser.simulation import Simulation
 from jaxsim.view.browser.viewer import Viewer
 from jaxsim.view.mouse import Mouse
 from jaxsim.view.perturb import PertBit
 
-SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5")
-START = "start"
-TOLD = 0.25  # interval of status updates [s]
-HELD = 1.0  # a slider moved by the user is not updated for this time [s]
-FREE = 1.0  # range of a slider for unlimited joints, in radians or meters
+_SPEED_CHOICES = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5")
+_START_LABEL = "start"
+_STATUS_INTERVAL = 0.25  # interval of status updates [s]
+_SLIDER_HOLD_TIME = 1.0  # a slider moved by the user is not updated for this time [s]
+_UNLIMITED_REACH = 1.0  # range of a slider for unlimited joints, in radians or meters
 
 
 class Live:
@@ -50,7 +50,7 @@ class Live:
         m: Model,
         *,
         port: int | None = None,
-        host: str = HOST,
+        host: str = DEFAULT_HOST,
         names: Iterable[str] = (),
     ):
         self._m = m
@@ -91,9 +91,9 @@ class Live:
 
     def _tell(self) -> None:
         """Update the status line, plots and joint sliders periodically."""
-        while not self._ending.wait(TOLD):
+        while not self._ending.wait(_STATUS_INTERVAL):
             s = self.simulation
-            self._words.content = told(self._m, s)
+            self._words.content = status_line(self._m, s)
             self._plots.draw()
             self._show_joints()
             if s.fault is not None:
@@ -103,9 +103,9 @@ class Live:
         s = self.simulation
         play = gui.add_button("Play", order=1)
         step = gui.add_button("Step", order=2)
-        speed = gui.add_dropdown("speed", SPEEDS, initial_value="1", order=3)
-        names = unique((name_of(self._m, "key", i) for i in range(self._m.nkey)), (START,))
-        key = gui.add_dropdown("from", (START, *names), initial_value=START, order=4)
+        speed = gui.add_dropdown("speed", _SPEED_CHOICES, initial_value="1", order=3)
+        names = unique((name_of(self._m, "key", i) for i in range(self._m.nkey)), (_START_LABEL,))
+        key = gui.add_dropdown("from", (_START_LABEL, *names), initial_value=_START_LABEL, order=4)
         reset = gui.add_button("Reset", order=5)
 
         @play.on_click
@@ -120,7 +120,7 @@ class Live:
             s.speed = float(speed.value)
 
         def back(_: Any) -> None:
-            s.reset(None if key.value == START else names.index(key.value))
+            s.reset(None if key.value == _START_LABEL else names.index(key.value))
             self._show_ctrl()
 
         key.on_update(back)
@@ -178,7 +178,7 @@ class Live:
 
     def _show_joints(self) -> None:
         """Update the sliders of joints."""
-        if time.monotonic() - self._moved < HELD:
+        if time.monotonic() - self._moved < _SLIDER_HOLD_TIME:
             return
         qpos = np.asarray(self.simulation.d.qpos)
         for adr, slider in self._joints:
@@ -200,7 +200,7 @@ class Live:
         if self._m.body_weldid[part.body] != 0 or self._m.body_mocapid[part.body] >= 0:
             self._touchable(handle, lambda _: part.body)
 
-    def _on_soft(self, handle: Any, soft: Soft) -> None:
+    def _on_soft(self, handle: Any, soft: Deformable) -> None:
         """Let the user pull the bodies of a flex or skin, at the picked vertex."""
         self._touchable(handle, lambda point: body_at(self._m, soft, self._poses(), point))
 
@@ -254,10 +254,10 @@ class Live:
             last[:] = here
 
 
-def told(m: Model, s: Simulation) -> str:
+def status_line(m: Model, s: Simulation) -> str:
     """Return the status of a simulation as a line of Markdown."""
     if s.fault is not None:
-        return stopped(s.fault)
+        return stop_message(s.fault)
     if not s.ready:
         return "compiling the step ..."
     parts = [f"**{float(s.d.time):.3f} s**"]
@@ -275,7 +275,9 @@ def control_bounds(m: Model) -> list[tuple[str, float, float]]:
     for a in range(m.nactuator):
         for k in range(int(m.actuator_ctrlnum[a])):
             i = int(m.actuator_ctrladr[a]) + k
-            low, high = ranges[i] if m.actuator_ctrllimited[i] else (-FREE, FREE)
+            low, high = (
+                ranges[i] if m.actuator_ctrllimited[i] else (-_UNLIMITED_REACH, _UNLIMITED_REACH)
+            )
             name = name_of(m, "actuator", a)
             name = name if m.actuator_ctrlnum[a] == 1 else f"{name} {k}"
             found.append((name, float(low), float(max(high, low + 1e-6))))
@@ -287,7 +289,7 @@ def joint_bounds(m: Model) -> list[tuple[str, int, float, float]]:
     start, limits, found = np.asarray(m.qpos0), np.asarray(m.jnt_range), []
     for j in np.flatnonzero(np.isin(m.jnt_type, (JointType.HINGE, JointType.SLIDE))):
         adr = int(m.jnt_qposadr[j])
-        reach = np.pi if m.jnt_type[j] == JointType.HINGE else FREE
+        reach = np.pi if m.jnt_type[j] == JointType.HINGE else _UNLIMITED_REACH
         low, high = limits[j] if m.jnt_limited[j] else (start[adr] - reach, start[adr] + reach)
         found.append((name_of(m, "joint", int(j)), adr, float(low), float(max(high, low + 1e-6))))
     return found

@@ -10,14 +10,14 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from jaxsim.cache import bounded
-from jaxsim.extra import needed
+from jaxsim.cache import bounded_cache
+from jaxsim.optional import require
 
-FAR = 1e9  # limit on coordinates
+_MAX_PAGE_COORDINATE = 1e9  # limit on coordinates
 MAX_TEXT = 1_000_000  # limit on the characters of a text
 MAX_NODES = 100_000  # limit on the parts of a message
 # Messages that pages send; share links are not allowed.
-SENT = """
+_SENT_MESSAGES = """
 ViewerCameraMessage SceneNodeClickMessage SceneNodeDragMessage ScenePointerMessage
 TransformControlsDragStartMessage TransformControlsUpdateMessage TransformControlsDragEndMessage
 GuiUpdateMessage GuiButtonHoldMessage GuiFormSubmitMessage GuiFormDirtyMessage
@@ -43,7 +43,7 @@ class Inbox:
         """
         if not isinstance(raw, bytes):
             raise ValueError("expected bytes")
-        msgspec = needed("msgspec", "view")
+        msgspec = require("msgspec", "view")
         try:
             mapping = msgspec.msgpack.decode(raw)
             kind = mapping.pop("type", None) if isinstance(mapping, dict) else None
@@ -59,11 +59,11 @@ class Inbox:
         return message if check is None or check(self.server, message) else None
 
 
-@bounded(1)
+@bounded_cache(1)
 def _classes() -> dict[str, type]:
     """Return the classes of the messages that pages send, by name."""
-    home = needed("viser._messages", "view")
-    return {name: getattr(home, name) for name in SENT if hasattr(home, name)}
+    home = require("viser._messages", "view")
+    return {name: getattr(home, name) for name in _SENT_MESSAGES if hasattr(home, name)}
 
 
 def _with_integers(cls: type, mapping: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _is_sound(value: Any) -> bool:
         elif isinstance(part, str):
             if len(part) > MAX_TEXT:
                 return False
-        elif isinstance(part, int | float) and not abs(part) <= FAR:
+        elif isinstance(part, int | float) and not abs(part) <= _MAX_PAGE_COORDINATE:
             return False
     return True
 

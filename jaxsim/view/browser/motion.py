@@ -8,14 +8,14 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory, load_trajectory
-from jaxsim.view.browser.draw.poses import STATE
+from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS
 
-MORE = ("qvel", "act", "ctrl")  # fields on which forces depend
+_FORCE_INPUTS = ("qvel", "act", "ctrl")  # fields on which forces depend
 Recorded = Trajectory | Mapping[str, np.ndarray] | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
-class Motion:
+class RecordedMotion:
     """A recorded motion.
 
     Attributes:
@@ -52,7 +52,7 @@ class Motion:
         return {name: value[record, worlds] for name, value in self.state.items()}
 
 
-def motion_of(m: Model, recorded: Recorded) -> Motion:
+def motion_of(m: Model, recorded: Recorded) -> RecordedMotion:
     """Return a motion of a model.
 
     Args:
@@ -85,13 +85,13 @@ def motion_of(m: Model, recorded: Recorded) -> Motion:
             f"{qpos.shape}; is it the motion of this model?"
         )
     one = qpos.ndim == 2
-    state = {name: np.asarray(recorded[name]) for name in STATE if name in recorded}
+    state = {name: np.asarray(recorded[name]) for name in POSE_STATE_FIELDS if name in recorded}
     for name, size in (("mocap_pos", 3), ("mocap_quat", 4)):
         expected = (*qpos.shape[:-1], m.nmocap, size)
         if name in state and state[name].shape != expected:
             raise ValueError(f"{name}: expected shape {expected}, got {state[name].shape}")
     sizes = {"qvel": m.nv, "act": m.na, "ctrl": m.nu}
-    for name in MORE:
+    for name in _FORCE_INPUTS:
         value = np.asarray(recorded.get(name, ()))
         # otherwise they do not belong to these records
         if value.shape == (*qpos.shape[:-1], sizes[name]):
@@ -102,4 +102,4 @@ def motion_of(m: Model, recorded: Recorded) -> Motion:
         told = np.asarray(recorded["time"], float).reshape(len(qpos), -1)[:, 0]
         if np.all(np.diff(told) > 0):  # otherwise worlds were reset during the motion
             time = told - told[0]
-    return Motion(time, state)
+    return RecordedMotion(time, state)

@@ -8,13 +8,13 @@ from jaxsim.atomic_write import write_whole
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import target_of
 from jaxsim.view.browser.draw.poses import Posing
-from jaxsim.view.browser.draw.scene import Scene
+from jaxsim.view.browser.draw.scene import BrowserScene
 from jaxsim.view.browser.framing import around_motion
-from jaxsim.view.browser.motion import Motion, Recorded, motion_of
+from jaxsim.view.browser.motion import Recorded, RecordedMotion, motion_of
 from jaxsim.view.browser.server import aim, close_server, open_server
 
-RATE = 30.0  # frames per second
-MOST = 64  # default limit on the number of worlds
+_RECORD_RATE = 30.0  # frames per second
+_MAX_PAGE_WORLDS = 64  # default limit on the number of worlds
 
 
 def record(
@@ -24,7 +24,7 @@ def record(
     *,
     worlds: int | None = None,
     ghosts: bool = False,
-    rate: float = RATE,
+    rate: float = _RECORD_RATE,
 ) -> int:
     """Write a motion as a standalone HTML page.
 
@@ -51,7 +51,7 @@ def record(
     if not rate > 0:
         raise ValueError(f"record: rate: expected pictures a second, got {rate}")
     target, moving = target_of(path), motion_of(m, motion)
-    number = moving.shown(worlds, MOST)
+    number = moving.shown(worlds, _MAX_PAGE_WORLDS)
     times = np.arange(0, moving.time[-1] + 0.5 / rate, 1 / rate)
     records = np.clip(np.searchsorted(moving.time, times + 1e-9, side="right") - 1, 0, None)
     html = _film(m, moving, number, ghosts, records, rate)
@@ -60,14 +60,14 @@ def record(
 
 
 def _film(
-    m: Model, moving: Motion, number: int, ghosts: bool, records: np.ndarray, rate: float
+    m: Model, moving: RecordedMotion, number: int, ghosts: bool, records: np.ndarray, rate: float
 ) -> str:
     """Return the page of some records of the first worlds."""
     posing, chosen = Posing(m), slice(0, number)
     server = open_server(0)  # without visitors: viser records the messages it would send
     try:
         start = posing.of(moving.at(0, slice(0, 1)))
-        scene = Scene(server, m, start)
+        scene = BrowserScene(server, m, start)
         first = posing.of(moving.at(0, chosen))
         if number > 1:
             scene.lay_out(number, ghosts)

@@ -12,7 +12,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import forward
 from jaxsim.physics.make_data import make_data
-from jaxsim.view.browser.simulation import kept
+from jaxsim.view.browser.simulation import kept_fields
 
 
 class Recall:
@@ -37,7 +37,7 @@ class Recall:
 
     @functools.cached_property
     def _start(self) -> Data:
-        return make_data(self._m, keep=kept())
+        return make_data(self._m, keep=kept_fields())
 
     def of(self, state: dict[str, np.ndarray]) -> Data:
         """Return the worlds at a state with their contacts, and the forces that follow from it.

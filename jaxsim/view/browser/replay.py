@@ -11,18 +11,18 @@ import numpy as np
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.framing import around_motion
-from jaxsim.view.browser.motion import Motion, Recorded, motion_of
-from jaxsim.view.browser.panel.fault import stopped
+from jaxsim.view.browser.motion import Recorded, RecordedMotion, motion_of
+from jaxsim.view.browser.panel.fault import stop_message
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
 from jaxsim.view.browser.recall import Recall
-from jaxsim.view.browser.server import HOST, Balls
+from jaxsim.view.browser.server import DEFAULT_HOST, Balls
 from jaxsim.view.browser.viewer import Viewer
 
-SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
-MOST = 64  # default limit on the number of worlds shown
-TURN = 1 / 60  # time between frames [s]
-LONG = 0.25  # longest time step of the replay [s]: a frame that compiles takes longer
+_REPLAY_SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
+_MAX_REPLAY_WORLDS = 64  # default limit on the number of worlds shown
+_FRAME_INTERVAL = 1 / 60  # time between frames [s]
+_MAX_FRAME_TIME = 0.25  # longest time step of the replay [s]: a frame that compiles takes longer
 
 
 class Replay:
@@ -52,16 +52,16 @@ class Replay:
         recorded: Recorded,
         *,
         port: int | None = None,
-        host: str = HOST,
+        host: str = DEFAULT_HOST,
         names: Iterable[str] = (),
         ghosts: bool = False,
         worlds: int | None = None,
     ):
-        self.motion: Motion = motion_of(m, recorded)
+        self.motion: RecordedMotion = motion_of(m, recorded)
         self.now, self.playing, self.speed = 0.0, True, 1.0
         self.fault: BaseException | None = None
         self._first = 0
-        self._number = self.motion.shown(worlds, MOST)
+        self._number = self.motion.shown(worlds, _MAX_REPLAY_WORLDS)
         self._news, self._ending = threading.Event(), False
         self._recall = Recall(m)
         where: dict[str, Any] = {"port": port, "host": host, "names": names}
@@ -119,7 +119,7 @@ class Replay:
         self._line = gui.add_slider(
             "time [s]", min=0.0, max=end, step=step, initial_value=0.0, order=2
         )
-        speed = gui.add_dropdown("speed", SPEEDS, initial_value="1", order=3)
+        speed = gui.add_dropdown("speed", _REPLAY_SPEEDS, initial_value="1", order=3)
         self._play.on_click(lambda _: self.play(not self.playing))
 
         @self._line.on_update
@@ -158,20 +158,20 @@ class Replay:
             self._turns()
         except BaseException as error:  # noqa: BLE001  (reported on the page)
             self.fault = error
-            self._words.content = stopped(error)
+            self._words.content = stop_message(error)
 
     def _turns(self) -> None:
         begun = time.perf_counter()
         while not self._ending:
             now = time.perf_counter()
-            passed, begun = min(now - begun, LONG), now
+            passed, begun = min(now - begun, _MAX_FRAME_TIME), now
             if self.playing:
                 self.now += self.speed * passed
                 if self.now >= self.motion.time[-1]:
                     self.now = float(self.motion.time[-1])
                     self.play(False)
             self._show()
-            rest = TURN - (time.perf_counter() - now)
+            rest = _FRAME_INTERVAL - (time.perf_counter() - now)
             if rest > 0:
                 time.sleep(rest)
             if not self.playing:

@@ -8,24 +8,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsim.extra import needed
+from jaxsim.optional import require
 from jaxsim.view.browser.guard import Guard, is_loopback
 from jaxsim.view.browser.guarded import check_guarded, guarded_server
 
-HOST = "127.0.0.1"
+DEFAULT_HOST = "127.0.0.1"
 # wildcard addresses, and a loopback address of each
-ANY = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-PORTS = 65536  # number of ports; 0 means any
-PORT = 8080  # first port tried by default
-EXPOSED = (
+_LOOPBACK_OF_ANY = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+_NUM_PORTS = 65536  # number of ports; 0 means any
+_DEFAULT_PORT = 8080  # first port tried by default
+EXPOSED_MESSAGE = (
     "other machines can reach this page at {host}: whoever knows its address sees the model and "
     "can drive it, and nothing is encrypted; a tunnel is safer: ssh -L 8080:127.0.0.1:8080 MACHINE"
 )
-FOVY = 45.0  # field of view of the page's camera [degrees]
+PAGE_FOVY = 45.0  # field of view of the page's camera [degrees]
 AZIMUTH, ELEVATION = 120.0, -20.0  # direction of that camera [degrees]
-ABOVE = -40.0  # elevation for several worlds, so that they do not occlude each other
-ASPECT = 4 / 3  # smallest width of a page, relative to its height
-AWAY = 1.1  # distance relative to the closest one from which everything is visible
+_MANY_WORLDS_ELEVATION = (
+    -40.0
+)  # elevation for several worlds, so that they do not occlude each other
+_MIN_ASPECT = 4 / 3  # smallest width of a page, relative to its height
+_VIEW_MARGIN = 1.1  # distance relative to the closest one from which everything is visible
 
 
 class Balls(NamedTuple):
@@ -51,7 +53,7 @@ def open_server(
     port: int | None = None,
     title: str = "jaxsim",
     *,
-    host: str = HOST,
+    host: str = DEFAULT_HOST,
     names: Iterable[str] = (),
 ) -> Any:
     """Start a server behind a guard, by default one that this machine alone can reach.
@@ -74,21 +76,21 @@ def open_server(
     Warns:
       ExposedWarning: other machines can reach it.
     """
-    needed("viser", "view")
-    if port is not None and not 0 <= port < PORTS:
-        raise ValueError(f"port: expected 0 to {PORTS - 1}, got {port}")
+    require("viser", "view")
+    if port is not None and not 0 <= port < _NUM_PORTS:
+        raise ValueError(f"port: expected 0 to {_NUM_PORTS - 1}, got {port}")
     _check_host(host)
     if port:
         _check_free(host, port)
     if not is_loopback(host):
-        warnings.warn(EXPOSED.format(host=host), ExposedWarning, stacklevel=2)
+        warnings.warn(EXPOSED_MESSAGE.format(host=host), ExposedWarning, stacklevel=2)
     guard = Guard(host, names)
-    with _quiet():
-        server = guarded_server(host, PORT if port is None else port, title, guard)
+    with _silence_viser():
+        server = guarded_server(host, _DEFAULT_PORT if port is None else port, title, guard)
     try:
         if port and server.get_port() != port:  # another program took it in the meantime
             raise PortInUse(_in_use(port))
-        check_guarded(ANY.get(host, host), server.get_port(), guard)
+        check_guarded(_LOOPBACK_OF_ANY.get(host, host), server.get_port(), guard)
     except BaseException:
         close_server(server)
         raise
@@ -100,13 +102,13 @@ def open_server(
 
 def close_server(server: Any) -> None:
     """Stop a server and wait for its threads."""
-    with _quiet():
+    with _silence_viser():
         server.stop()
 
 
 def address(server: Any) -> str:
     """Return the address of the page, with its token."""
-    host = ANY.get(server.get_host(), server.get_host())
+    host = _LOOPBACK_OF_ANY.get(server.get_host(), server.get_host())
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{server.get_port()}/{server.guard.token}/"
 
@@ -120,21 +122,21 @@ def aim(server: Any, balls: Balls, above: bool = False) -> None:
       above: whether the elevation is that for several worlds.
     """
     center, radius = balls
-    turn, rise = np.deg2rad(AZIMUTH), np.deg2rad(ABOVE if above else ELEVATION)
+    turn, rise = np.deg2rad(AZIMUTH), np.deg2rad(_MANY_WORLDS_ELEVATION if above else ELEVATION)
     forward = np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
     right = np.array([np.sin(turn), -np.cos(turn), 0.0])
     middle = (center.min(axis=0) + center.max(axis=0)) / 2
     beside = center - middle
     distance = 0.0
-    for way, wide in ((np.cross(right, forward), 1.0), (right, ASPECT)):
-        half = np.arctan(wide * np.tan(np.deg2rad(FOVY) / 2))
+    for way, wide in ((np.cross(right, forward), 1.0), (right, _MIN_ASPECT)):
+        half = np.arctan(wide * np.tan(np.deg2rad(PAGE_FOVY) / 2))
         reach = np.abs(beside @ way) / np.tan(half) + radius / np.sin(half)
         distance = max(distance, float((reach - beside @ forward).max()))
-    distance *= AWAY
+    distance *= _VIEW_MARGIN
     camera = server.initial_camera
     camera.position = middle - distance * forward
     camera.look_at = middle
-    camera.fov = float(np.deg2rad(FOVY))
+    camera.fov = float(np.deg2rad(PAGE_FOVY))
     camera.near, camera.far = 0.01 * float(radius.max()), 200 * distance
 
 
@@ -172,9 +174,9 @@ def _in_use(port: int) -> str:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _silence_viser() -> Iterator[None]:
     """Suppress viser's startup messages."""
-    console = needed("rich", "view").get_console()
+    console = require("rich", "view").get_console()
     before, console.quiet = console.quiet, True
     try:
         yield

@@ -14,8 +14,8 @@ from jax import lax
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
-from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.transforms.programs import ProgramCache
 from jaxsim.view.camera import default_free_camera
 from jaxsim.view.mouse import Mouse
 from jaxsim.view.perturb import (
@@ -26,19 +26,19 @@ from jaxsim.view.perturb import (
     move_perturb,
 )
 
-TURN = 1 / 60  # time between frames [s]
-LONG = 0.1  # longest time for the steps of one frame [s]
-STANDING = 0.2  # polling interval of a paused world [s]
-SMOOTH = 0.1  # weight of the last frame in the running mean of the speed
-STATE = (
+_FRAME_INTERVAL = 1 / 60  # time between frames [s]
+_MAX_STEP_TIME = 0.1  # longest time for the steps of one frame [s]
+_PAUSED_INTERVAL = 0.2  # polling interval of a paused world [s]
+_PACE_SMOOTHING = 0.1  # weight of the last frame in the running mean of the speed
+_SIMULATION_STATE = (
     *("time", "time_low", "qpos", "qvel", "act", "history", "history_low", "plastic"),
     *("plugin_state", "qacc_warmstart"),
     *("tree_asleep", "tree_start", "warning", "warning_lastinfo", "mocap_pos", "mocap_quat"),
     *("flexvert_lambda", "flexvert_conage"),
 )
-KEPT = ("contact", "xmat", "xanchor", "xaxis", "subtree_com", "cvel")
+_KEPT_FIELDS = ("contact", "xmat", "xanchor", "xaxis", "subtree_com", "cvel")
 
-Change = Callable[[Data], Data]
+_StateChange = Callable[[Data], Data]
 
 
 class Simulation:
@@ -61,16 +61,16 @@ class Simulation:
 
     def __init__(self, m: Model, show: Callable[[Data], None]):
         self._m, self._show = m, show
-        self.start = make_data(m, keep=kept())
+        self.start = make_data(m, keep=kept_fields())
         self.d = self.start
         self.paused, self.speed = True, 1.0
         self.ctrl = np.asarray(self.d.ctrl).copy()
-        self.nobody = _nobody(m, self.d)
+        self.nobody = _no_hold(m, self.d)
         self.held = self.nobody
         self.pace, self.ready = 0.0, False
         self._behind, self._step_time = 0.0, 1e-3
         self.fault: BaseException | None = None
-        self._asked: queue.SimpleQueue[Change] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[_StateChange] = queue.SimpleQueue()
         self._news, self._ending = threading.Event(), False
         self._thread = threading.Thread(target=self._run, name="jaxsim simulation", daemon=True)
 
@@ -90,7 +90,7 @@ class Simulation:
         self.paused = not playing
         self._news.set()
 
-    def ask(self, change: Change) -> None:
+    def ask(self, change: _StateChange) -> None:
         """Queue a change of the state, applied between two steps and then shown."""
         self._asked.put(change)
         self._news.set()
@@ -147,7 +147,7 @@ class Simulation:
 
         def turned(d: Data, held: Perturb) -> Perturb:
             numbers = (jnp.asarray(v, held.scale.dtype) for v in (azimuth, x, y))
-            return TURNS[action](self._m, d, held, *numbers)
+            return _ROTATION_PROGRAMS[action](self._m, d, held, *numbers)
 
         self._grasp(turned)
 
@@ -189,7 +189,9 @@ class Simulation:
             begun = now
             if count:
                 self.d = jax.block_until_ready(self._advance(self.d, count))
-                self._step_time += SMOOTH * ((time.perf_counter() - now) / count - self._step_time)
+                self._step_time += _PACE_SMOOTHING * (
+                    (time.perf_counter() - now) / count - self._step_time
+                )
             elif self.paused and (self._carried() or changed):
                 self.d = self._evaluated(self.d)
                 changed = True
@@ -201,24 +203,24 @@ class Simulation:
         """Return the number of steps that are due; a backlog that is too long is dropped."""
         dt = float(self._m.opt.timestep)
         self._behind += self.speed * seconds
-        due, most = int(self._behind / dt), max(1, int(LONG / self._step_time))
+        due, most = int(self._behind / dt), max(1, int(_MAX_STEP_TIME / self._step_time))
         self._behind = self._behind - due * dt if due <= most else 0.0
         return min(due, most)
 
     def _rest(self, begun: float, count: int) -> None:
         """Wait for the next frame; a paused world waits for requests."""
-        left = TURN - (time.perf_counter() - begun)
+        left = _FRAME_INTERVAL - (time.perf_counter() - begun)
         if self.paused:
             self.pace, self._behind = 0.0, 0.0
             time.sleep(max(left, 0.0))  # changes come no faster than frames
-            self._news.wait(STANDING)
+            self._news.wait(_PAUSED_INTERVAL)
         elif left > 0:
             time.sleep(left)
         self._news.clear()
         if not self.paused:
             dt = float(self._m.opt.timestep)
             elapsed = time.perf_counter() - begun
-            self.pace += SMOOTH * (count * dt / elapsed - self.pace)
+            self.pace += _PACE_SMOOTHING * (count * dt / elapsed - self.pace)
 
     def _answer(self) -> bool:
         """Apply the queued changes; return whether there were any."""
@@ -234,7 +236,7 @@ class Simulation:
         They are computed by the program of a step, so that no other program is compiled.
         """
         after = self._advance(d, 1)
-        return after.replace(**{name: getattr(d, name) for name in STATE})
+        return after.replace(**{name: getattr(d, name) for name in _SIMULATION_STATE})
 
     def _carried(self) -> bool:
         """Move a perturbed body of a paused world to its target."""
@@ -248,7 +250,7 @@ class Simulation:
         return _steps(self._m, d.replace(ctrl=ctrl), self.held, jnp.int32(count))
 
 
-@Programs
+@ProgramCache
 def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
     """Return the state after some steps with the perturbation."""
 
@@ -263,12 +265,12 @@ def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
     return lax.fori_loop(0, count, one, d)
 
 
-@Programs
+@ProgramCache
 def _carry(m: Model, d: Data, held: Perturb) -> Data:
     return apply_perturb_pose(m, d, held, flg_paused=True)
 
 
-@Programs
+@ProgramCache
 def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax.Array) -> Perturb:
     """Return the perturbation of a body at a point in the world."""
     local = d.xmat[body].T @ (point.astype(d.xpos.dtype) - d.xpos[body])
@@ -276,20 +278,20 @@ def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax
     return held._replace(active=jnp.asarray(active, jnp.int32))
 
 
-def _turn(
+def _rotate_perturb(
     m: Model, d: Data, held: Perturb, azimuth: jax.Array, x: jax.Array, y: jax.Array, action: Mouse
 ) -> Perturb:
     camera = default_free_camera(m).replace(azimuth=azimuth)
     return move_perturb(m, d, camera, held, action, x, y)
 
 
-TURNS = {
-    action: Programs(functools.partial(_turn, action=action))
+_ROTATION_PROGRAMS = {
+    action: ProgramCache(functools.partial(_rotate_perturb, action=action))
     for action in (Mouse.ROTATE_V, Mouse.ROTATE_H)
 }
 
 
-def _nobody(m: Model, d: Data) -> Perturb:
+def _no_hold(m: Model, d: Data) -> Perturb:
     """Return an empty perturbation."""
     zero, none = jnp.zeros((), m.qpos0.dtype), jnp.int32(0)
     point = jnp.zeros(3, m.qpos0.dtype)
@@ -298,6 +300,6 @@ def _nobody(m: Model, d: Data) -> Perturb:
     )
 
 
-def kept() -> list[str]:
+def kept_fields() -> list[str]:
     """Return the default fields of a world, and those from which contact forces follow."""
-    return [*(n for n, f in Data.fields.items() if f.keep and not f.static), *KEPT]
+    return [*(n for n, f in Data.fields.items() if f.keep and not f.static), *_KEPT_FIELDS]

@@ -10,17 +10,17 @@ import numpy as np
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import OnPart, Part
-from jaxsim.view.browser.draw.poses import Poses, Posing, state_of
-from jaxsim.view.browser.draw.scene import Scene
-from jaxsim.view.browser.draw.soft import Soft
+from jaxsim.view.browser.draw.poses import Poses, Posing, pose_state
+from jaxsim.view.browser.draw.scene import BrowserScene
+from jaxsim.view.browser.draw.soft import Deformable
 from jaxsim.view.browser.draw.touch import Touching
-from jaxsim.view.browser.panel.fault import stopped
+from jaxsim.view.browser.panel.fault import stop_message
 from jaxsim.view.browser.panel.selection import Selected
 from jaxsim.view.browser.panel.sight import add_sight
-from jaxsim.view.browser.server import HOST, Balls, address, aim, close_server, open_server
+from jaxsim.view.browser.server import DEFAULT_HOST, Balls, address, aim, close_server, open_server
 
-SETTLED = 0.05  # delay without a new state after which the last one is settled [s]
-RATE = 60.0  # largest frame rate
+_SETTLE_DELAY = 0.05  # delay without a new state after which the last one is settled [s]
+_MAX_FRAME_RATE = 60.0  # largest frame rate
 
 
 class Viewer:
@@ -67,12 +67,12 @@ class Viewer:
         m: Model,
         *,
         port: int | None = None,
-        host: str = HOST,
+        host: str = DEFAULT_HOST,
         names: Iterable[str] = (),
         ghosts: bool = False,
         spacing: float | None = None,
         on_part: OnPart | None = None,
-        on_soft: Callable[[Any, Soft], None] | None = None,
+        on_soft: Callable[[Any, Deformable], None] | None = None,
         contacts: bool = True,
     ):
         if not isinstance(m, Model):
@@ -84,7 +84,9 @@ class Viewer:
         try:
             self.selected = Selected(self.server, m)
             poses = self.posing.of({"qpos": np.asarray(m.qpos0)[None]})
-            self.scene = Scene(self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft)
+            self.scene = BrowserScene(
+                self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft
+            )
             add_sight(self.server, m, self.scene, contacts)
             aim(self.server, self.scene.around(poses))
             # a page that opens while nothing moves must be set to the selected camera
@@ -125,7 +127,7 @@ class Viewer:
             )
         # started here: the caller may donate the memory of `d` to its next step
         touch = self._touching.find(d) if self.wants_contacts() else None
-        self._put(self.posing.find(state_of(d)), touch)
+        self._put(self.posing.find(pose_state(d)), touch)
 
     def show_state(self, state: dict) -> None:
         """Show worlds by their qpos and, if there are mocap bodies, mocap_pos and mocap_quat.
@@ -211,12 +213,12 @@ class Viewer:
             self._turns()
         except BaseException as error:  # noqa: BLE001  (reported by the page and by `show`)
             self._fault = error
-            self.server.gui.add_markdown(stopped(error), order=-1)
+            self.server.gui.add_markdown(stop_message(error), order=-1)
 
     def _turns(self) -> None:
         """Draw the last state shown, repeatedly, until the viewer is closed."""
         while True:
-            if not self._await(SETTLED):
+            if not self._await(_SETTLE_DELAY):
                 self.scene.settle()  # may be slow: `show` does not wait for it
                 self._await(None)
             with self._news:
@@ -231,14 +233,14 @@ class Viewer:
             self.scene.marks.touch = self._touching.touch(touch)
             self.scene.show(poses)
             with self._news:
-                self._news.wait_for(lambda: self._closed, timeout=1 / RATE)
+                self._news.wait_for(lambda: self._closed, timeout=1 / _MAX_FRAME_RATE)
 
     def _on_part(self, handle: Any, part: Part, world: int) -> None:
         self.selected.watch(handle, part, world)
         if self._also is not None:
             self._also(handle, part, world)
 
-    def _on_soft(self, handle: Any, soft: Soft) -> None:
+    def _on_soft(self, handle: Any, soft: Deformable) -> None:
         self.selected.watch_soft(handle, soft)
         if self._also_soft is not None:
             self._also_soft(handle, soft)

@@ -18,20 +18,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import LightType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.ray.cast import Rays
 from jaxsim.view.picture.look import Look
-from jaxsim.view.picture.pixels import Seen, first_hits
-from jaxsim.view.picture.scene import Scene
-from jaxsim.view.picture.surface import Surface
+from jaxsim.view.picture.pixels import PixelHits, first_hits
+from jaxsim.view.picture.scene import PictureScene
+from jaxsim.view.picture.surface import HitSurface
 
-LIFT = 1e-4  # offset of shadow ray origins from a surface, relative to the distance to the camera
-SHINE = 128  # exponent of the shiniest surface
+SHADOW_RAY_OFFSET = (
+    1e-4  # offset of shadow ray origins from a surface, relative to the distance to the camera
+)
+_MAX_SHININESS = 128  # exponent of the shiniest surface
 
 
 class Lamp(NamedTuple):
@@ -48,13 +50,13 @@ class Lamp(NamedTuple):
     directional: jax.Array
 
 
-def lit(
+def shade(
     m: Model,
     d: Data,
-    scene: Scene,
+    scene: PictureScene,
     look: Look,
-    seen: Seen,
-    surface: Surface,
+    seen: PixelHits,
+    surface: HitSurface,
     shown: np.ndarray,
     shadows: bool,
 ) -> Vec:
@@ -84,7 +86,7 @@ def _sum(add: Callable, color: Vec, lamps: Lamp, geoms: np.ndarray | None) -> Ve
     return lax.scan(lambda c, lamp: (add(c, lamp, geoms), None), color, each)[0]
 
 
-def _of_camera(look: Look, seen: Seen, surface: Surface, to_camera: Vec) -> Vec:
+def _of_camera(look: Look, seen: PixelHits, surface: HitSurface, to_camera: Vec) -> Vec:
     """Return the light of the headlight, which shines along the view direction everywhere."""
     n, to_light = surface.normal, -seen.ahead
     rows = [Vec(*(x[k : k + 1] for k in range(3))) for x in (look.ambient, look.diffuse)]
@@ -97,9 +99,9 @@ def _of_camera(look: Look, seen: Seen, surface: Surface, to_camera: Vec) -> Vec:
 def _of_lamp(
     m: Model,
     d: Data,
-    scene: Scene,
-    seen: Seen,
-    surface: Surface,
+    scene: PictureScene,
+    seen: PixelHits,
+    surface: HitSurface,
     n: Vec,
     to_camera: Vec,
     lamp: Lamp,
@@ -126,7 +128,7 @@ def _of_lamp(
     )
     facing = jnp.maximum(n.dot(to_light), 0)
     if geoms is not None:
-        lift = LIFT * seen.depth
+        lift = SHADOW_RAY_OFFSET * seen.depth
         begin = seen.point + seen.normal.scale(lift)
         hits, piece = first_hits(m, d, scene, Rays(begin, to_light, ()), geoms)
         free = ((hits.geom < 0) & (piece < 0)) | (~lamp.directional & (hits.dist > far))
@@ -137,10 +139,10 @@ def _of_lamp(
     return _times(lamp.ambient, surface.color).scale(dark) + diffuse + shine
 
 
-def _highlight(surface: Surface, n: Vec, to_light: Vec, to_camera: Vec) -> Array:
+def _highlight(surface: HitSurface, n: Vec, to_light: Vec, to_camera: Vec) -> Array:
     half = jnp.maximum(n.dot((to_light + to_camera).normalize()), 0)
     bright = half > 0
-    power = jnp.where(bright, half, 1) ** (SHINE * surface.shininess)
+    power = jnp.where(bright, half, 1) ** (_MAX_SHININESS * surface.shininess)
     return jnp.where(bright & (n.dot(to_light) > 0), surface.specular * power, 0)
 
 
@@ -149,16 +151,20 @@ def _lamps(m: Model, d: Data, ids: np.ndarray) -> Lamp:
     shape = (len(ids), *d.qpos.shape[1:])
 
     def rows(x: Array) -> Vec:
-        return Vec(*(jnp.broadcast_to(take(x[:, k], ids), shape) for k in range(3)))
+        return Vec(*(jnp.broadcast_to(gather_static(x[:, k], ids), shape) for k in range(3)))
 
     kind = column(m.light_type[ids], d.qpos)
-    angle = take(m.light_cutoff, ids)
+    angle = gather_static(m.light_cutoff, ids)
     spot = (kind == LightType.SPOT) & (angle < 180)
     cosine = jnp.where(spot, jnp.cos(jnp.deg2rad(angle)), -1)
-    numbers = cosine, jnp.where(spot, take(m.light_exponent, ids), 0), kind == LightType.DIRECTIONAL
+    numbers = (
+        cosine,
+        jnp.where(spot, gather_static(m.light_exponent, ids), 0),
+        kind == LightType.DIRECTIONAL,
+    )
     cosine, exponent, directional = (jnp.broadcast_to(x, shape) for x in numbers)
     pos, way = (
-        jax.tree.map(lambda x: jnp.broadcast_to(x, shape), take(x, ids))
+        jax.tree.map(lambda x: jnp.broadcast_to(x, shape), gather_static(x, ids))
         for x in (d.light_xpos, d.light_xdir)
     )
     colors = (m.light_ambient, m.light_diffuse, m.light_specular, m.light_attenuation)

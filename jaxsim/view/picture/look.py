@@ -12,27 +12,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.node import node
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.node import node
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.spec import Spec
-from jaxsim.view.camera import AZIMUTH, ELEVATION, FOVY, Camera, default_free_camera
+from jaxsim.view.camera import (
+    DEFAULT_AZIMUTH,
+    DEFAULT_ELEVATION,
+    DEFAULT_FOVY,
+    Camera,
+    default_free_camera,
+)
 from jaxsim.view.picture.pyramid import Texture, pyramid, textures_of
 
-LAYERS = 4  # surfaces behind the first that are visible through it, and in mirrors
-HAZE = 0.3  # MuJoCo's default
-FOG = {"fogstart": 3.0, "fogend": 10.0}
-HEADLIGHT = {"ambient": 0.1, "diffuse": 0.4, "specular": 0.5}  # MuJoCo's defaults
+_MAX_LAYERS = 4  # surfaces behind the first that are visible through it, and in mirrors
+_DEFAULT_HAZE = 0.3  # MuJoCo's default
+_DEFAULT_FOG = {"fogstart": 3.0, "fogend": 10.0}
+_DEFAULT_HEADLIGHT = {"ambient": 0.1, "diffuse": 0.4, "specular": 0.5}  # MuJoCo's defaults
 ZNEAR, ZFAR = 0.01, 50.0
 
 
-FREE = {"azimuth": AZIMUTH, "elevation": ELEVATION, "fovy": FOVY}  # of visual/global
-STATIC = """
+_FREE_CAMERA_DEFAULTS = {
+    "azimuth": DEFAULT_AZIMUTH,
+    "elevation": DEFAULT_ELEVATION,
+    "fovy": DEFAULT_FOVY,
+}  # of visual/global
+_STATIC_DOC = """
 znear zfar haze_part fogstart fogend layers azimuth elevation fovy orthographic textures
 """.split()
 
 
-@node(*STATIC)
+@node(*_STATIC_DOC)
 class Look:
     """Appearance settings; a pytree whose arrays may be batched, for worlds of different
     appearance.
@@ -65,13 +75,13 @@ class Look:
     fog: jax.Array | None = None
     znear: float = ZNEAR
     zfar: float = ZFAR
-    haze_part: float = HAZE
-    fogstart: float = FOG["fogstart"]
-    fogend: float = FOG["fogend"]
-    layers: int = LAYERS
-    azimuth: float = AZIMUTH
-    elevation: float = ELEVATION
-    fovy: float = FOVY
+    haze_part: float = _DEFAULT_HAZE
+    fogstart: float = _DEFAULT_FOG["fogstart"]
+    fogend: float = _DEFAULT_FOG["fogend"]
+    layers: int = _MAX_LAYERS
+    azimuth: float = DEFAULT_AZIMUTH
+    elevation: float = DEFAULT_ELEVATION
+    fovy: float = DEFAULT_FOVY
     orthographic: bool = False
     textures: tuple[Texture, ...] = ()
 
@@ -93,9 +103,9 @@ class Look:
             global; None: MuJoCo's defaults.
           fog: whether there is fog. It is off by default in MuJoCo's renderer.
         """
-        light = {name: np.full(3, value) for name, value in HEADLIGHT.items()}
-        near, far, haze, numbers = ZNEAR, ZFAR, HAZE, dict(FOG)
-        free, flat = dict(FREE), False
+        light = {name: np.full(3, value) for name, value in _DEFAULT_HEADLIGHT.items()}
+        near, far, haze, numbers = ZNEAR, ZFAR, _DEFAULT_HAZE, dict(_DEFAULT_FOG)
+        free, flat = dict(_FREE_CAMERA_DEFAULTS), False
         mist = {"haze": np.ones(3), "fog": np.zeros(3)}
         if source is not None:
             spec = source if isinstance(source, Spec) else _read(source)
@@ -103,12 +113,14 @@ class Look:
             for name in light:
                 light[name] = np.array(spec.setting("visual", name, child="headlight"), float)
                 light[name] = light[name] * float(on)
-            names = ("znear", "zfar", "haze", *FOG)
+            names = ("znear", "zfar", "haze", *_DEFAULT_FOG)
             near, far, haze, *rest = (float(spec.setting("visual", n, child="map")) for n in names)
-            numbers = dict(zip(FOG, rest, strict=True))
+            numbers = dict(zip(_DEFAULT_FOG, rest, strict=True))
             for name in mist:
                 mist[name] = np.array(spec.setting("visual", name, child="rgba"), float)[:3]
-            free = {n: float(spec.setting("visual", n, child="global")) for n in FREE}
+            free = {
+                n: float(spec.setting("visual", n, child="global")) for n in _FREE_CAMERA_DEFAULTS
+            }
             flat = spec.setting("visual", "orthographic", child="global") in ("true", "1")
         dtype = m.qpos0.dtype
         return cls(
@@ -123,7 +135,7 @@ class Look:
             znear=near,
             zfar=far,
             haze_part=haze,
-            layers=LAYERS if _may_be_clear(m) else 0,
+            layers=_MAX_LAYERS if _may_be_clear(m) else 0,
             fogstart=numbers["fogstart"],
             fogend=numbers["fogend"],
             **free,
@@ -132,7 +144,7 @@ class Look:
 
     def free_camera(self, m: Model) -> Camera:
         """Return the camera that sees the whole model from the direction set in its file."""
-        free = {name: getattr(self, name) for name in FREE}
+        free = {name: getattr(self, name) for name in _FREE_CAMERA_DEFAULTS}
         return default_free_camera(m, **free, orthographic=self.orthographic)
 
     @property
@@ -159,7 +171,7 @@ class Look:
         return Look(**(vars(self) | changes))
 
 
-@derived
+@cache_by_structure
 def _pyramid_of(s: Structure) -> np.ndarray:
     return pyramid(textures_of(s), np.asarray(s.tex_data))
 

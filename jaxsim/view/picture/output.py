@@ -11,7 +11,7 @@ from jaxsim.model.model import Model
 from jaxsim.view.camera import Camera
 from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.render import Picture, render
-from jaxsim.view.select import SHOWN
+from jaxsim.view.select import DEFAULT_GROUPS
 
 OUTPUTS = {"rgb": 1, "depth": 2, "distance": 4, "normal": 8, "segmentation": 16}  # mjtCamOutBit
 
@@ -22,8 +22,8 @@ def camera_images(
     camera: int | str,
     *,
     look: Look | None = None,
-    geomgroup: Sequence[bool] = SHOWN,
-    sitegroup: Sequence[bool] = SHOWN,
+    geomgroup: Sequence[bool] = DEFAULT_GROUPS,
+    sitegroup: Sequence[bool] = DEFAULT_GROUPS,
     shadows: bool = True,
 ) -> Picture:
     """Return the images of a camera: those named by its `output`, with its `resolution`.

@@ -15,21 +15,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import pick
-from jaxsim.physics.ray.local import worlds_of
-from jaxsim.view.picture.light import LIFT, lit
+from jaxsim.physics.ray.local import world_indices
+from jaxsim.view.picture.light import SHADOW_RAY_OFFSET, shade
 from jaxsim.view.picture.look import Look
-from jaxsim.view.picture.pixels import STEP, Beam, Reach, Seen, seen
-from jaxsim.view.picture.scene import Scene
-from jaxsim.view.picture.surface import NONE, Surface, plan_of, sky, surface
+from jaxsim.view.picture.pixels import CONTINUE_STEP, Beam, PixelHits, Reach, trace_rays
+from jaxsim.view.picture.scene import PictureScene
+from jaxsim.view.picture.surface import NO_ID, HitSurface, plan_of, sky, surface
 
-FAINT = 1 / 512  # smallest contribution to the color of a pixel that is traced
-EDGE = 0.5**0.5  # distance of the densest haze, relative to the far clipping distance
+_MIN_CONTRIBUTION = 1 / 512  # smallest contribution to the color of a pixel that is traced
+_HAZE_DISTANCE = 0.5**0.5  # distance of the densest haze, relative to the far clipping distance
 
 
 class _Path(NamedTuple):
@@ -59,15 +59,15 @@ class _Path(NamedTuple):
     going: jax.Array
 
 
-def colors(
+def pixel_colors(
     m: Model,
     d: Data,
-    scene: Scene,
+    scene: PictureScene,
     look: Look,
     rays: tuple[Vec, Vec],
     beam: Beam,
     reach: Reach,
-    found: Seen,
+    found: PixelHits,
     geoms: np.ndarray,
     shadows: bool,
 ) -> Vec:
@@ -82,11 +82,11 @@ def colors(
       geoms: visible geoms.
       shadows: whether lights cast shadows.
     """
-    behind = _behind(m, look, found.way, beam)
+    behind = _background(m, look, found.way, beam)
     if not (m.ngeom or scene.soft is not None):
         return behind.map(lambda x: x.clip(0, 1))
-    color, painted = _shaded(m, d, scene, look, found, beam, geoms, shadows)
-    color = _hazed(m, d, look, rays[0], found, color, behind)
+    color, painted = _shade(m, d, scene, look, found, beam, geoms, shadows)
+    color = _apply_haze(m, d, look, rays[0], found, color, behind)
     if not look.layers:
         return select(found.met, color, behind).map(lambda x: x.clip(0, 1))
 
@@ -95,30 +95,30 @@ def colors(
 
     def farther(state: _Path) -> _Path:
         span = Reach(state.begin, reach.far - state.gone)
-        new = seen(m, d, scene, (state.pos, state.way), span, found.ahead, geoms)
-        light, painted = _shaded(m, d, scene, look, new, state.beam, geoms, shadows)
-        light = _fogged(m, look, state.gone + new.depth, light, state.dim)
-        rest = _behind(m, look, state.way, state.beam)
+        new = trace_rays(m, d, scene, (state.pos, state.way), span, found.ahead, geoms)
+        light, painted = _shade(m, d, scene, look, new, state.beam, geoms, shadows)
+        light = _apply_fog(m, look, state.gone + new.depth, light, state.dim)
+        rest = _background(m, look, state.way, state.beam)
         rest = rest.map(lambda x: jnp.where(state.mirrored, 0, x))
-        total = state.total + _seen(new, light, painted, rest).scale(state.weight)
-        return _onward(m, d, new, painted, state._replace(total=total))
+        total = state.total + _surface_color(new, light, painted, rest).scale(state.weight)
+        return _continue_rays(m, d, new, painted, state._replace(total=total))
 
     one, no = jnp.ones_like(found.depth), jnp.zeros(found.depth.shape, bool)
-    total = _seen(found, color, painted, behind)
+    total = _surface_color(found, color, painted, behind)
     state = _Path(total, one, one, 0 * one, no, rays[0], found.way, 0 * one, beam, no)
-    state = _onward(m, d, found, painted, state)
+    state = _continue_rays(m, d, found, painted, state)
     state = lax.scan(turn, state, None, length=look.layers)[0]
     # the remaining transparency shows the background
     rest = behind.scale(jnp.where(state.going & ~state.mirrored, state.weight, 0))
     return (state.total + rest).map(lambda x: x.clip(0, 1))
 
 
-def _seen(found: Seen, color: Vec, surface: Surface, behind: Vec) -> Vec:
+def _surface_color(found: PixelHits, color: Vec, surface: HitSurface, behind: Vec) -> Vec:
     """Return the contribution of a surface to the color, or of the background."""
     return select(found.met, color.scale(surface.opacity), behind)
 
 
-def _onward(m: Model, d: Data, found: Seen, surface: Surface, state: _Path) -> _Path:
+def _continue_rays(m: Model, d: Data, found: PixelHits, surface: HitSurface, state: _Path) -> _Path:
     """Return the continuation of rays behind transparent surfaces or from mirrors."""
     through = 1 - surface.opacity
     mirror = jnp.where(found.met & ~state.mirrored & _flat(m, d, found), surface.reflectance, 0)
@@ -126,68 +126,70 @@ def _onward(m: Model, d: Data, found: Seen, surface: Surface, state: _Path) -> _
     weight = state.weight * jnp.where(turns, mirror, through)
     n, way = found.normal, found.way
     way = select(turns, way - n.scale(2 * n.dot(way)), way)
-    going = found.met & (weight > FAINT)
+    going = found.met & (weight > _MIN_CONTRIBUTION)
     return _Path(
         total=state.total,
         weight=jnp.where(going, weight, 0),
         dim=jnp.where(turns, mirror, state.dim),
         gone=jnp.where(turns, found.depth, state.gone),
         mirrored=state.mirrored | turns,
-        pos=select(turns, found.point + n.scale(LIFT * found.depth), state.pos),
+        pos=select(turns, found.point + n.scale(SHADOW_RAY_OFFSET * found.depth), state.pos),
         way=way,
-        begin=jnp.where(turns, 0, found.depth * (1 + STEP)),
+        begin=jnp.where(turns, 0, found.depth * (1 + CONTINUE_STEP)),
         beam=state.beam.mirrored(turns, n, found.point, way),
         going=going,
     )
 
 
-def _flat(m: Model, d: Data, found: Seen) -> Array:
+def _flat(m: Model, d: Data, found: PixelHits) -> Array:
     """Return whether a surface can be a mirror: a plane, or the upper side of a box."""
     if not m.ngeom:
         return jnp.zeros(found.depth.shape, bool)
     geom = jnp.maximum(found.geom, 0)
     kind = jnp.asarray(m.geom_type, jnp.int32)[geom]
-    up = (pick(d.geom_xmat, geom).T @ found.normal).z > 0.99
+    up = (gather(d.geom_xmat, geom).T @ found.normal).z > 0.99
     return (found.geom >= 0) & ((kind == GeomType.PLANE) | ((kind == GeomType.BOX) & up))
 
 
-def _shaded(
+def _shade(
     m: Model,
     d: Data,
-    scene: Scene,
+    scene: PictureScene,
     look: Look,
-    found: Seen,
+    found: PixelHits,
     beam: Beam,
     geoms: np.ndarray,
     shadows: bool,
-) -> tuple[Vec, Surface]:
-    painted = surface(m, d, scene, found, beam, look.tex_pyramid, worlds_of(found.depth))
+) -> tuple[Vec, HitSurface]:
+    painted = surface(m, d, scene, found, beam, look.tex_pyramid, world_indices(found.depth))
     # MuJoCo draws transparent surfaces twice
     painted = painted._replace(opacity=1 - (1 - painted.opacity.clip(0, 1)) ** 2)
-    return lit(m, d, scene, look, found, painted, geoms, shadows), painted
+    return shade(m, d, scene, look, found, painted, geoms, shadows), painted
 
 
-def _behind(m: Model, look: Look, way: Vec, beam: Beam) -> Vec:
+def _background(m: Model, look: Look, way: Vec, beam: Beam) -> Vec:
     """Return the background; a skybox is at the far clipping distance."""
-    color = sky(m, way, beam, look.tex_pyramid, worlds_of(way.x))
+    color = sky(m, way, beam, look.tex_pyramid, world_indices(way.x))
     if color is not None:
-        return _fogged(m, look, look.zfar * m.stat.extent + 0 * way.x, color)
+        return _apply_fog(m, look, look.zfar * m.stat.extent + 0 * way.x, color)
     return Vec(*(look.background[k : k + 1] + 0 * way.x for k in range(3)))
 
 
-def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, behind: Vec) -> Vec:
+def _apply_haze(
+    m: Model, d: Data, look: Look, begin: Vec, found: PixelHits, color: Vec, behind: Vec
+) -> Vec:
     """Return the colors with fog, and infinite planes with haze near the horizon."""
-    color = _fogged(m, look, found.depth, color)
+    color = _apply_fog(m, look, found.depth, color)
     endless = m.geom_type == GeomType.PLANE
-    if not look.haze_part or not endless.any() or plan_of(m.structure).sky == NONE:
+    if not look.haze_part or not endless.any() or plan_of(m.structure).sky == NO_ID:
         return color
     geom = jnp.maximum(found.geom, 0)
     no_end = (m.geom_size[:, 0] <= 0) & (m.geom_size[:, 1] <= 0)
-    here = (found.geom >= 0) & jnp.asarray(endless)[geom] & pick(no_end, geom)
-    rot, pos = pick((d.geom_xmat, d.geom_xpos), geom)
+    here = (found.geom >= 0) & jnp.asarray(endless)[geom] & gather(no_end, geom)
+    rot, pos = gather((d.geom_xmat, d.geom_xpos), geom)
     a, b = (rot.T @ (p - pos) for p in (found.point, begin))
     away = Vec(a.x - b.x, a.y - b.y, jnp.zeros_like(a.x)).norm()
-    edge = EDGE * look.zfar * m.stat.extent
+    edge = _HAZE_DISTANCE * look.zfar * m.stat.extent
     near = (1 - look.haze_part) * edge
     beyond = away > edge
     share = ((away - near) / (edge - near)).clip(0, 1)
@@ -197,7 +199,7 @@ def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, b
     return select(here, below.scale(1 - share) + haze.scale(share), color)
 
 
-def _fogged(m: Model, look: Look, depth: Array, color: Vec, dim: Array | float = 1.0) -> Vec:
+def _apply_fog(m: Model, look: Look, depth: Array, color: Vec, dim: Array | float = 1.0) -> Vec:
     """Return the colors with fog, if there is any: proportional to the depth [m].
 
     `dim` is the later attenuation of the color, which does not apply to the fog.

@@ -11,17 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.ray.cast import NOTHING, Hits, Rays, cast, cast_again
-from jaxsim.view.picture.scene import Scene
-from jaxsim.view.picture.soft import NONE, Met, again, nearest
+from jaxsim.physics.ray.cast import RAY_MISS, Hits, Rays, cast_rays, recompute_hits
+from jaxsim.view.picture.scene import PictureScene
+from jaxsim.view.picture.soft import NO_HIT_ID, FlexHits, differentiable_hits, nearest
 
-THROUGH = 8  # limit on surfaces that a ray leaves from inside
-GRAZING = 0.05  # smallest slope of an adjacent ray, relative to that of the ray
-STEP = 1e-5  # advance beyond a surface left from inside, relative to the distance
+_MAX_CROSSINGS = 8  # limit on surfaces that a ray leaves from inside
+_MIN_NEIGHBOR_SLOPE = 0.05  # smallest slope of an adjacent ray, relative to that of the ray
+CONTINUE_STEP = 1e-5  # advance beyond a surface left from inside, relative to the distance
 
 
 class View(NamedTuple):
@@ -50,7 +50,7 @@ class View(NamedTuple):
         return cls(pos, ahead, up, right, *some[12:])
 
 
-class Seen(NamedTuple):
+class PixelHits(NamedTuple):
     """Hits of pixels, `[n, *W]`.
 
     Attributes:
@@ -73,7 +73,7 @@ class Seen(NamedTuple):
     normal: Vec
     part: jax.Array
     piece: jax.Array
-    soft: Met | None
+    soft: FlexHits | None
 
     @property
     def met(self) -> Array:
@@ -142,7 +142,7 @@ class Beam(NamedTuple):
         def one(side: Vec) -> Vec:
             begin, ahead = self.begin + side.scale(self.shift), way + side.scale(1 - self.shift)
             # a ray beyond the horizon of the plane is replaced by a grazing one
-            slope = jnp.maximum(normal.dot(ahead) / facing, GRAZING) * facing
+            slope = jnp.maximum(normal.dot(ahead) / facing, _MIN_NEIGHBOR_SLOPE) * facing
             return begin + ahead.scale(normal.dot(point - begin) / slope)
 
         return one(self.right), one(self.up)
@@ -167,15 +167,15 @@ class Reach(NamedTuple):
     far: jax.Array
 
 
-def seen(
+def trace_rays(
     m: Model,
     d: Data,
-    scene: Scene,
+    scene: PictureScene,
     rays: tuple[Vec, Vec],
     reach: Reach,
     ahead: Vec,
     geoms: np.ndarray,
-) -> Seen:
+) -> PixelHits:
     """Return the first hits of rays.
 
     Args:
@@ -188,37 +188,40 @@ def seen(
     """
     pos, way = rays
     near, far = (x + jnp.zeros_like(pos.x) for x in reach)
-    start, hits, piece = _outside(*lax.stop_gradient((m, d, scene, rays)), near, geoms)
+    start, hits, piece = _first_outer_hits(*lax.stop_gradient((m, d, scene, rays)), near, geoms)
     begin = pos + way.scale(start)
-    hits = cast_again(m, d, Rays(begin, way, ()), geoms, hits, scene.solid)
+    hits = recompute_hits(m, d, Rays(begin, way, ()), geoms, hits, scene.solid)
     dist, normal, soft = hits.dist, hits.normal, None
     if scene.soft is not None:
         length = way.norm()
-        soft, of_soft = again(m, scene.soft, begin, way.scale(1 / length), piece), piece >= 0
+        soft, of_soft = (
+            differentiable_hits(m, scene.soft, begin, way.scale(1 / length), piece),
+            piece >= 0,
+        )
         dist = jnp.where(of_soft, jnp.where(of_soft, soft.dist, 0) / length, dist)
         normal = select(of_soft, soft.normal, normal)
     depth = start + dist
     met = ((hits.geom >= 0) | (piece >= 0)) & (depth < far)
     depth = jnp.where(met, depth, far)
-    return Seen(
+    return PixelHits(
         way=way,
         ahead=ahead,
         point=pos + way.scale(depth),
         depth=depth,
-        geom=jnp.where(met, hits.geom, NOTHING),
+        geom=jnp.where(met, hits.geom, RAY_MISS),
         normal=normal.map(lambda a: jnp.where(met, a, 0)),
         part=hits.part,
-        piece=jnp.where(met, piece, NONE),
+        piece=jnp.where(met, piece, NO_HIT_ID),
         soft=soft,
     )
 
 
 def first_hits(
-    m: Model, d: Data, scene: Scene, rays: Rays, geoms: np.ndarray
+    m: Model, d: Data, scene: PictureScene, rays: Rays, geoms: np.ndarray
 ) -> tuple[Hits, Array]:
     """Return the nearest hits of rays: on geoms, or on deformable parts."""
-    hits = cast(m, d, rays, geoms, scene.solid)
-    none = jnp.full(hits.dist.shape, NONE, jnp.int32)
+    hits = cast_rays(m, d, rays, geoms, scene.solid)
+    none = jnp.full(hits.dist.shape, NO_HIT_ID, jnp.int32)
     if scene.soft is None:
         return hits, none
     length = rays.vec.norm()
@@ -226,13 +229,13 @@ def first_hits(
     dist, piece = nearest(m, scene.soft, rays.pos, rays.vec.scale(1 / length), limit)
     soft = piece >= 0
     dist = jnp.where(soft, jnp.where(soft, dist, 0) / length, hits.dist)
-    return hits._replace(dist=dist, geom=jnp.where(soft, NOTHING, hits.geom)), piece
+    return hits._replace(dist=dist, geom=jnp.where(soft, RAY_MISS, hits.geom)), piece
 
 
-def _outside(
+def _first_outer_hits(
     m: Model,
     d: Data,
-    scene: Scene,
+    scene: PictureScene,
     rays: tuple[Vec, Vec],
     near: Array,
     geoms: np.ndarray,
@@ -244,16 +247,16 @@ def _outside(
         number, _, start, _, _ = state
         hits, piece = first_hits(m, d, scene, Rays(pos + way.scale(start), way, ()), geoms)
         inside = (hits.geom >= 0) & (hits.normal.dot(way) > 0)
-        past = (start + hits.dist) * (1 + STEP) + STEP * near
-        hits = hits._replace(geom=jnp.where(inside, NOTHING, hits.geom))
+        past = (start + hits.dist) * (1 + CONTINUE_STEP) + CONTINUE_STEP * near
+        hits = hits._replace(geom=jnp.where(inside, RAY_MISS, hits.geom))
         return number + 1, inside, jnp.where(inside, past, start), hits, piece
 
     def going(state: tuple) -> Array:
-        return jnp.any(state[1]) & (state[0] < THROUGH)
+        return jnp.any(state[1]) & (state[0] < _MAX_CROSSINGS)
 
     near, zero = lax.stop_gradient(near), jnp.zeros_like(near)
     none = jnp.zeros(zero.shape, jnp.int32)
     hits = Hits(zero, none, Vec(zero, zero, zero), none)
-    state = jnp.int32(0), jnp.ones(zero.shape, bool), near, hits, none + NONE
+    state = jnp.int32(0), jnp.ones(zero.shape, bool), near, hits, none + NO_HIT_ID
     _, _, start, hits, piece = lax.while_loop(going, turn, state)
     return start, hits, piece

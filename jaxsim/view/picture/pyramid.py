@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.cache import bounded
+from jaxsim.cache import bounded_cache
 from jaxsim.model.structure import Structure
 
-FLAT = 0  # mjTEXTURE_2D; the others are cubes
-SRGB = 2  # mjCOLORSPACE_SRGB
+TEXTURE_2D = 0  # mjTEXTURE_2D; the others are cubes
+_SRGB_COLORSPACE = 2  # mjCOLORSPACE_SRGB
 
 
 class Texture(NamedTuple):
@@ -40,7 +40,7 @@ class Texture(NamedTuple):
         return self.sides * self.width * self.height * self.channels
 
 
-class Levels(NamedTuple):
+class PyramidLevels(NamedTuple):
     """Addresses and sizes of all levels of all textures, `[levels, ntex]`; padded with the last
     level.
 
@@ -61,16 +61,18 @@ def textures_of(s: Structure) -> tuple[Texture, ...]:
     names = "tex_adr tex_width tex_height tex_nchannel tex_type tex_colorspace".split()
     for row in zip(*(np.asarray(getattr(s, n)) for n in names), strict=True):
         start, width, height, channels, kind, space = map(int, row)
-        flat = kind == FLAT
+        flat = kind == TEXTURE_2D
         sides = 1 if flat or width == height else 6
         height = height if flat else min(width, height)
         there = (width, height) if start >= 0 else (0, 0)
-        found.append(Texture(max(start, 0), *there, channels, sides, flat and space == SRGB))
+        found.append(
+            Texture(max(start, 0), *there, channels, sides, flat and space == _SRGB_COLORSPACE)
+        )
     return tuple(found)
 
 
-@bounded(32)
-def levels_of(textures: tuple[Texture, ...]) -> Levels:
+@bounded_cache(32)
+def levels_of(textures: tuple[Texture, ...]) -> PyramidLevels:
     """Return the addresses and sizes of the levels."""
     end = max((t.start + t.pixels() for t in textures), default=0)
     rows = []
@@ -83,7 +85,9 @@ def levels_of(textures: tuple[Texture, ...]) -> Levels:
     deep = max(map(len, rows), default=1)
     table = np.array([row + row[-1:] * (deep - len(row)) for row in rows], np.int32)
     starts, widths, heights = (table.reshape(-1, deep, 3)[..., k].T for k in range(3))
-    return Levels(starts, widths, heights, np.array([len(row) - 1 for row in rows], np.int32))
+    return PyramidLevels(
+        starts, widths, heights, np.array([len(row) - 1 for row in rows], np.int32)
+    )
 
 
 def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
@@ -97,23 +101,23 @@ def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
         image = image.reshape(*lead, t.sides, t.height, t.width, t.channels)
         for _ in _sizes(t):
             value = image.astype(np.float32) / np.float32(255)
-            light = light_of(xp, value) if t.srgb else value
+            light = srgb_to_linear(xp, value) if t.srgb else value
             light = _half(xp, _half(xp, light, -3), -2)
-            told = _told(xp, light) if t.srgb else light
+            told = _linear_to_srgb(xp, light) if t.srgb else light
             image = xp.floor(255 * told + 0.5).astype(np.uint8)
             parts.append(image.reshape(*lead, -1))
     return xp.concatenate(parts, axis=-1)
 
 
-def light_of(xp: Any, told: Any) -> Any:
+def srgb_to_linear(xp: Any, told: Any) -> Any:
     """Return linear values of sRGB-encoded ones, from 0 to 1; the alpha channel is unchanged (IEC
     61966-2-1)."""
     curved = xp.where(told <= 0.04045, told / 12.92, ((told + 0.055) / 1.055) ** 2.4)
     return _colors_only(xp, curved, told)
 
 
-def _told(xp: Any, light: Any) -> Any:
-    """Return sRGB-encoded values, the inverse of `light_of`."""
+def _linear_to_srgb(xp: Any, light: Any) -> Any:
+    """Return sRGB-encoded values, the inverse of `srgb_to_linear`."""
     high = 1.055 * xp.maximum(light, 0.0031308) ** (1 / 2.4) - 0.055
     return _colors_only(xp, xp.where(light <= 0.0031308, 12.92 * light, high), light)
 

@@ -13,34 +13,34 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.cache import bounded
+from jaxsim.arrays.array import Array
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import ObjType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.query.ray import check_seen, given_groups
-from jaxsim.physics.ray.surfaces import geoms_seen
+from jaxsim.physics.query.ray import check_visible_geoms, parse_geom_groups
+from jaxsim.physics.ray.surfaces import filter_visible_geoms
+from jaxsim.transforms.layout import batched
+from jaxsim.transforms.platform import platform
+from jaxsim.transforms.programs import ProgramCache
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
 from jaxsim.view.picture.look import Look
-from jaxsim.view.picture.path import colors
-from jaxsim.view.picture.pixels import Beam, Reach, Seen, View, rays_of, seen
-from jaxsim.view.picture.scene import Scene, scene
+from jaxsim.view.picture.path import pixel_colors
+from jaxsim.view.picture.pixels import Beam, PixelHits, Reach, View, rays_of, trace_rays
+from jaxsim.view.picture.scene import PictureScene, scene
 from jaxsim.view.picture.sites import sites_seen, with_sites
-from jaxsim.view.picture.soft import NONE, thing_of, things
-from jaxsim.view.select import SHOWN
+from jaxsim.view.picture.soft import NO_HIT_ID, flex_constants, thing_of
+from jaxsim.view.select import DEFAULT_GROUPS
 
-TOGETHER = 64  # chunk of rays, in multiples of the lanes searched together
-MOST = 1 << 15  # limit on the width and height of an image
-WHAT = ("rgb", "depth", "distance", "segmentation", "normal", "object")
+_RAYS_PER_LANE = 64  # chunk of rays, in multiples of the lanes searched together
+_MAX_PICTURE_SIDE = 1 << 15  # limit on the width and height of an image
+_RENDER_OUTPUTS = ("rgb", "depth", "distance", "segmentation", "normal", "object")
 
 
 class Picture(NamedTuple):
@@ -74,10 +74,10 @@ def render(
     width: int = 320,
     height: int = 240,
     *,
-    what: Sequence[str] = WHAT,
+    what: Sequence[str] = _RENDER_OUTPUTS,
     look: Look | None = None,
-    geomgroup: Sequence[bool] = SHOWN,
-    sitegroup: Sequence[bool] = SHOWN,
+    geomgroup: Sequence[bool] = DEFAULT_GROUPS,
+    sitegroup: Sequence[bool] = DEFAULT_GROUPS,
     shadows: bool = True,
 ) -> Picture:
     """Return an image of a world; for many worlds use jax.vmap.
@@ -109,13 +109,13 @@ def render(
     """
     check_model("render", m)
     check_data("render", m, d)
-    asked = tuple(name for name in WHAT if name in _asked(what))
+    asked = tuple(name for name in _RENDER_OUTPUTS if name in _requested_outputs(what))
     size = _pixels("width", width), _pixels("height", height)
-    groups = given_groups("render", tuple(geomgroup))
-    sites = given_groups("render", tuple(sitegroup), "sitegroup")
+    groups = parse_geom_groups("render", tuple(geomgroup))
+    sites = parse_geom_groups("render", tuple(sitegroup), "sitegroup")
     assert groups is not None  # tuples were given
     assert sites is not None
-    check_seen("render", m, geoms_seen(m.structure, groups))
+    check_visible_geoms("render", m, filter_visible_geoms(m.structure, groups))
     look = Look.of(m) if look is None else look
     if not isinstance(look, Look):
         raise ValueError(f"render: look: expected a Look, got {type(look).__name__}")
@@ -142,7 +142,7 @@ def _view(m: Model, d: Data, camera: Camera, look: Look, size: tuple[int, int]) 
     return jnp.concatenate([*vectors, jnp.stack(numbers)]).astype(dtype)
 
 
-@bounded(32)
+@bounded_cache(32)
 def _drawing(
     size: tuple[int, int],
     asked: tuple[str, ...],
@@ -157,13 +157,13 @@ def _drawing(
         none = d.xpos[:0]
         d = com_pos(m, kinematics(m, d))
         d = camlight(m, d.replace(light_xpos=none, light_xdir=none))
-        geoms, sites = geoms_seen(m.structure, groups), sites_seen(m.structure, sitegroup)
+        geoms, sites = filter_visible_geoms(m.structure, groups), sites_seen(m.structure, sitegroup)
         geoms = np.append(geoms, m.ngeom + np.arange(len(sites)))
         m, d = with_sites(m, d, sitegroup)
         world = scene(m, d, geoms, groups)
         view, number = View.of(rows), size[0] * size[1]
         many = int(np.prod(d.qpos.shape[1:], dtype=int))
-        tile = min(number, max(1, TOGETHER * platform().lanes // many))
+        tile = min(number, max(1, _RAYS_PER_LANE * platform().lanes // many))
         tiles = -(-number // tile)
         index = jnp.minimum(jnp.arange(tiles * tile, dtype=jnp.int32), number - 1)
 
@@ -171,43 +171,45 @@ def _drawing(
         def some(index: Array) -> list[Array]:
             like = jnp.zeros_like(d.qpos, shape=(len(index), *d.qpos.shape[1:]))
             rays, reach = rays_of(view, index, size, parallel, like), Reach(view.near, view.far)
-            found = seen(m, d, world, rays, reach, view.ahead, geoms)
+            found = trace_rays(m, d, world, rays, reach, view.ahead, geoms)
             made = {
                 "depth": found.depth,
                 "distance": found.depth * found.way.norm(),
-                "segmentation": jnp.where(found.geom < m.ngeom - len(sites), found.geom, NONE),
-                "normal": _stacked(found.normal),
+                "segmentation": jnp.where(found.geom < m.ngeom - len(sites), found.geom, NO_HIT_ID),
+                "normal": _stack(found.normal),
                 "object": _objects(m, world, found, sites),
             }
             if "rgb" in asked:
                 beam = Beam.of(view, size, parallel, rays[0])
-                some = colors(m, d, world, look, rays, beam, reach, found, geoms, shadows)
-                made["rgb"] = _stacked(some)
+                some = pixel_colors(m, d, world, look, rays, beam, reach, found, geoms, shadows)
+                made["rgb"] = _stack(some)
             return [made[name] for name in asked]
 
         drawn = lax.map(some, index.reshape(tiles, tile))
         return [x.reshape(-1, *x.shape[2:])[:number] for x in drawn]
 
-    return Programs(worlds(draw), inline=True)
+    return ProgramCache(batched(draw), inline=True)
 
 
-def _objects(m: Model, scene: Scene, found: Seen, sites: np.ndarray) -> Array:
+def _objects(m: Model, scene: PictureScene, found: PixelHits, sites: np.ndarray) -> Array:
     """Return the id and type of the objects that pixels see, `[n, 2, *W]`; the last geoms are
     sites."""
     first = m.ngeom - len(sites)
-    ids = np.concatenate([np.arange(first), sites, [NONE]]).astype(np.int32)
-    kinds = np.repeat([ObjType.GEOM, ObjType.SITE, NONE], [first, len(sites), 1]).astype(np.int32)
+    ids = np.concatenate([np.arange(first), sites, [NO_HIT_ID]]).astype(np.int32)
+    kinds = np.repeat([ObjType.GEOM, ObjType.SITE, NO_HIT_ID], [first, len(sites), 1]).astype(
+        np.int32
+    )
     which = jnp.where(found.geom >= 0, found.geom, m.ngeom)
     number, kind = jnp.asarray(ids)[which], jnp.asarray(kinds)[which]
     if scene.soft is not None:
-        table, thing = things(m.structure), thing_of(m, scene.soft, found.piece)
+        table, thing = flex_constants(m.structure), thing_of(m, scene.soft, found.piece)
         here = thing >= 0
         number = jnp.where(here, jnp.asarray(table.id)[jnp.maximum(thing, 0)], number)
         kind = jnp.where(here, jnp.asarray(table.type)[jnp.maximum(thing, 0)], kind)
     return jnp.stack([number, kind], axis=1)
 
 
-def _stacked(value: Vec) -> Array:
+def _stack(value: Vec) -> Array:
     return jnp.stack(value.parts, axis=1)
 
 
@@ -218,15 +220,21 @@ def _camera(m: Model, camera: Camera | int | str | None, look: Look) -> Camera:
 
 
 def _pixels(name: str, value: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 < int(value) <= MOST:
-        raise ValueError(f"render: {name}: expected a number of pixels, 1 to {MOST}, got {value!r}")
+    if (
+        isinstance(value, bool)
+        or not hasattr(value, "__index__")
+        or not 0 < int(value) <= _MAX_PICTURE_SIDE
+    ):
+        raise ValueError(
+            f"render: {name}: expected a number of pixels, 1 to {_MAX_PICTURE_SIDE}, got {value!r}"
+        )
     return int(value)
 
 
-def _asked(what: Sequence[str]) -> tuple[str, ...]:
+def _requested_outputs(what: Sequence[str]) -> tuple[str, ...]:
     names = (what,) if isinstance(what, str) else tuple(what)
-    unknown = [name for name in names if name not in WHAT]
+    unknown = [name for name in names if name not in _RENDER_OUTPUTS]
     if unknown or not names:
         got = repr(unknown[0]) if unknown else "nothing"
-        raise ValueError(f"render: what: expected some of {', '.join(WHAT)}, got {got}")
+        raise ValueError(f"render: what: expected some of {', '.join(_RENDER_OUTPUTS)}, got {got}")
     return names

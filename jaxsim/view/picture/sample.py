@@ -12,23 +12,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.ray.local import look as look_up
-from jaxsim.view.picture.pyramid import Texture, levels_of, light_of
+from jaxsim.physics.ray.local import lookup as look_up
+from jaxsim.view.picture.pyramid import Texture, levels_of, srgb_to_linear
 
-Place = tuple[Array, Array]
+TexCoord = tuple[Array, Array]
 # For the sides +x -x +y -y +z -z of a cube: signed axes (1 to 3) to the right and down in the
 # image, seen from inside (OpenGL 4.6, table 8.19).
-CUBE = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
-LEAST = 1e-9  # lower bound on changes of texture coordinates
+CUBE_AXES = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
+_MIN_FOOTPRINT = 1e-9  # lower bound on changes of texture coordinates
 
 
-def of_flat(
+def sample_flat(
     textures: tuple[Texture, ...],
     which: Array,
-    place: Place,
-    near: tuple[Place, Place],
+    place: TexCoord,
+    near: tuple[TexCoord, TexCoord],
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array]:
@@ -42,10 +42,10 @@ def of_flat(
       pixels: all levels of all textures, `[n]`, `[n, 1]` or `[n, worlds]`.
       world: index of the world, `[1, *W]`.
     """
-    return _mixed(textures, which, place, near, jnp.zeros_like(which), False, pixels, world)
+    return _blend_sizes(textures, which, place, near, jnp.zeros_like(which), False, pixels, world)
 
 
-def of_cube(
+def sample_cube(
     textures: tuple[Texture, ...],
     which: Array,
     way: Vec,
@@ -57,33 +57,33 @@ def of_cube(
     pixels."""
     x, y, z = (jnp.abs(p) for p in way.parts)
     axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2)).astype(jnp.int32)
-    main = _along(way, axis + 1)
+    main = _signed_component(way, axis + 1)
     sign = jnp.where(main < 0, -1, 1).astype(main.dtype)
     side = 2 * axis + (main < 0).astype(jnp.int32)
-    across = jnp.asarray(np.array(CUBE, np.int32))[side]
+    across = jnp.asarray(np.array(CUBE_AXES, np.int32))[side]
 
-    def place(to: Vec) -> Place:
-        ahead = sign * _along(to, axis + 1)
+    def place(to: Vec) -> TexCoord:
+        ahead = sign * _signed_component(to, axis + 1)
         # an adjacent direction may be beyond the edge of the side, but not behind the camera
         ahead = jnp.maximum(ahead, jnp.maximum(0.1 * jnp.abs(main), jnp.finfo(main.dtype).tiny))
-        u, v = (0.5 + 0.5 * _along(to, across[..., k]) / ahead for k in range(2))
+        u, v = (0.5 + 0.5 * _signed_component(to, across[..., k]) / ahead for k in range(2))
         return u, v
 
     places = place(near[0]), place(near[1])
-    return _mixed(textures, which, place(way), places, side, True, pixels, world)
+    return _blend_sizes(textures, which, place(way), places, side, True, pixels, world)
 
 
-def _along(way: Vec, axis: Array) -> Array:
+def _signed_component(way: Vec, axis: Array) -> Array:
     """Return the component along a signed axis, 1 to 3."""
     part = jnp.select([jnp.abs(axis) == 1, jnp.abs(axis) == 2], way.parts[:2], way.z)
     return jnp.sign(axis).astype(part.dtype) * part
 
 
-def _mixed(
+def _blend_sizes(
     textures: tuple[Texture, ...],
     which: Array,
-    place: Place,
-    near: tuple[Place, Place],
+    place: TexCoord,
+    near: tuple[TexCoord, TexCoord],
     side: Array,
     cube: bool,
     pixels: Array,
@@ -97,14 +97,14 @@ def _mixed(
     ]
     most = jnp.maximum(jnp.maximum(*changes[:2]), jnp.maximum(*changes[2:]))
     last = jnp.asarray(table.last)[which]
-    level = lax.stop_gradient(jnp.log2(jnp.maximum(most, LEAST)))
+    level = lax.stop_gradient(jnp.log2(jnp.maximum(most, _MIN_FOOTPRINT)))
     level = level.clip(0, last.astype(level.dtype))
     lower = jnp.floor(level).astype(jnp.int32)
     upper = jnp.minimum(lower + 1, last)
     # both levels at once: one program of look-ups, not two
     twice = [jnp.concatenate([x, x]) for x in (which, *place, side)]
     both = twice[0], (twice[1], twice[2]), jnp.concatenate([lower, upper]), twice[3]
-    color, opacity = _between(textures, *both, cube, pixels, world)
+    color, opacity = _interpolate_bilinear(textures, *both, cube, pixels, world)
     share = level - lower.astype(level.dtype)
     *rgb, a = (_mean(x, share) for x in (*color.parts, opacity))
     return Vec(*rgb), a
@@ -115,10 +115,10 @@ def _mean(both: Array, share: Array) -> Array:
     return lower * (1 - share) + upper * share
 
 
-def _between(
+def _interpolate_bilinear(
     textures: tuple[Texture, ...],
     which: Array,
-    place: Place,
+    place: TexCoord,
     level: Array,
     side: Array,
     cube: bool,
@@ -161,4 +161,4 @@ def _light(textures: tuple[Texture, ...], which: Array, value: Array, channel: i
     if channel == 3 or not any(t.srgb for t in textures):
         return value
     srgb = jnp.asarray(np.array([t.srgb for t in textures]))[which]
-    return jnp.where(srgb, light_of(jnp, value[..., None])[..., 0], value)
+    return jnp.where(srgb, srgb_to_linear(jnp, value[..., None])[..., 0], value)

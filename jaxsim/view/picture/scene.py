@@ -13,12 +13,12 @@ import numpy as np
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.ray.surfaces import Surfaces, surfaces
-from jaxsim.view.picture.soft import Soft, soft
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.ray.surfaces import Surfaces, ray_surfaces
+from jaxsim.view.picture.soft import FlexScene, flex_scene
 
 
-class Scene(NamedTuple):
+class PictureScene(NamedTuple):
     """Objects that rays may hit.
 
     Attributes:
@@ -29,12 +29,12 @@ class Scene(NamedTuple):
     """
 
     solid: Surfaces
-    soft: Soft | None
+    soft: FlexScene | None
     normal: tuple[jax.Array, ...]
     place: tuple[jax.Array, ...]
 
 
-def scene(m: Model, d: Data, geoms: np.ndarray, groups: tuple[bool, ...]) -> Scene:
+def scene(m: Model, d: Data, geoms: np.ndarray, groups: tuple[bool, ...]) -> PictureScene:
     """Return the objects that rays may hit in a world with the poses of bodies.
 
     Args:
@@ -43,10 +43,10 @@ def scene(m: Model, d: Data, geoms: np.ndarray, groups: tuple[bool, ...]) -> Sce
       groups: visible groups of other objects.
     """
     normal, place = (tuple(map(jnp.asarray, table)) for table in _of_corners(m.structure))
-    return Scene(surfaces(m, geoms), soft(m, d, groups), normal, place)
+    return PictureScene(ray_surfaces(m, geoms), flex_scene(m, d, groups), normal, place)
 
 
-@derived
+@cache_by_structure
 def _of_corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return the normal and texture coordinate indices of the corners of all mesh faces, `[3,
     nmeshface]`."""

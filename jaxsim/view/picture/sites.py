@@ -8,25 +8,25 @@ followed by the visible sites; only the renderer uses this model.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec, concat, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.model.structure import Structure, cache_by_structure
 
-NONE = -1
-ALIKE = ("type", "bodyid", "dataid", "matid", "group")  # tables that sites have too
+_NO_ID = -1
+_SHARED_TABLES = ("type", "bodyid", "dataid", "matid", "group")  # tables that sites have too
 # values of tables that sites do not have
-OTHERS = {"contype": 0, "conaffinity": 0, "castshadow": 1}
+_SITE_DEFAULTS = {"contype": 0, "conaffinity": 0, "castshadow": 1}
 
 
 def sites_seen(s: Structure, sitegroup: tuple[bool, ...]) -> np.ndarray:
     """Return the visible sites, except meshes without faces; larger group numbers count as the
     last."""
     shown = np.array(sitegroup)[np.clip(s.site_group, 0, len(sitegroup) - 1)]
-    mesh = np.where(s.site_type == GeomType.MESH, s.site_dataid, NONE)
+    mesh = np.where(s.site_type == GeomType.MESH, s.site_dataid, _NO_ID)
     return np.flatnonzero(shown & ((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0)))
 
 
@@ -44,11 +44,13 @@ def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, D
         return m, d
     values = {
         "structure": _structure(m.structure, sitegroup),
-        "geom_size": _joined(m.geom_size, take(m.site_size, sites)),
-        "geom_rgba": _joined(m.geom_rgba, take(m.site_rgba, sites)),
-        "geom_rbound": _joined(m.geom_rbound, jnp.zeros_like(take(m.site_size, sites)[:, 0])),
+        "geom_size": _concatenate(m.geom_size, gather_static(m.site_size, sites)),
+        "geom_rgba": _concatenate(m.geom_rgba, gather_static(m.site_rgba, sites)),
+        "geom_rbound": _concatenate(
+            m.geom_rbound, jnp.zeros_like(gather_static(m.site_size, sites)[:, 0])
+        ),
     }
-    pos, rot = _placed(m, d, sites)
+    pos, rot = _site_poses(m, d, sites)
     poses = {
         "geom_xpos": concat([d.geom_xpos, pos]),
         "geom_xmat": concat([d.geom_xmat, rot]),
@@ -56,24 +58,24 @@ def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, D
     return m.converted(values, native=True), d.converted(poses, native=True)
 
 
-def _placed(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
+def _site_poses(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
     """Return the poses of some sites; for a mesh that of the frame of its points."""
-    pos, rot = take((d.site_xpos, d.site_xmat), sites)
+    pos, rot = gather_static((d.site_xpos, d.site_xmat), sites)
     is_mesh = m.site_type[sites] == GeomType.MESH
     if not is_mesh.any():
         return pos, rot
     mesh = np.where(is_mesh, m.site_dataid[sites], 0)
     here = column(is_mesh, pos)
-    shift, turn = take((m.mesh_pos, m.mesh_quat), mesh)
+    shift, turn = gather_static((m.mesh_pos, m.mesh_quat), mesh)
     return select(here, pos + rot @ shift, pos), select(here, rot @ turn.matrix(), rot)
 
 
-@derived
+@cache_by_structure
 def _structure(s: Structure, sitegroup: tuple[bool, ...]) -> Structure:
     sites, tables = sites_seen(s, sitegroup), {}
-    for name in ALIKE:
+    for name in _SHARED_TABLES:
         tables[f"geom_{name}"] = getattr(s, f"site_{name}")[sites]
-    for name, value in OTHERS.items():
+    for name, value in _SITE_DEFAULTS.items():
         tables[f"geom_{name}"] = np.full(len(sites), value)
     joined = {}
     for name, rows in tables.items():
@@ -82,7 +84,7 @@ def _structure(s: Structure, sitegroup: tuple[bool, ...]) -> Structure:
     return s.replace(ngeom=s.ngeom + len(sites), **joined)
 
 
-def _joined(a: Array, b: Array) -> Array:
+def _concatenate(a: Array, b: Array) -> Array:
     """Return the concatenated rows of two tables, one of which may be shared by all worlds."""
     rank = max(a.ndim, b.ndim)
     a, b = (x.reshape(x.shape + (1,) * (rank - x.ndim)) for x in (a, b))

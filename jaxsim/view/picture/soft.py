@@ -13,26 +13,26 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather
 from jaxsim.enums import ObjType
 from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.ray import mesh, triangle
-from jaxsim.physics.ray.local import NEVER, Local, look, worlds_of
-from jaxsim.physics.ray.tree import Plan, Trees, forest, grown
+from jaxsim.physics.ray.local import NO_HIT, LocalRays, lookup, world_indices
+from jaxsim.physics.ray.tree import RayPlan, Trees, build_trees, refit_trees
 from jaxsim.physics.tendon.tendon import tendon
-from jaxsim.view.soft.strands import Strands, crossing, has_strands, strands
-from jaxsim.view.soft.surface import Points, soft_points
-from jaxsim.view.soft.topology import topology
+from jaxsim.view.flex.strands import Strands, crossing, has_strands, strands
+from jaxsim.view.flex.surface import DeformablePoints, soft_points
+from jaxsim.view.flex.topology import surface_topology
 
-NONE = -1
+NO_HIT_ID = -1
 
 
-class Soft(NamedTuple):
+class FlexScene(NamedTuple):
     """Deformable objects in their present state; absent ones are None.
 
     Attributes:
@@ -45,7 +45,7 @@ class Soft(NamedTuple):
     """
 
     trees: Trees | None
-    points: Points | None
+    points: DeformablePoints | None
     corner: tuple[jax.Array, ...]
     place: tuple[jax.Array, ...]
     owner: jax.Array
@@ -53,7 +53,7 @@ class Soft(NamedTuple):
     strands: Strands | None
 
 
-class Met(NamedTuple):
+class FlexHits(NamedTuple):
     """Hits of rays, `[n, *W]`.
 
     Attributes:
@@ -70,7 +70,7 @@ class Met(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Things:
+class FlexConstants:
     """Constants of the drawable objects other than geoms: surfaces, tendons, flexes as rods.
 
     Attributes:
@@ -85,12 +85,12 @@ class Things:
     faces: int
 
 
-@derived
-def things(s: Structure) -> Things:
+@cache_by_structure
+def flex_constants(s: Structure) -> FlexConstants:
     """Return the constants."""
-    plan = topology(s)
+    plan = surface_topology(s)
     first = [np.asarray(s.flex_matid[a], int) for a in s.flex_elemadr] if s.nflex else []
-    return Things(
+    return FlexConstants(
         type=np.concatenate(
             [plan.type, np.full(s.ntendon, ObjType.TENDON), np.full(s.nflex, ObjType.FLEX)]
         ).astype(np.int32),
@@ -100,7 +100,7 @@ def things(s: Structure) -> Things:
     )
 
 
-def soft(m: Model, d: Data, groups: tuple[bool, ...]) -> Soft | None:
+def flex_scene(m: Model, d: Data, groups: tuple[bool, ...]) -> FlexScene | None:
     """Return the deformable objects in a world with the poses of bodies; None if there are none.
 
     Args:
@@ -115,34 +115,36 @@ def soft(m: Model, d: Data, groups: tuple[bool, ...]) -> Soft | None:
     points = trees = found = None
     if len(faces.face):
         points = soft_points(m, d)
-        trees = grown(faces, points.pos)
+        trees = refit_trees(faces, points.pos)
     if pieces:
         paths = dict.fromkeys(("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos"), none)
-        found = _shown(m, strands(m, tendon(m, d.replace(**paths)) if m.ntendon else d), groups)
-    plan = topology(m.structure)
+        found = _visible_strands(
+            m, strands(m, tendon(m, d.replace(**paths)) if m.ntendon else d), groups
+        )
+    plan = surface_topology(m.structure)
     corner, place = (tuple(map(jnp.asarray, table)) for table in (plan.corner, plan.place))
     placed = bool((plan.place >= 0).any())
     owner, flat = jnp.asarray(plan.owner), jnp.asarray(plan.flat)
-    return Soft(trees, points, corner, place if placed else (), owner, flat, found)
+    return FlexScene(trees, points, corner, place if placed else (), owner, flat, found)
 
 
-def _shown(m: Model, found: Strands, groups: tuple[bool, ...]) -> Strands:
+def _visible_strands(m: Model, found: Strands, groups: tuple[bool, ...]) -> Strands:
     """Return the strands of visible groups."""
     table = np.concatenate([m.tendon_group, m.flex_group]).clip(0, len(groups) - 1)
     shown = jnp.asarray(np.array(groups)[table])[found.owner]
     return found._replace(radius=jnp.where(shown, found.radius, -1))
 
 
-def _forest(s: Structure, groups: tuple[bool, ...]) -> Plan:
+def _forest(s: Structure, groups: tuple[bool, ...]) -> RayPlan:
     """Return the hierarchies of the visible surfaces."""
-    plan = topology(s)
+    plan = surface_topology(s)
     shown = np.array(groups)[plan.group.clip(0, len(groups) - 1)] if len(plan.group) else plan.group
     trees = np.flatnonzero(shown & (np.bincount(plan.owner, minlength=len(plan.type)) > 0))
     orders = [np.flatnonzero(plan.owner == k) for k in trees]
-    return forest(len(plan.type), trees, orders, plan.corner.T)
+    return build_trees(len(plan.type), trees, orders, plan.corner.T)
 
 
-def nearest(m: Model, scene: Soft, pos: Vec, way: Vec, limit: Array) -> tuple[Array, Array]:
+def nearest(m: Model, scene: FlexScene, pos: Vec, way: Vec, limit: Array) -> tuple[Array, Array]:
     """Return the distances of the nearest hits, NEVER if there is none, and the parts hit.
 
     Args:
@@ -151,19 +153,23 @@ def nearest(m: Model, scene: Soft, pos: Vec, way: Vec, limit: Array) -> tuple[Ar
       pos, way: rays; the directions have unit length.
       limit: largest distance of interest [m].
     """
-    best, part = limit, jnp.full(limit.shape, NONE, jnp.int32)
+    best, part = limit, jnp.full(limit.shape, NO_HIT_ID, jnp.int32)
     if scene.trees is not None:
         visible = _opaque(m)
-        for tree in range(len(topology(m.structure).type)):
+        for tree in range(len(surface_topology(m.structure).type)):
             which = jnp.zeros((1, *limit.shape), jnp.int32)
-            ray = jax.tree.map(lambda x: x[None], Local(pos, way, pos, which[0], worlds_of(limit)))
-            seen = jnp.where(visible[tree : tree + 1], best, NONE)
+            ray = jax.tree.map(
+                lambda x: x[None], LocalRays(pos, way, pos, which[0], world_indices(limit))
+            )
+            seen = jnp.where(visible[tree : tree + 1], best, NO_HIT_ID)
             table = jnp.full(1, tree, jnp.int32)
-            dist, face = mesh.nearest(table, scene.trees, ray._replace(geom=which), seen[None])
+            dist, face = mesh.nearest_mesh_hit(
+                table, scene.trees, ray._replace(geom=which), seen[None]
+            )
             nearer = dist[0] < best
             best, part = jnp.where(nearer, dist[0], best), jnp.where(nearer, face[0], part)
     if scene.strands is not None:
-        first = things(m.structure).faces
+        first = flex_constants(m.structure).faces
 
         def turn(state: tuple, one: tuple) -> tuple:
             best, part = state
@@ -174,63 +180,63 @@ def nearest(m: Model, scene: Soft, pos: Vec, way: Vec, limit: Array) -> tuple[Ar
 
         number = jnp.arange(len(scene.strands.radius), dtype=jnp.int32)
         (best, part), _ = lax.scan(turn, (best, part), (number, scene.strands))
-    return jnp.where(part >= 0, best, NEVER), part
+    return jnp.where(part >= 0, best, NO_HIT), part
 
 
-def again(m: Model, scene: Soft, pos: Vec, way: Vec, part: Array) -> Met:
+def differentiable_hits(m: Model, scene: FlexScene, pos: Vec, way: Vec, part: Array) -> FlexHits:
     """Return known hits as a differentiable function of rays and points.
 
     Args:
       m, scene, pos, way: as for `nearest`.
       part: its result; NONE for rays without a hit.
     """
-    faces, zero = things(m.structure).faces, jnp.zeros_like(pos.x)
-    dist, normal = zero + NEVER, Vec(zero, zero, zero + 1)
-    shade, world = normal, worlds_of(part)
+    faces, zero = flex_constants(m.structure).faces, jnp.zeros_like(pos.x)
+    dist, normal = zero + NO_HIT, Vec(zero, zero, zero + 1)
+    shade, world = normal, world_indices(part)
     weights: tuple[Array, ...] = (zero, zero, zero)
     if scene.points is not None:
         here = (part >= 0) & (part < faces)
         face = jnp.where(here, part, 0)
         index = [c[face] for c in scene.corner]
-        a, b, c = (look(scene.points.pos, k, world) - pos for k in index)
-        hit = triangle.hit(way, a, b, c)
+        a, b, c = (lookup(scene.points.pos, k, world) - pos for k in index)
+        hit = triangle.intersect_triangle(way, a, b, c)
         dist, normal = jnp.where(here, hit.dist, dist), select(here, hit.normal, normal)
         point = way.scale(jnp.where(here, hit.dist, 0))
-        weights = triangle.weights(a - point, b - point, c - point)
+        weights = triangle.barycentric_weights(a - point, b - point, c - point)
         bent = [
-            look(scene.points.normal, k, world).scale(w)
+            lookup(scene.points.normal, k, world).scale(w)
             for k, w in zip(index, weights, strict=True)
         ]
         flat = scene.flat[face]
         shade = select(flat, hit.normal, (bent[0] + bent[1] + bent[2]).normalize())
     if scene.strands is not None:
         here = part >= faces
-        piece = pick(scene.strands, jnp.where(here, part - faces, 0))
+        piece = gather(scene.strands, jnp.where(here, part - faces, 0))
         far, out = crossing(piece, pos, way)
         dist, normal = jnp.where(here, far, dist), select(here, out, normal)
         shade = select(here, out, shade)
     back = jnp.where(normal.dot(way) > 0, -1, 1).astype(zero.dtype)
     turned = jnp.where(shade.dot(normal.scale(back)) < 0, -1, 1).astype(zero.dtype)
-    return Met(dist, normal.scale(back), shade.scale(turned), weights)
+    return FlexHits(dist, normal.scale(back), shade.scale(turned), weights)
 
 
-def thing_of(m: Model, scene: Soft, part: Array) -> Array:
-    """Return the object that a part belongs to, an index into `Things`; NONE for none."""
-    table = things(m.structure)
-    first = len(topology(m.structure).type)
-    thing = jnp.full(part.shape, NONE, jnp.int32)
+def thing_of(m: Model, scene: FlexScene, part: Array) -> Array:
+    """Return the object that a part belongs to, an index into `FlexConstants`; NONE for none."""
+    table = flex_constants(m.structure)
+    first = len(surface_topology(m.structure).type)
+    thing = jnp.full(part.shape, NO_HIT_ID, jnp.int32)
     if scene.points is not None:
         own = scene.owner[jnp.clip(part, 0, table.faces - 1)]
         thing = jnp.where((part >= 0) & (part < table.faces), own, thing)
     if scene.strands is not None:
-        owner = pick(scene.strands.owner, jnp.maximum(part - table.faces, 0))
+        owner = gather(scene.strands.owner, jnp.maximum(part - table.faces, 0))
         thing = jnp.where(part >= table.faces, first + owner, thing)
     return thing
 
 
-def colors(m: Model) -> list[Array]:
+def object_colors(m: Model) -> list[Array]:
     """Return red, green, blue and opacity of the objects' own colors, `[things, *W]`."""
-    plan = topology(m.structure)
+    plan = surface_topology(m.structure)
     found = []
     for k in range(4):
         parts = [
@@ -250,7 +256,7 @@ def colors(m: Model) -> list[Array]:
 
 def _opaque(m: Model) -> Array:
     """Return which objects are visible, by their own color or that of their material."""
-    own, material = colors(m)[3] != 0, things(m.structure).material
+    own, material = object_colors(m)[3] != 0, flex_constants(m.structure).material
     if not (material >= 0).any():
         return own
     painted = (m.mat_rgba[:, 3] != 0)[np.maximum(material, 0)]

@@ -13,37 +13,44 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.ray import triangle
-from jaxsim.physics.ray.local import look as look_up
-from jaxsim.view.picture.pixels import Beam, Seen
-from jaxsim.view.picture.pyramid import FLAT, textures_of
-from jaxsim.view.picture.sample import Place, of_cube, of_flat
-from jaxsim.view.picture.scene import Scene
-from jaxsim.view.picture.soft import Soft, thing_of, things
-from jaxsim.view.picture.soft import colors as thing_colors
-from jaxsim.view.picture.wrap import WRAPPED
+from jaxsim.physics.ray.local import lookup as look_up
+from jaxsim.view.picture.pixels import Beam, PixelHits
+from jaxsim.view.picture.pyramid import TEXTURE_2D, textures_of
+from jaxsim.view.picture.sample import TexCoord, sample_cube, sample_flat
+from jaxsim.view.picture.scene import PictureScene
+from jaxsim.view.picture.soft import FlexScene, flex_constants, thing_of
+from jaxsim.view.picture.soft import object_colors as thing_colors
+from jaxsim.view.picture.wrap import WRAP_FUNCTIONS
 
-UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba value that leaves the color to the material
+UNSET_RGBA = (0.5, 0.5, 0.5, 1.0)  # the rgba value that leaves the color to the material
 RGB, RGBA = 1, 8  # mjTEXROLE_RGB, mjTEXROLE_RGBA
-SKY = 2  # mjTEXTURE_SKYBOX
-NONE = -1
-PLAIN = (0.5, 0.5, 0.0, 0.0)  # specular, shininess, emission, reflectance without a material
-SHARP = 0.8  # smallest cosine between the normals of a corner and its face, in MuJoCo's renderer
-ROUND = {  # which of the three sizes is a geom's half length along x, y and z
+_SKYBOX_TYPE = 2  # mjTEXTURE_SKYBOX
+NO_ID = -1
+_DEFAULT_MATERIAL = (
+    0.5,
+    0.5,
+    0.0,
+    0.0,
+)  # specular, shininess, emission, reflectance without a material
+_MIN_CORNER_COSINE = (
+    0.8  # smallest cosine between the normals of a corner and its face, in MuJoCo's renderer
+)
+_HALF_LENGTH_AXES = {  # which of the three sizes is a geom's half length along x, y and z
     GeomType.SPHERE: (0, 0, 0),
     GeomType.CAPSULE: (0, 0, 1),
     GeomType.CYLINDER: (0, 0, 1),
 }
 
 
-class Surface(NamedTuple):
+class HitSurface(NamedTuple):
     """Appearance at hit points, `[n, *W]`.
 
     Attributes:
@@ -63,7 +70,7 @@ class Surface(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RasterPlan:
     """Constants of the surfaces of a model.
 
     Attributes:
@@ -90,35 +97,37 @@ class Plan:
     of_thing: np.ndarray
 
 
-@derived
-def plan_of(s: Structure) -> Plan:
+@cache_by_structure
+def plan_of(s: Structure) -> RasterPlan:
     """Return the constants."""
-    material, mesh = s.geom_matid, np.where(s.geom_type == GeomType.MESH, s.geom_dataid, NONE)
-    images = np.append(np.maximum(s.mat_texid[:, RGB], s.mat_texid[:, RGBA]), NONE)
+    material, mesh = s.geom_matid, np.where(s.geom_type == GeomType.MESH, s.geom_dataid, NO_ID)
+    images = np.append(np.maximum(s.mat_texid[:, RGB], s.mat_texid[:, RGBA]), NO_ID)
     there = np.append(s.tex_adr >= 0, False)
-    images = np.where(there[images], images, NONE)
+    images = np.where(there[images], images, NO_ID)
     texture = images[np.where(material >= 0, material, len(images) - 1)]
-    other = things(s)
+    other = flex_constants(s)
     of_thing = images[np.where(other.material >= 0, other.material, len(images) - 1)]
-    drawn = np.append(s.tex_type, SKY)[of_thing] == FLAT
-    skies = np.flatnonzero((s.tex_type == SKY) & (s.tex_adr >= 0))
-    return Plan(
+    drawn = np.append(s.tex_type, _SKYBOX_TYPE)[of_thing] == TEXTURE_2D
+    skies = np.flatnonzero((s.tex_type == _SKYBOX_TYPE) & (s.tex_adr >= 0))
+    return RasterPlan(
         texture=texture,
-        flat=np.append(s.tex_type, FLAT)[texture] == FLAT,
-        uniform=np.append(s.mat_texuniform, False)[np.where(material >= 0, material, NONE)] != 0,
+        flat=np.append(s.tex_type, TEXTURE_2D)[texture] == TEXTURE_2D,
+        uniform=np.append(s.mat_texuniform, False)[np.where(material >= 0, material, NO_ID)] != 0,
         formed=np.isin(s.geom_type, (GeomType.MESH, GeomType.HFIELD, GeomType.SDF)),
-        axes=np.array([ROUND.get(t, (0, 1, 2)) for t in s.geom_type], np.int32).reshape(-1, 3),
-        texcoord=np.append(s.mesh_texcoordadr, NONE)[mesh] >= 0,
-        sky=int(skies[0]) if len(skies) else NONE,
-        pictured=bool((texture != NONE).any()),
-        smooth=bool((mesh != NONE).any()),
-        of_thing=np.where(drawn, of_thing, NONE),
+        axes=np.array([_HALF_LENGTH_AXES.get(t, (0, 1, 2)) for t in s.geom_type], np.int32).reshape(
+            -1, 3
+        ),
+        texcoord=np.append(s.mesh_texcoordadr, NO_ID)[mesh] >= 0,
+        sky=int(skies[0]) if len(skies) else NO_ID,
+        pictured=bool((texture != NO_ID).any()),
+        smooth=bool((mesh != NO_ID).any()),
+        of_thing=np.where(drawn, of_thing, NO_ID),
     )
 
 
 def surface(
-    m: Model, d: Data, scene: Scene, seen: Seen, beam: Beam, pixels: Array, world: Array
-) -> Surface:
+    m: Model, d: Data, scene: PictureScene, seen: PixelHits, beam: Beam, pixels: Array, world: Array
+) -> HitSurface:
     """Return the appearance of surfaces at hit points.
 
     Args:
@@ -132,7 +141,7 @@ def surface(
     plan, which, soft = plan_of(m), jnp.maximum(seen.geom, 0), scene.soft
     if soft is not None:
         which = jnp.where(seen.piece >= 0, m.ngeom + thing_of(m, soft, seen.piece), which)
-    color, opacity, specular, shininess, emission, reflectance = pick(_paint(m, soft), which)
+    color, opacity, specular, shininess, emission, reflectance = gather(_paint(m, soft), which)
     normal, image = seen.normal, None
     near = lax.stop_gradient(beam.near(seen.way, seen.point, seen.normal))
     if m.ngeom:
@@ -147,15 +156,15 @@ def surface(
     if image is not None:
         color = Vec(*(a * b for a, b in zip(color.parts, image[0].parts, strict=True)))
         opacity = opacity * image[1]
-    return Surface(normal, color, specular, shininess, emission, reflectance, opacity)
+    return HitSurface(normal, color, specular, shininess, emission, reflectance, opacity)
 
 
 def _of_geoms(
     m: Model,
     d: Data,
-    plan: Plan,
-    scene: Scene,
-    seen: Seen,
+    plan: RasterPlan,
+    scene: PictureScene,
+    seen: PixelHits,
     near: tuple[Vec, Vec],
     pixels: Array,
     world: Array,
@@ -163,7 +172,7 @@ def _of_geoms(
     """Return the shading normals of geoms, and their texture colors and opacities; None without
     textures."""
     geom = jnp.maximum(seen.geom, 0)
-    rot, pos = pick((d.geom_xmat, d.geom_xpos), geom)
+    rot, pos = gather((d.geom_xmat, d.geom_xpos), geom)
     local = rot.T @ (seen.point - pos)
     normal, weights, image = seen.normal, None, None
     if plan.smooth and scene.solid.trees is not None:
@@ -179,16 +188,16 @@ def _of_geoms(
 
 def _of_things(
     m: Model,
-    plan: Plan,
-    soft: Soft,
-    seen: Seen,
+    plan: RasterPlan,
+    soft: FlexScene,
+    seen: PixelHits,
     near: tuple[Vec, Vec],
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array] | None:
     """Return the texture colors of flexes and skins, with opacity: white without a texture."""
-    met, number = seen.soft, things(m.structure).faces
-    if met is None or not ((plan.of_thing != NONE).any() and soft.place):
+    met, number = seen.soft, flex_constants(m.structure).faces
+    if met is None or not ((plan.of_thing != NO_ID).any() and soft.place):
         return None
     face = jnp.clip(seen.piece, 0, number - 1)
     both = m.flex_texcoord, m.skin_texcoord
@@ -197,20 +206,20 @@ def _of_things(
     assert soft.points is not None  # objects with texture coordinates have triangles
     corner = [look_up(soft.points.pos, c[face], world) for c in soft.corner]
 
-    def between(weights: tuple[Array, ...]) -> Place:
+    def between(weights: tuple[Array, ...]) -> TexCoord:
         u, v = (
             weights[0] * x + weights[1] * y + weights[2] * z
             for x, y, z in zip(*corners, strict=True)
         )
         return u, v
 
-    beside = [between(triangle.weights(*(c - point for c in corner))) for point in near]
+    beside = [between(triangle.barycentric_weights(*(c - point for c in corner))) for point in near]
     thing = jnp.maximum(thing_of(m, soft, seen.piece), 0)
     texture = jnp.asarray(plan.of_thing)[thing]
-    has = (texture != NONE) & (soft.place[0][face] >= 0) & (seen.piece < number)
+    has = (texture != NO_ID) & (soft.place[0][face] >= 0) & (seen.piece < number)
     which = jnp.maximum(texture, 0)
     at, textures = between(met.weights), textures_of(m.structure)
-    color, opacity = of_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
+    color, opacity = sample_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
     one = jnp.ones_like(opacity)
     return select(has, color, Vec(one, one, one)), jnp.where(has, opacity, one)
 
@@ -219,34 +228,36 @@ def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | No
     """Return the color of the skybox in some directions; None if there is none. Its cube has y
     up."""
     texture = plan_of(m).sky
-    if texture == NONE:
+    if texture == NO_ID:
         return None
     which = jnp.full(way.x.shape, texture, jnp.int32)
     ahead = [way, *(way + side.scale(1 - beam.shift) for side in (beam.right, beam.up))]
     turned, *near = (Vec(v.x, v.z, -v.y) for v in ahead)
-    return of_cube(textures_of(m.structure), which, turned, (near[0], near[1]), pixels, world)[0]
+    return sample_cube(textures_of(m.structure), which, turned, (near[0], near[1]), pixels, world)[
+        0
+    ]
 
 
-def _paint(m: Model, soft: Soft | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
+def _paint(m: Model, soft: FlexScene | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
     """Return the color, opacity, specular, shininess, emission and reflectance of geoms, then other
     objects."""
     own, material = [m.geom_rgba[:, k] for k in range(4)], m.geom_matid
     if soft is not None:
         pairs = zip(own, thing_colors(m), strict=True)
         own = [jnp.concatenate(_like_each_other(a, b)) for a, b in pairs]
-        material = np.concatenate([material, things(m.structure).material])
-    plain = [jnp.full_like(own[0], x) for x in PLAIN]
+        material = np.concatenate([material, flex_constants(m.structure).material])
+    plain = [jnp.full_like(own[0], x) for x in _DEFAULT_MATERIAL]
     if not (material >= 0).any():
         return Vec(*own[:3]), own[3], plain[0], plain[1], plain[2], plain[3]
     which = np.maximum(material, 0)
     has = column(material >= 0, own[0])
     left = has
-    for mine, value in zip(own, UNSET, strict=True):
+    for mine, value in zip(own, UNSET_RGBA, strict=True):
         left = left & (mine == value)
-    color = [jnp.where(left, take(m.mat_rgba[:, k], which), own[k]) for k in range(4)]
+    color = [jnp.where(left, gather_static(m.mat_rgba[:, k], which), own[k]) for k in range(4)]
     rest = (m.mat_specular, m.mat_shininess, m.mat_emission, m.mat_reflectance)
     specular, shininess, emission, reflectance = (
-        jnp.where(has, take(x, which), y) for x, y in zip(rest, plain, strict=True)
+        jnp.where(has, gather_static(x, which), y) for x, y in zip(rest, plain, strict=True)
     )
     return Vec(*color[:3]), color[3], specular, shininess, emission, reflectance
 
@@ -258,16 +269,20 @@ def _like_each_other(a: Array, b: Array) -> tuple[Array, Array]:
     return one, other
 
 
-def _weights(m: Model, scene: Scene, seen: Seen, p: Vec, world: Array) -> tuple[Array, ...]:
+def _weights(
+    m: Model, scene: PictureScene, seen: PixelHits, p: Vec, world: Array
+) -> tuple[Array, ...]:
     """Return the barycentric coordinates of points in mesh faces."""
     corner = (c[seen.part] for c in scene.solid.corner)
-    return triangle.weights(*(look_up(m.mesh_vert, index, world) - p for index in corner))
+    return triangle.barycentric_weights(
+        *(look_up(m.mesh_vert, index, world) - p for index in corner)
+    )
 
 
 def _mean(
     table: tuple[Array, ...],
     corner: tuple[jax.Array, ...],
-    seen: Seen,
+    seen: PixelHits,
     weights: tuple[Array, ...],
     world: Array,
 ) -> list[Array]:
@@ -279,9 +294,9 @@ def _mean(
 
 def _smooth(
     m: Model,
-    plan: Plan,
-    scene: Scene,
-    seen: Seen,
+    plan: RasterPlan,
+    scene: PictureScene,
+    seen: PixelHits,
     weights: tuple[Array, ...],
     facet: Vec,
     world: Array,
@@ -295,16 +310,16 @@ def _smooth(
     bent = jnp.asarray(plan.texcoord)[jnp.maximum(seen.geom, 0)]
     for weight, index in zip(weights, scene.normal, strict=True):
         own = look_up(m.mesh_normal, index[seen.part], world)
-        near = bent | (own.dot(facet) >= SHARP)
+        near = bent | (own.dot(facet) >= _MIN_CORNER_COSINE)
         total = total + select(near, own, facet).scale(weight)
     return total.normalize()
 
 
 def _image(
     m: Model,
-    plan: Plan,
-    scene: Scene,
-    seen: Seen,
+    plan: RasterPlan,
+    scene: PictureScene,
+    seen: PixelHits,
     local: Vec,
     near: list[Vec],
     weights: tuple[Array, ...] | None,
@@ -319,18 +334,20 @@ def _image(
 
     texture, flat, uniform, formed = map(of, (plan.texture, plan.flat, plan.uniform, plan.formed))
     which, white = jnp.maximum(texture, 0), jnp.ones_like(local.x)
-    sizes = pick([m.geom_size[:, k] for k in range(3)], geom)
+    sizes = gather([m.geom_size[:, k] for k in range(3)], geom)
     half = [jnp.select([of(plan.axes[:, k]) == a for a in range(3)], sizes) for k in range(3)]
     half = [jnp.where(h > 0, h, 1) for h in half]
     plain = Vec(white, white, white), white
     color, textures = plain, textures_of(m.structure)
-    if plan.flat[plan.texture != NONE].any():
-        repeat = [take(m.mat_texrepeat[:, k], np.maximum(m.geom_matid, 0)) for k in range(2)]
-        repeat = [pick(r, geom) for r in repeat]
+    if plan.flat[plan.texture != NO_ID].any():
+        repeat = [
+            gather_static(m.mat_texrepeat[:, k], np.maximum(m.geom_matid, 0)) for k in range(2)
+        ]
+        repeat = [gather(r, geom) for r in repeat]
         table, has = tuple(m.mesh_texcoord[:, k] for k in range(2)), of(plan.texcoord)
 
-        def place(p: Vec, weights: tuple[Array, ...] | None) -> Place:
-            at = _wrapped(m, plan, geom, p, local, half, repeat, uniform)
+        def place(p: Vec, weights: tuple[Array, ...] | None) -> TexCoord:
+            at = _texture_coords(m, plan, geom, p, local, half, repeat, uniform)
             if weights is None or not plan.texcoord.any():
                 return at
             own = _mean(table, scene.place, seen, weights, world)
@@ -340,22 +357,29 @@ def _image(
         given = plan.texcoord.any() and weights is not None
         beside = [place(p, _weights(m, scene, seen, p, world) if given else None) for p in near]
         at = place(local, weights)
-        color = of_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
-    if not plan.flat[plan.texture != NONE].all():
+        color = sample_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
+    if not plan.flat[plan.texture != NO_ID].all():
         span = [
             jnp.where(formed, jnp.where(uniform, 1 / h, 1), jnp.where(uniform, 1, h)) for h in half
         ]
         way, right, up = (
             Vec(*(x / s for x, s in zip(p.parts, span, strict=True))) for p in (local, *near)
         )
-        cube = of_cube(textures, which, way, (right, up), pixels, world)
+        cube = sample_cube(textures, which, way, (right, up), pixels, world)
         color = select(flat, color, cube)
-    return select(texture != NONE, color, plain)
+    return select(texture != NO_ID, color, plain)
 
 
-def _wrapped(
-    m: Model, plan: Plan, geom: Array, p: Vec, at: Vec, half: list, repeat: list, uniform: Array
-) -> Place:
+def _texture_coords(
+    m: Model,
+    plan: RasterPlan,
+    geom: Array,
+    p: Vec,
+    at: Vec,
+    half: list,
+    repeat: list,
+    uniform: Array,
+) -> TexCoord:
     """Return the coordinates of points near `at` in 2D textures: around primitives, along z on
     other geoms."""
     span = [jnp.where(uniform, 1, h) for h in half[:2]]
@@ -364,11 +388,11 @@ def _wrapped(
         for s, r, x, h in zip((1, -1), repeat, p.parts[:2], span, strict=True)
     )
     kind = jnp.asarray(m.geom_type, jnp.int32)[geom]
-    ends = pick((m.geom_size[:, 0] > 0) & (m.geom_size[:, 1] > 0), geom)
+    ends = gather((m.geom_size[:, 0] > 0) & (m.geom_size[:, 1] > 0), geom)
     across, down = (r * jnp.where(uniform, h, 1) for r, h in zip(repeat, half[:2], strict=True))
-    for type_ in np.unique(m.geom_type[(plan.texture != NONE) & plan.flat]):
-        if type_ in WRAPPED:
+    for type_ in np.unique(m.geom_type[(plan.texture != NO_ID) & plan.flat]):
+        if type_ in WRAP_FUNCTIONS:
             here = (kind == type_) & (ends if type_ == GeomType.PLANE else True)
-            a, b = WRAPPED[type_](p, Vec(*half), at)
+            a, b = WRAP_FUNCTIONS[type_](p, Vec(*half), at)
             u, v = jnp.where(here, a * across, u), jnp.where(here, b * down, v)
     return u, v

@@ -17,14 +17,14 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
 
-Place = tuple[Array, Array]
+_TexCoord = tuple[Array, Array]
 
 
-def box(p: Vec, half: Vec, at: Vec) -> Place:
+def wrap_box(p: Vec, half: Vec, at: Vec) -> _TexCoord:
     """Return the coordinates on a box; `at` selects the face."""
     near = [jnp.abs(a) / h for a, h in zip(at.parts, half.parts, strict=True)]
     on_x = (near[0] >= near[1]) & (near[0] >= near[2])
@@ -33,18 +33,18 @@ def box(p: Vec, half: Vec, at: Vec) -> Place:
     return 0.5 + jnp.where(on_x, y, x), 0.5 - jnp.where(on_z, y, z)
 
 
-def plane(p: Vec, half: Vec, at: Vec) -> Place:
+def wrap_plane(p: Vec, half: Vec, at: Vec) -> _TexCoord:
     """Return the coordinates on a finite plane."""
     return 0.5 + 0.5 * p.x / half.x, 0.5 - 0.5 * p.y / half.y
 
 
-def ellipsoid(p: Vec, half: Vec, at: Vec) -> Place:
+def wrap_ellipsoid(p: Vec, half: Vec, at: Vec) -> _TexCoord:
     """Return the coordinates on a sphere or ellipsoid."""
     q = Vec(*(a / h for a, h in zip(p.parts, half.parts, strict=True))).normalize()
     return _azimuth(q, at), jnp.arccos(q.z.clip(-1, 1)) / np.pi
 
 
-def cylinder(p: Vec, half: Vec, at: Vec) -> Place:
+def wrap_cylinder(p: Vec, half: Vec, at: Vec) -> _TexCoord:
     """Return the coordinates on a cylinder."""
     # points of the lateral surface are relatively farther out than those of the ends
     end = (jnp.abs(at.z) / half.z) ** 2 > (at.x**2 + at.y**2) / half.x**2
@@ -52,7 +52,7 @@ def cylinder(p: Vec, half: Vec, at: Vec) -> Place:
     return u, jnp.where(end, 0.5 + 0.5 * p.y / half.x, 0.5 - 0.5 * p.z / half.z)
 
 
-def capsule(p: Vec, half: Vec, at: Vec) -> Place:
+def wrap_capsule(p: Vec, half: Vec, at: Vec) -> _TexCoord:
     """Return the coordinates on a capsule."""
     beyond = p.z - p.z.clip(-half.z, half.z)
     angle = jnp.arccos((beyond / half.x).clip(-1, 1)) * 2 / np.pi
@@ -60,13 +60,13 @@ def capsule(p: Vec, half: Vec, at: Vec) -> Place:
     return _azimuth(p, at), jnp.where(jnp.abs(at.z) <= half.z, 0.5 - 0.5 * p.z / half.z, end)
 
 
-WRAPPED: dict[int, Callable[[Vec, Vec, Vec], Place]] = {
-    GeomType.PLANE: plane,
-    GeomType.SPHERE: ellipsoid,
-    GeomType.CAPSULE: capsule,
-    GeomType.ELLIPSOID: ellipsoid,
-    GeomType.CYLINDER: cylinder,
-    GeomType.BOX: box,
+WRAP_FUNCTIONS: dict[int, Callable[[Vec, Vec, Vec], _TexCoord]] = {
+    GeomType.PLANE: wrap_plane,
+    GeomType.SPHERE: wrap_ellipsoid,
+    GeomType.CAPSULE: wrap_capsule,
+    GeomType.ELLIPSOID: wrap_ellipsoid,
+    GeomType.CYLINDER: wrap_cylinder,
+    GeomType.BOX: wrap_box,
 }
 
 

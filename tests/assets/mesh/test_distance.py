@@ -5,10 +5,10 @@ import pytest
 from scipy.spatial import ConvexHull
 from tolerance import ROUNDING
 
-from jaxsim.assets.mesh.boxes import Boxes
+from jaxsim.assets.mesh.boxes import BoundingBoxTree
 from jaxsim.assets.mesh.closest import EDGES, INSIDE, Triangles
 from jaxsim.assets.mesh.distance import SurfaceDistance
-from jaxsim.assets.octree.overlap import meets
+from jaxsim.assets.octree.overlap import overlaps_box
 
 CUBE = ConvexHull([[x, y, z] for x in (-1, 1) for y in (-2, 2) for z in (-3, 3)])
 
@@ -70,7 +70,7 @@ def test_search_finds_the_closest_triangle(count):
     every = [
         np.linalg.norm(triangles.offset(np.full(200, i), point.T)[0], axis=0) for i in range(count)
     ]
-    ((_, found),) = Boxes(corner).closest(point)
+    ((_, found),) = BoundingBoxTree(corner).closest(point)
     np.testing.assert_array_equal(np.unique(found.row), np.arange(200))
     length = np.linalg.norm(found.offset, axis=1)
     np.testing.assert_allclose(length, np.min(every, axis=0)[found.row], **ROUNDING)
@@ -98,7 +98,7 @@ def test_boxes_meet_triangles():
     triangle = rng.normal(size=(3000, 3, 3))
     low = rng.normal(size=(3000, 3))
     high = low + rng.uniform(0.1, 1.5, (3000, 3))
-    found = meets(triangle, low, high)
+    found = overlaps_box(triangle, low, high)
     share = rng.dirichlet((1, 1, 1), size=4000)
     seen = np.zeros(3000, bool)
     for part in np.array_split(share, 40):
@@ -111,5 +111,5 @@ def test_boxes_meet_triangles():
 
 def test_what_only_touches_meets():
     flat = np.array([[[0, 0, 1], [1, 0, 1], [0, 1, 1.0]]])
-    assert meets(flat, np.zeros((1, 3)), np.ones((1, 3)))
-    assert not meets(flat, np.zeros((1, 3)), np.full((1, 3), 0.999))
+    assert overlaps_box(flat, np.zeros((1, 3)), np.ones((1, 3)))
+    assert not overlaps_box(flat, np.zeros((1, 3)), np.full((1, 3), 0.999))

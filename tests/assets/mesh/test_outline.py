@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from tolerance import ROUNDING
 
-from jaxsim.assets.mesh.outline import places_in_outlines, quads
+from jaxsim.assets.mesh.outline import outline_positions, quads
 
 # a pyramid: its base and four sides
 POLYVERT = np.array([3, 2, 1, 0, 0, 1, 4, 1, 2, 4, 2, 3, 4, 3, 0, 4])
@@ -16,7 +16,7 @@ def test_places():
     """Each entry of the map leads back to its vertex, in its polygon."""
     mapnum = np.array([3, 3, 3, 3, 4])
     polymap = np.array([0, 1, 4, 0, 1, 2, 0, 2, 3, 0, 3, 4, 4, 3, 2, 1])
-    places = places_in_outlines(POLYVERT, POLYNUM, polymap, mapnum)
+    places = outline_positions(POLYVERT, POLYNUM, polymap, mapnum)
     assert (POLYVERT[places] == np.repeat(np.arange(5), mapnum)).all()
     assert (np.repeat(np.arange(5), POLYNUM)[places] == polymap).all()
 

@@ -11,7 +11,7 @@ from jaxsim.assets.read import scene as scene_file
 from jaxsim.assets.read.decode import read_surface
 from jaxsim.compile import compile_string
 from jaxsim.errors import AssetError, ModelError
-from jaxsim.extra import MissingExtra
+from jaxsim.optional import MissingExtra
 
 TETRA = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 SIDES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -96,7 +96,7 @@ def test_without_the_extra_it_is_named(monkeypatch, kind, package):
         if name == package:
             raise MissingExtra(f"this needs {name}: pip install 'jaxsim-engine[{extra}]'")
 
-    monkeypatch.setattr(scene_file, "needed", missing)
+    monkeypatch.setattr(scene_file, "require", missing)
     with pytest.raises(ModelError, match=rf"{package}: pip install 'jaxsim-engine\[meshes\]'"):
         compile_string(MODEL.format(f"a.{kind}", ""), {f"a.{kind}": b"x"})
 

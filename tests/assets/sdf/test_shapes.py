@@ -7,7 +7,7 @@ import pytest
 from assets.sdf import plugin_functions
 from tolerance import ROUGH_DIFFERENCE, SAME
 
-from jaxsim.assets.sdf.shapes import SHAPES, settings
+from jaxsim.assets.sdf.shapes import SDF_SHAPES, shape_settings
 from jaxsim.errors import AssetError
 
 CASES = [
@@ -38,16 +38,16 @@ def points(shape, values, n: int) -> np.ndarray:
     return point
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", SDF_SHAPES)
 def test_settings(name):
-    assert dict(SHAPES[name].settings) == plugin_functions.defaults(name)
-    assert list(SHAPES[name].settings) == list(plugin_functions.defaults(name))
+    assert dict(SDF_SHAPES[name].settings) == plugin_functions.defaults(name)
+    assert list(SDF_SHAPES[name].settings) == list(plugin_functions.defaults(name))
 
 
 @pytest.mark.parametrize(("kind", "values"), CASES)
 def test_distance(kind, values):
     name = f"mujoco.sdf.{kind}"
-    shape = SHAPES[name]
+    shape = SDF_SHAPES[name]
     np.testing.assert_array_equal(shape.half_box(*values), plugin_functions.half_box(name, values))
     point = points(shape, values, 2000)
     theirs = plugin_functions.distance(name, point, values)
@@ -58,8 +58,8 @@ def test_distance(kind, values):
 @pytest.mark.parametrize("kind", ["bolt", "nut", "torus", "bowl", "gear"])
 def test_in_jax(kind):
     """The physics takes the same functions: jit and vmap give the same, gradients are finite."""
-    shape = SHAPES[f"mujoco.sdf.{kind}"]
-    values = settings(shape, {})
+    shape = SDF_SHAPES[f"mujoco.sdf.{kind}"]
+    values = shape_settings(shape, {})
     constants = shape.constants(*values)
     point = points(shape, values, 60)
 
@@ -92,13 +92,13 @@ def test_in_jax(kind):
     ("text", "value"), [("", 0.35), (" \t", 0.35), (" .2 ", 0.2), ("0x1p-2", 0.25), ("1e-3", 1e-3)]
 )
 def test_numbers(text, value):
-    assert settings(SHAPES["mujoco.sdf.torus"], {"radius1": text}) == (value, 0.15)
+    assert shape_settings(SDF_SHAPES["mujoco.sdf.torus"], {"radius1": text}) == (value, 0.15)
 
 
 @pytest.mark.parametrize("text", ["a", ".2a", "1 2", ".", "nan", "inf", "1e999", "0x"])
 def test_no_numbers(text):
     with pytest.raises(AssetError, match=r"^radius2='.*' must be"):
-        settings(SHAPES["mujoco.sdf.torus"], {"radius2": text})
+        shape_settings(SDF_SHAPES["mujoco.sdf.torus"], {"radius2": text})
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_no_numbers(text):
 )
 def test_no_such_shape(kind, config, words):
     with pytest.raises(AssetError, match=words):
-        settings(SHAPES[f"mujoco.sdf.{kind}"], config)
+        shape_settings(SDF_SHAPES[f"mujoco.sdf.{kind}"], config)

@@ -12,7 +12,7 @@ import pytest
 from jaxsim.assets.source.data_uri import content_type
 from jaxsim.assets.source.filesystem import register_filesystems
 from jaxsim.assets.source.provider import provider_of, register_provider, unregister_provider
-from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, join
+from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, join_uri
 from jaxsim.assets.source.vfs import Vfs
 from jaxsim.compile import compile_file, compile_string
 from jaxsim.errors import ModelError
@@ -208,7 +208,7 @@ def test_memory_comes_before_a_provider(web):
     ],
 )
 def test_names_seen_from_a_folder(web, folder, name, path):
-    assert join(folder, name) == path
+    assert join_uri(folder, name) == path
 
 
 @pytest.mark.parametrize(

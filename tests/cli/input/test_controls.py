@@ -89,7 +89,7 @@ def test_controls_that_do_not_fit_in_memory(m, file, monkeypatch, memory):
     monkeypatch.setattr(room, "memory", lambda: memory)
     path = file(ctrl=np.zeros((50, 2)))
     with pytest.raises(InputProblem, match=r"ctrl\.npz: (it has 1\.06 kB|the controls need)"):
-        room.check_controls(
+        room.check_controls_fit(
             argparse.Namespace(ctrl=path), [make_control(path, m, 3, 50, 0), np.zeros(100)]
         )
 

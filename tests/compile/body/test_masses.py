@@ -7,7 +7,7 @@ from compile.oracle import assert_agrees, assert_refused, refusal
 
 from jaxsim.compile import compile_string
 from jaxsim.compile.geometry.principal import principal_axes
-from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.errors import ModelError
 
 BODIES = [
@@ -81,7 +81,7 @@ def test_principal_axes_rebuild_the_tensor(scale):
         a = rng.normal(size=(3, 4))
         tensor = scale * (np.trace(a @ a.T) * np.eye(3) - a @ a.T)
         moments, quat = principal_axes(tensor)
-        R = to_matrix(quat)
+        R = quat_to_matrix(quat)
         np.testing.assert_allclose(R @ np.diag(moments) @ R.T, tensor, atol=1e-13 * scale)
         assert np.all(np.diff(moments) <= 0)
 

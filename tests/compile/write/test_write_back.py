@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from jaxsim.compile import compile_spec, compile_string, write_back
+from jaxsim.compile import compile_spec, compile_string, spec_from_tables
 from jaxsim.spec import Spec
 
 MODEL = """
@@ -126,7 +126,7 @@ CHANGES = {
 
 def _written(text: str, fields: dict, **kwargs):
     """The compiled model of what was written back."""
-    return compile_string(write_back(Spec.from_string(text), fields, **kwargs).to_xml())
+    return compile_string(spec_from_tables(Spec.from_string(text), fields, **kwargs).to_xml())
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -173,7 +173,7 @@ def test_options():
     for name, value in opt.items():
         np.testing.assert_array_equal(after.opt[name], value, err_msg=name)
     assert after.stat["extent"] == 5.0
-    text = write_back(Spec.from_string(MODEL), {}, opt).to_xml()
+    text = spec_from_tables(Spec.from_string(MODEL), {}, opt).to_xml()
     assert mujoco.MjModel.from_xml_string(text).opt.disableflags == opt["disableflags"]
 
 

@@ -10,10 +10,10 @@ from tolerance import DYNAMICS
 import jaxsim
 from jaxsim.enums import MINVAL, WarningType
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.arrays.system.apart import Apart
-from jaxsim.physics.arrays.system.factor import solve_spd
-from jaxsim.physics.arrays.system.ldl import ltdl
-from jaxsim.physics.arrays.system.tree import TreeMatrix
+from jaxsim.linalg.block_diagonal import BlockDiagonal
+from jaxsim.linalg.factor import solve_spd
+from jaxsim.linalg.ldl import ltdl
+from jaxsim.linalg.tree_sparse import TreeSparse
 
 ARM = """<body pos="0 {} 0"><joint axis="0 1 0" damping="{}"/><geom size=".1" pos=".1 0 0"/>
   <body pos="0 0 1"><joint axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body></body>"""
@@ -111,12 +111,14 @@ def test_pivots_of_the_forms_of_a_matrix():
     A = A.T @ A
     A[3, :] = A[:, 3] = 0
     D = ltdl(jnp.asarray(A))[1]
-    np.testing.assert_allclose(Apart.of(jnp.asarray(A), parts, solve_spd).pivots(), D, **DYNAMICS)
+    np.testing.assert_allclose(
+        BlockDiagonal.of(jnp.asarray(A), parts, solve_spd).pivots(), D, **DYNAMICS
+    )
     assert D[3] == MINVAL
     A[3, 3] = 1
     D = ltdl(jnp.asarray(A))[1]
     unit = tuple(jnp.asarray(A[:, k]) for k in range(6)), tuple(jnp.eye(6)[:, k] for k in range(6))
-    tree = TreeMatrix.of_products(*unit, forest)
+    tree = TreeSparse.of_products(*unit, forest)
     np.testing.assert_allclose(tree.pivots(), D, **DYNAMICS)
 
 

@@ -10,7 +10,7 @@ from tolerance import CONTACT, ROUNDING, SAME
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Vec
-from jaxsim.model.data import FAR
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.table import COLLIDERS
 
 STEP = 1e-6  # of finite differences
@@ -88,7 +88,7 @@ def test_reverse_mode_is_finite_at_singular_placements(kind):
     def total(a, b):
         t = COLLIDERS[kind].collide(a, b)
         parts = [t.dist, *t.pos.parts, *t.normal.parts]
-        here = t.dist < FAR
+        here = t.dist < NO_CONTACT_DISTANCE
         return sum(jnp.sum(jnp.where(here, jnp.broadcast_to(p, here.shape), 0)) for p in parts)
 
     value, gradient = jax.jit(jax.value_and_grad(total, argnums=(0, 1), allow_int=True))(a, b)

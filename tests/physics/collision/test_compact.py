@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.physics.collision.compact import ascending, deepest, first_ranked, first_true
+from jaxsim.physics.collision.compact import first_ranked, first_true, select_deepest, sort_by_rank
 
 
 @pytest.mark.parametrize("worlds", [(), (40,)])
@@ -52,7 +52,7 @@ def test_the_deepest(platform):
     dist[0, 0] = np.nan
     mask = rng.random((12, 9)) < 0.7
     with jaxsim.for_platform(platform):
-        kept = jax.jit(lambda a, b: deepest(a, b, 4))(mask, dist)
+        kept = jax.jit(lambda a, b: select_deepest(a, b, 4))(mask, dist)
     for w in range(9):
         there = [i for i in range(12) if mask[i, w] and not np.isnan(dist[i, w])]
         wanted = sorted(sorted(there, key=lambda i, w=w: dist[i, w])[:4])
@@ -69,7 +69,7 @@ def test_chosen_items_in_the_order_of_their_ranks(worlds, size):
     items = rng.permuted(ranks, axis=0)[:size].astype(np.int32)
     number = rng.integers(0, size + 1, (1, 7), dtype=np.int32)
     ranks, items, number = (a if worlds else a[:, 0] for a in (ranks, items, number))
-    found = np.asarray(jax.jit(ascending)(*(jnp.asarray(a) for a in (items, ranks, number))))
+    found = np.asarray(jax.jit(sort_by_rank)(*(jnp.asarray(a) for a in (items, ranks, number))))
     assert found.shape == (size, *worlds)
     for w in np.ndindex(worlds):
         count = int(number[(0, *w)])

@@ -15,14 +15,14 @@ import jaxsim
 from jaxsim.enums import WarningType
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
-from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.native import pack
-from jaxsim.physics.arrays.platform import PLATFORMS
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.collision.candidates.broadphase import near
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.candidates.broadphase import may_collide
+from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import PlacedGeoms
+from jaxsim.transforms.layout import pack_record
+from jaxsim.transforms.platform import PLATFORMS
 
 N = 6  # bodies of a heap
 SURFACES = ('adhesion="2"', 'surfacevel="1 2 3 -1 -2 -3"', "", 'adhesion="3"', 'adhesion="5"',
@@ -87,7 +87,7 @@ def _found(mj, state, **room):
 
 def _public(m, d):
     inner = unpack(d, 0)
-    return pack(collision(unpack(m, 0), inner).replace(rows=None), inner)
+    return pack_record(collision(unpack(m, 0), inner).replace(rows=None), inner)
 
 
 FIELDS = (
@@ -121,14 +121,14 @@ def test_contacts_equal_the_oracle(seed, room):
     """Same pairs in the same order, with equal geometry and parameters."""
     mj = _heap(seed)
     m = put_model(mj, **room)
-    plan = layout(m)
+    plan = collision_layout(m)
     assert plan.all == bool(room)
     run = jax.jit(_public)
     for state in _states(mj, 8, seed):
         out = run(m, _input(mj, state, m.structure.ncontact))
         assert out.ncon == state.ncon > 0
         assert (np.asarray(out.contact.geom)[state.ncon :] == -1).all()
-        assert (np.asarray(out.contact.dist)[state.ncon :] == FAR).all()
+        assert (np.asarray(out.contact.dist)[state.ncon :] == NO_CONTACT_DISTANCE).all()
         _expect_equal(out.contact, state.ncon, state.contact)
 
 
@@ -144,7 +144,7 @@ def test_chosen_pairs_stand_in_the_order_of_the_oracle(room):
     )
     mj = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
     m = put_model(mj, contacts=room, pairs=15)
-    assert layout(m).mixes
+    assert collision_layout(m).mixes
     rng = np.random.default_rng(0)
     states, start = [], jaxsim.make_data(m)
     for _ in range(6):
@@ -193,7 +193,7 @@ def test_what_has_no_room_is_counted():
 
 def test_what_just_touches_is_listed_once(monkeypatch):
     """At a distance of 0, of which rounding decides: each contact that is counted is another."""
-    monkeypatch.setitem(PLATFORMS, "cpu", PLATFORMS["cpu"]._replace(in_kernels=False))
+    monkeypatch.setitem(PLATFORMS, "cpu", PLATFORMS["cpu"]._replace(fuses_calls=False))
     ball = '<body pos="-.2 -.2 1.8"><freejoint/><geom size=".1"/></body>'
     for offset, count in (("0 0 .2", 5), ("0 .2 0", 3), (".2 0 0", 3)):
         ball = f'<replicate count="{count}" offset="{offset}">{ball}</replicate>'
@@ -230,7 +230,7 @@ def test_worlds_last_equals_a_loop():
 
     def many(m, d):
         inner = unpack(d, 1)
-        return pack(collision(unpack(m, 1), inner), inner)
+        return pack_record(collision(unpack(m, 1), inner), inner)
 
     stacked = stack(states, -1)
     out = jax.jit(many)(jax.tree.map(lambda a: a[..., None], m), stacked)
@@ -261,10 +261,10 @@ def test_the_cheap_test_fails_no_touching_pair():
     """Whatever touches in the oracle is near."""
     for seed in range(4):
         mj = _heap(seed)
-        plan = layout(put_model(mj))
+        plan = collision_layout(put_model(mj))
         pairs = plan.pairs
         for state in _states(mj, 20, seed):
-            geoms = Placed(
+            geoms = PlacedGeoms(
                 Vec(*jnp.asarray(state.geom_xpos).T),
                 Rot(*jnp.asarray(state.geom_xmat).T),
                 Vec(*jnp.asarray(mj.geom_size).T),
@@ -274,7 +274,7 @@ def test_the_cheap_test_fails_no_touching_pair():
             for group in plan.groups:
                 g1, g2 = pairs.geom1[group.pairs], pairs.geom2[group.pairs]
                 reach = jnp.full(len(g1), 0.12)  # more than any margin and gap here
-                is_near = np.asarray(near(group.kinds[0], geoms, g1, g2, reach))
+                is_near = np.asarray(may_collide(group.kinds[0], geoms, g1, g2, reach))
                 far = {p for p, n in zip(zip(g1, g2, strict=True), is_near, strict=True) if not n}
                 assert not touching & {(int(a), int(b)) for a, b in far}
 
@@ -297,8 +297,8 @@ def test_a_lying_cylinder_has_one_lower_end():
 
     def contacts(m, qpos):
         d = unpack(start.replace(qpos=qpos), 0)
-        return pack(collision(unpack(m, 0), kinematics(unpack(m, 0), d)), start).contact
+        return pack_record(collision(unpack(m, 0), kinematics(unpack(m, 0), d)), start).contact
 
     many = jax.jit(jax.vmap(contacts, in_axes=(None, 0)), compiler_options=OPTIMIZED)
     dist = np.asarray(many(m, qpos).dist)
-    np.testing.assert_allclose(dist[dist < FAR], -radius, **ROUNDING)
+    np.testing.assert_allclose(dist[dist < NO_CONTACT_DISTANCE], -radius, **ROUNDING)

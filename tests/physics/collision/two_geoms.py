@@ -8,14 +8,14 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import PlacedGeoms
 
 
 class Placements(NamedTuple):
     """Placements `[n]` of two geoms, with the oracle's contacts of each."""
 
-    a: Placed
-    b: Placed
+    a: PlacedGeoms
+    b: PlacedGeoms
     margin: np.ndarray
     contacts: list[np.ndarray]  # `[ncon, 7]`: distance, position, normal
 
@@ -24,9 +24,9 @@ def name(kind: tuple[int, int]) -> str:
     return "_".join(GeomType(k).name.lower() for k in kind)
 
 
-def placed(pos, mat, size) -> Placed:
+def placed(pos, mat, size) -> PlacedGeoms:
     """`[n, 3]`, `[n, 9]`, `[n, 3]` as geoms."""
-    return Placed(
+    return PlacedGeoms(
         Vec(*jnp.asarray(pos).T),
         Rot(*jnp.asarray(mat).reshape(-1, 9).T),
         Vec(*jnp.asarray(size).T),

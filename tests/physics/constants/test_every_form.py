@@ -1,7 +1,7 @@
 """Functions that build a Data of their own, on every form of the joint-space inertia.
 
 The inertia is one dense matrix, the blocks of trees that have none in common, or the entries
-between dofs and their ancestors (`physics/parts.py`); what a function builds must do for each.
+between dofs and their ancestors (`physics/partition.py`); what a function builds must do for each.
 """
 
 import functools
@@ -18,7 +18,7 @@ import jaxsim
 from jaxsim.envs import randomize
 from jaxsim.envs.tasks import make
 from jaxsim.model.model import Model
-from jaxsim.physics.parts import falls_apart, is_sparse
+from jaxsim.physics.partition import is_block_diagonal, is_sparse
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".1 .05 .02" euler="10 20 30"/>'
 ARM = """<body pos="{k} 0 1"><joint name="a{k}" axis="0 1 0" armature=".1"/>{geom}
@@ -100,7 +100,7 @@ def same(got: Model, want: Model) -> None:
 def test_the_models_have_the_forms_that_they_stand_for(name):
     m, form = load(name), FORMS[name][1]
     assert is_sparse(m) == (form == "sparse")
-    assert (falls_apart(m) and not is_sparse(m)) == (form == "blocks")
+    assert (is_block_diagonal(m) and not is_sparse(m)) == (form == "blocks")
 
 
 @each

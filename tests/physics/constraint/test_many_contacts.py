@@ -14,9 +14,9 @@ import pytest
 from tolerance import STIFF
 
 import jaxsim
-from jaxsim.physics.arrays.pin import few
-from jaxsim.physics.arrays.products import CHUNK
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.arrays.products import CONTACTS_PER_CHUNK
+from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.transforms.materialize import is_unbatched
 
 PILE = Path(jaxsim.__file__).parent.parent / "configs" / "pile.xml"
 STEPS = (0, 60, 100, 300, 600)  # in the air, the first ones down, ..., at rest
@@ -34,8 +34,8 @@ def test_worlds_with_different_numbers_of_contacts():
         mujoco.mj_step(mj, state)
     qpos, qvel, qacc, ncon = (np.array(column) for column in zip(*states, strict=True))
     assert ncon[0] == 0
-    assert ncon[-1] > CHUNK
-    assert not few(qpos.T)
+    assert ncon[-1] > CONTACTS_PER_CHUNK
+    assert not is_unbatched(qpos.T)
 
     d = jaxsim.make_data(m)
     worlds = jax.vmap(lambda q, v: d.replace(qpos=q, qvel=v))(jnp.array(qpos), jnp.array(qvel))
@@ -62,9 +62,9 @@ def test_contacts_with_a_place_for_each():
     """There is room for every candidate, and more than a chunk of them: those that exist move."""
     mj = mujoco.MjModel.from_xml_string(SLABS)
     m, state = jaxsim.put_model(mj), mujoco.MjData(mj)
-    plan = layout(m)
+    plan = collision_layout(m)
     assert plan.all
-    assert plan.points > CHUNK
+    assert plan.points > CONTACTS_PER_CHUNK
     rng, states = np.random.default_rng(0), []
     for height, lower in ((1, 0.5), (0.04, 0.5), (1, -0.03), (0.045, -0.01), (0.06, 0), (0.03, 0)):
         mujoco.mj_resetData(mj, state)
@@ -82,7 +82,7 @@ def test_contacts_with_a_place_for_each():
 
     d = jaxsim.make_data(m)
     worlds = jax.vmap(lambda q, v: d.replace(qpos=q, qvel=v))(jnp.array(qpos), jnp.array(qvel))
-    assert not few(qpos.T)
+    assert not is_unbatched(qpos.T)
     found = jax.jit(jax.vmap(jaxsim.forward, in_axes=(None, 0)))(m, worlds)
     np.testing.assert_array_equal(found.ncon, ncon)
     np.testing.assert_array_equal(found.contact.geom, geom)

@@ -12,9 +12,9 @@ from tolerance import ROUNDING
 
 import jaxsim
 from jaxsim.enums import DisableBit, EqType
-from jaxsim.model.data import OF_ROWS
-from jaxsim.physics.constraint.equality import refusals
-from jaxsim.physics.constraint.row_list import FOLLOW
+from jaxsim.model.data import ROW_FIELDS
+from jaxsim.physics.constraint.equality import unsupported_equalities
+from jaxsim.physics.constraint.row_list import DERIVED_ROW_FIELDS
 
 # a free body with a ball and a hinge, a second chain, joints that are coupled, a static body
 BODIES = """
@@ -140,9 +140,9 @@ def check_kept(d, rows, mj: mujoco.MjModel, mjd: mujoco.MjData, order: list[int]
     J = mjd.efc_J[: mjd.nefc * mj.nv].reshape(mjd.nefc, mj.nv)
     mujoco.mj_constraintUpdate(mj, mjd, J @ mjd.qacc - mjd.efc_aref, None, 0)
     active = np.asarray(rows.active)
-    for name in OF_ROWS:
+    for name in ROW_FIELDS:
         kept = np.asarray(getattr(d, name))
-        of_oracle = name in FOLLOW
+        of_oracle = name in DERIVED_ROW_FIELDS
         listed = getattr(mjd, name)[order] if of_oracle else np.asarray(getattr(rows, name))[active]
         # forces are at the solver's acceleration, which is the oracle's up to rounding
         largest = (mjd.efc_D * abs(mjd.efc_aref)).max(initial=0)
@@ -263,7 +263,7 @@ def test_worlds_with_different_numbers_of_rows_keep_their_own():
 def test_a_kind_that_is_gone_is_refused():
     m = jaxsim.put_model(compile_xml(PARTS["all"]))
     flex = np.where(m.eq_type == EqType.JOINT, EqType.FLEXVERT, m.eq_type)
-    messages = refusals(m.replace(structure=m.structure.replace(eq_type=flex)))
+    messages = unsupported_equalities(m.replace(structure=m.structure.replace(eq_type=flex)))
     assert len(messages) == 3
     assert "equality 10" in messages[0].message
     assert "flex" in messages[0].message

@@ -8,8 +8,8 @@ import pytest
 from tolerance import ROUGH_DIFFERENCE, ROUNDING, SOLVER, STIFF
 
 import jaxsim
-from jaxsim.physics.collision.smooth import REACH, felt
-from jaxsim.physics.constraint.impedance import impedance, law
+from jaxsim.physics.collision.smooth import SMOOTHING_CUTOFF, smooth_distance
+from jaxsim.physics.constraint.impedance import impedance, reference_law
 
 H = 1e-3
 RADIUS = 0.1
@@ -67,13 +67,13 @@ def test_the_force_is_that_of_the_formula(solref):
     """Without friction: f = (aref - a0) / (A + R), the impedance times the weight."""
     m = ball(solref=solref, condim=1)
     mass, weight0, speed, gravity = 2.0, float(m.body_invweight0[1, 0]), -0.2, 9.81
-    s, w = felt(LANDING, jnp.full_like(LANDING, H), jnp.ones(20, bool))
+    s, w = smooth_distance(LANDING, jnp.full_like(LANDING, H), jnp.ones(20, bool))
     np.testing.assert_allclose(s, -H * np.log1p(np.exp(-LANDING / H)), **ROUNDING)
     np.testing.assert_allclose(w, 1 / (1 + np.exp(LANDING / H)), **ROUNDING)
     solimp = tuple(jnp.float64(x) for x in (0.9, 0.95, 0.001, 0.5, 2.0))
     given = [jnp.float64(x) for x in solref.split()]
     imp = w * impedance(solimp, s)
-    spring = law(m, given, solimp[1], imp)
+    spring = reference_law(m, given, solimp[1], imp)
     aref = -spring.damping * speed - spring.stiffness * imp * s
     expected = (aref + gravity) / (1 / mass + (1 - imp) / imp * weight0)
     found = jax.jit(jax.vmap(lambda z: force(m, z, (0.0, speed))[1]))(LANDING)
@@ -83,7 +83,7 @@ def test_the_force_is_that_of_the_formula(solref):
 def test_what_is_not_felt_is_small():
     """At the end of the reach the force is below 1e-4 of what it is in touch."""
     m = ball()
-    heights = H * jnp.array([0.0, REACH - 1e-6, REACH + 1e-6])
+    heights = H * jnp.array([0.0, SMOOTHING_CUTOFF - 1e-6, SMOOTHING_CUTOFF + 1e-6])
     touch, last, none = jax.jit(jax.vmap(lambda z: force(m, z, (0.0, -1.0))[1]))(heights)
     assert 0 < last < 1e-4 * touch
     assert none == 0
@@ -355,7 +355,7 @@ def test_a_suction_cup_draws_by_the_weight_of_its_contact():
         return jaxsim.forward(m, d).qfrc_actuator[1]
 
     heights = H * jnp.array([-20.0, -1.0, 0.0, 2.0, 20.0])
-    weights = np.where(heights < REACH * H, 1 / (1 + np.exp(heights / H)), 0)
+    weights = np.where(heights < SMOOTHING_CUTOFF * H, 1 / (1 + np.exp(heights / H)), 0)
     np.testing.assert_allclose(jax.jit(jax.vmap(drawn))(heights), -7 * weights, **ROUNDING)
 
 

@@ -12,8 +12,8 @@ from flax import serialization
 import jaxsim
 from jaxsim.envs.tasks import trot
 from jaxsim.io.bridge import get_data, put_data, put_model
-from jaxsim.math.exact import add, cycles, two_sum
-from jaxsim.model.places import time_places
+from jaxsim.math.exact import add, cycle_fraction, two_sum
+from jaxsim.model.places import time_indices
 
 H = 0.001
 MODEL = f"""<mujoco><option timestep="{H}" gravity="0 0 0" {{option}}/><worldbody>
@@ -53,7 +53,7 @@ def shifted(mj: mujoco.MjModel, start: float) -> mujoco.MjData:
     """A state that begins later, with its past."""
     d = mujoco.MjData(mj)
     d.time += start
-    d.history[time_places(mj)] += start
+    d.history[time_indices(mj)] += start
     return d
 
 
@@ -96,7 +96,7 @@ def test_a_period_of_whole_steps_does_not_drift(single):
     """Ticks are on the clock, though the period is not a sum of steps as numbers of 24 bits."""
     m = jaxsim.load_model(BARE)
     end, _ = jax.jit(run)(m, jaxsim.make_data(m), jnp.zeros(1000, jnp.float32))
-    at = int(np.flatnonzero(time_places(m.structure) == m.sensor_historyadr[3])[0])
+    at = int(np.flatnonzero(time_indices(m.structure) == m.sensor_historyadr[3])[0])
     tick = np.float64(end.history[m.sensor_historyadr[3]]) + np.float64(end.history_low[at])
     assert abs(clock(end) - tick - 10 * np.float64(np.float32(H))) < 1e-11
 
@@ -129,7 +129,7 @@ def test_double_precision_is_mujocos_running_sum():
     for _ in range(700):
         mujoco.mj_step(mj, theirs)
     assert float(end.time) == theirs.time != 700 * H
-    np.testing.assert_array_equal(end.history[time_places(mj)], theirs.history[time_places(mj)])
+    np.testing.assert_array_equal(end.history[time_indices(mj)], theirs.history[time_indices(mj)])
 
 
 def test_setting_time_sets_the_clock(single):
@@ -169,7 +169,7 @@ def test_what_saves_a_state_saves_its_clock(single):
     assert float(d.time_low) != 0
     theirs = get_data(mj, d)
     np.testing.assert_allclose(theirs.time, 20000 + 7 * np.float64(np.float32(H)), atol=1e-10)
-    newest = np.max(theirs.history[time_places(mj)])
+    newest = np.max(theirs.history[time_indices(mj)])
     np.testing.assert_allclose(newest, 20000 + 6 * np.float64(np.float32(H)), atol=1e-9)
     for back in (
         put_data(mj, theirs),
@@ -229,7 +229,7 @@ def test_phases_after_hours(single):
     time = rng.uniform(0, 1e5, 300).astype(np.float32)
     low = (time * rng.uniform(-3e-8, 3e-8, 300)).astype(np.float32)
     for rate in (2.5, 1.3, 1 / 3, 7.77):
-        found = jax.jit(lambda t, x, rate=rate: cycles(t, x, rate))(time, low)
+        found = jax.jit(lambda t, x, rate=rate: cycle_fraction(t, x, rate))(time, low)
         for t, x, f in zip(time, low, np.array(found), strict=True):
             exact = float((Fraction(float(t)) + Fraction(float(x))) * Fraction(rate) % 1)
             assert abs((f - exact + 0.5) % 1 - 0.5) < 5e-6

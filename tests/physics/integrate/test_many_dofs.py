@@ -8,7 +8,7 @@ import pytest
 from states import pushed, world
 
 import jaxsim
-from jaxsim.physics.parts import is_sparse
+from jaxsim.physics.partition import is_sparse
 
 GEOM = '<geom type="capsule" fromto="0 0 0 .2 .05 0" size=".03" contype="0" conaffinity="0"/>'
 HINGE = '<joint axis="0 {a} {b}" damping=".{c}" armature=".0{c}"/>'

@@ -11,10 +11,10 @@ from tolerance import FLOAT32, ROUGH_DIFFERENCE, SAME, STAGE, STAGES
 
 from jaxsim.enums import WarningType
 from jaxsim.io.bridge import put_model
-from jaxsim.model.data import ALWAYS, OF_IPC, OF_SINGLE, OF_SLEEP
+from jaxsim.model.data import ALWAYS_KEPT, IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS
 from jaxsim.physics.api import step
-from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.make_data import make_data
+from jaxsim.transforms.materialize import is_unbatched
 
 SCENE = """
 <mujoco><option timestep=".005"><flag {flag}/></option><worldbody>
@@ -67,7 +67,7 @@ def assert_same(found, expected):
 def test_many_worlds_are_worlds():
     """Enough of them for the code of many worlds, which pins values and factors by panels."""
     m, d = model(), start(6)
-    assert not few(d.qpos.T)
+    assert not is_unbatched(d.qpos.T)
     found = together()(m, d)
     assert found.ncon.tolist() == [1] * 6
     for k in range(6):
@@ -222,8 +222,8 @@ def test_a_world_that_was_put_back_has_no_bad_number():
         "time",
         "userdata",
     }
-    aside |= OF_SLEEP | OF_IPC | OF_SINGLE
-    for name in sorted(ALWAYS - aside):
+    aside |= SLEEP_FIELDS | IPC_FIELDS | SINGLE_FIELDS
+    for name in sorted(ALWAYS_KEPT - aside):
         value = np.array(getattr(d, name))
         if not value.size:
             continue

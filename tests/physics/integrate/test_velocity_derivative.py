@@ -11,8 +11,8 @@ from physics.oracle import unpack
 from tolerance import DYNAMICS, ROUGH_DIFFERENCE, ROUNDING, SAME, SOLVER, STAGE, STAGES
 
 from jaxsim.io.bridge import put_data, put_model
+from jaxsim.linalg.elimination import solve_general
 from jaxsim.physics.actuator.transmission import transmission
-from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.rne import com_vel, rne
 from jaxsim.physics.integrate.effective_inertia import effective_inertia

@@ -253,8 +253,8 @@ def test_derivatives():
 
 def test_pairs_without_a_place_are_counted(monkeypatch):
     """With room for one row, the deepest pairs push, and the others are missed."""
-    monkeypatch.setattr(plan, "ROWS", 0)
-    monkeypatch.setattr(plan, "SPARE", 1)
+    monkeypatch.setattr(plan, "ROWS_PER_POINT", 0)
+    monkeypatch.setattr(plan, "SPARE_ROWS", 1)
     m, d = triangles(GROUND.replace("type", 'name="ground" type'))  # of which no plan is made yet
     falling = d.replace(qvel=jnp.full(18, -1.0))
     new = jax.jit(jaxsim.step, compiler_options=COMPILER)(m, falling)

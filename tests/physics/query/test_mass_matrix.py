@@ -13,7 +13,7 @@ from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, STAGES
 
 import jaxsim
 from jaxsim.derivative import inverse, inverse_fd
-from jaxsim.physics.arrays.system.ldl import ltdl, solve_transposed
+from jaxsim.linalg.ldl import ltdl, solve_transposed
 
 pair = cache(machine)
 VECTORS = np.random.default_rng(3).normal(size=(STATES, 13))

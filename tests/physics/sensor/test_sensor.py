@@ -12,7 +12,7 @@ from tolerance import ROUNDING, STAGE
 from jaxsim.io.load import load_model
 from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data
-from jaxsim.physics.sensor.sensor import sensor, sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.sensor.sensor import all_sensors, sensor_acc, sensor_pos, sensor_vel
 
 WORLD = """
 <mujoco><option magnetic=".1 .2 .3" gravity="1 2 -9"><flag contact="disable" {flag}/></option>
@@ -91,7 +91,7 @@ SHAPES = {
     "box": ".3 .4 .5",
 }  # fmt: skip
 
-run = jax.jit(lambda m, d: sensor(m, d).sensordata)
+run = jax.jit(lambda m, d: all_sensors(m, d).sensordata)
 
 
 def compare(xml: str, seeds: int, spread: float = 1.0) -> list[np.ndarray]:
@@ -177,7 +177,7 @@ def test_gradients_are_finite_at_rest():
     m, d = oracle.pair(mj, mjd)
 
     def loss(d):
-        return sensor(m, d).sensordata.sum()
+        return all_sensors(m, d).sensordata.sum()
 
     grads = jax.jit(jax.grad(loss, allow_int=True))(d)
     real = [g for g in jax.tree.leaves(grads) if g.dtype == jnp.float64]

@@ -8,17 +8,17 @@ import pytest
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
-from jaxsim.physics.sensor.shape_query import RAY, ray_meets
+from jaxsim.physics.sensor.shape_query import RAY_INTERVALS, ray_hits_shape
 
 SIZE = np.array([0.3, 0.4, 0.5])
 
 
-@pytest.mark.parametrize("kind", RAY)
+@pytest.mark.parametrize("kind", RAY_INTERVALS)
 def test_rays_meet_what_the_oracles_meet(kind):
     rng = np.random.default_rng(0)
     p, u = rng.normal(size=(2, 500, 3)) * 0.4
     u[:20, :2] = 0  # along the axis of the shape
-    meets = jax.jit(lambda size, p, u: ray_meets(kind, size, p, u))(
+    meets = jax.jit(lambda size, p, u: ray_hits_shape(kind, size, p, u))(
         jnp.tile(SIZE, (len(p), 1)), Vec(*jnp.asarray(p).T), Vec(*jnp.asarray(u).T)
     )
     want = [
@@ -29,7 +29,7 @@ def test_rays_meet_what_the_oracles_meet(kind):
     assert 50 < np.sum(want) < 450
 
 
-@pytest.mark.parametrize("kind", RAY)
+@pytest.mark.parametrize("kind", RAY_INTERVALS)
 def test_a_ray_without_direction_meets_nothing(kind: GeomType):
     inside, still = Vec(*jnp.zeros((3, 1))), Vec(*jnp.zeros((3, 1)))
-    assert not ray_meets(kind, jnp.asarray(SIZE[None]), inside, still).any()
+    assert not ray_hits_shape(kind, jnp.asarray(SIZE[None]), inside, still).any()

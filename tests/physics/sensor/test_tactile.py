@@ -13,9 +13,9 @@ from states import inputs, random_state, stack
 from tolerance import ROUGH_DIFFERENCE, ROUNDING, STAGE, STAGES
 
 import jaxsim
+from jaxsim.arrays.gather import gather_static
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.arrays.select import take
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.sensor.sensor import sensor_vel
 from jaxsim.physics.sensor.tactile_plan import tactile_plan
@@ -100,7 +100,7 @@ def test_readings_are_the_oracles(room):
     """With a place for every contact that may be, and with fewer."""
     mj, run = model(), jax.jit(read)
     m = put_model(mj, contacts=room)
-    assert layout(m).all == (room is None)
+    assert collision_layout(m).all == (room is None)
     felt = np.zeros(mj.nsensordata, bool)
     apart = 0
     for seed in range(6):
@@ -161,7 +161,7 @@ def test_gradients_of_readings():
     rng = np.random.default_rng(1)
     way = {n: jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape)), getattr(d, n))
            for n in NAMES}  # fmt: skip
-    way["cvel"] = take(way["cvel"], mj.body_weldid)  # what is welded moves together
+    way["cvel"] = gather_static(way["cvel"], mj.body_weldid)  # what is welded moves together
     zero = jax.tree.map(jnp.zeros_like, way)
     both = jax.jit(jax.value_and_grad(total))  # one program
     gradient = both(zero)[1]

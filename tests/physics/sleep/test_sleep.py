@@ -13,7 +13,7 @@ from states import stack
 from tolerance import ROUGH_DIFFERENCE, STIFF
 
 import jaxsim
-from jaxsim.model.data import AWAKE, OF_SLEEP
+from jaxsim.model.data import JUST_AWAKE, SLEEP_FIELDS
 
 BALL = '<geom size=".1"/>'
 YARD = """
@@ -252,7 +252,7 @@ def test_boxes_fall_asleep_as_one_and_are_woken_by_another():
           </worldbody>
         </mujoco>"""
     twins = of_text(text)
-    assert twins.d.tree_asleep.tolist() == [1, 0, AWAKE + 1]
+    assert twins.d.tree_asleep.tolist() == [1, 0, JUST_AWAKE + 1]
     # impacts multiply what the solvers, with and without islands, differ in
     history = twins.run(130, ROUGH_DIFFERENCE)
     assert history[0] == (False, False, True)
@@ -346,7 +346,7 @@ def test_a_key_frame_wakes_what_it_moves():
     m = jaxsim.load_model(text)
     d = jaxsim.reset_data_keyframe(m, jaxsim.make_data(m), 0)
     assert d.tree_asleep.tolist() == [0, 1]
-    assert jax.jit(jaxsim.forward)(m, d).tree_asleep.tolist() == [0, AWAKE]
+    assert jax.jit(jaxsim.forward)(m, d).tree_asleep.tolist() == [0, JUST_AWAKE]
 
 
 def test_a_state_goes_to_mujoco_and_back_asleep(asleep):
@@ -411,10 +411,10 @@ def test_tendons_along_many_trees_and_those_that_sleep():
         for field in ("cfrc_ext", "cfrc_int", "sensordata"):
             np.testing.assert_allclose(getattr(d, field), getattr(mjd, field), **STIFF)
     assert d.tree_island.tolist() == [0, 0, 0, -1]
-    assert d.tree_asleep.tolist() == [AWAKE] * 3 + [3]
+    assert d.tree_asleep.tolist() == [JUST_AWAKE] * 3 + [3]
 
 
-@pytest.mark.parametrize("field", sorted(OF_SLEEP))
+@pytest.mark.parametrize("field", sorted(SLEEP_FIELDS))
 def test_every_field_has_its_shape_and_is_checked(field):
     m, d = ours(), jaxsim.make_data(ours())
     shape = jaxsim.model.data.Data.fields[field].dims(m.structure.sizes)
@@ -429,7 +429,7 @@ def test_without_the_flag_there_is_no_trace_of_sleep():
     awake.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
     m = jaxsim.put_model(awake)
     d = jaxsim.make_data(m, keep="all")
-    assert all(getattr(d, field) is None for field in OF_SLEEP)
+    assert all(getattr(d, field) is None for field in SLEEP_FIELDS)
     with pytest.raises(ValueError, match="made without the sleep flag"):
         jaxsim.forward(ours(), d)
 
@@ -439,7 +439,7 @@ def test_all_wake_when_the_flag_goes_off(asleep):
     off = opt.enableflags & ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
     m = asleep.m.replace(opt=opt.replace(enableflags=off))
     d = jax.jit(jaxsim.forward)(m, asleep.d)
-    assert (np.asarray(d.tree_asleep) == AWAKE).all()
+    assert (np.asarray(d.tree_asleep) == JUST_AWAKE).all()
     assert np.asarray(d.tree_awake).all()
     assert (int(d.nv_awake), int(d.nisland)) == (m.nv, 0)
     assert int(d.ncon) > 0

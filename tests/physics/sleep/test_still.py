@@ -11,10 +11,10 @@ from states import stack, world
 from tolerance import STIFF
 
 import jaxsim
-from jaxsim.physics.arrays import native
-from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.integrate import step as step_file
-from jaxsim.physics.sleep.still import may_skip, nothing_stirs
+from jaxsim.physics.sleep.still import may_skip, stays_fully_asleep
+from jaxsim.transforms import layout
+from jaxsim.transforms.layout import batched
 
 ROOM = """
 <mujoco>
@@ -70,7 +70,7 @@ def engines():
     return twins.mj, twins.m
 
 
-longer = worlds(step_file._stepped)  # a step that has no shorter program
+longer = batched(step_file._awake_step)  # a step that has no shorter program
 run_longer = jax.jit(longer)
 
 
@@ -86,7 +86,7 @@ def resting():
 
 @jax.jit
 def sleeps_on(m, d):
-    core = worlds(lambda m, d: nothing_stirs(m, d).astype(jnp.int32)[None])
+    core = batched(lambda m, d: stays_fully_asleep(m, d).astype(jnp.int32)[None])
     return core(m, d)[0]
 
 
@@ -173,11 +173,11 @@ def balls(monkeypatch, large: bool):
 
     Worlds of a large model are asked first whether all sleep.
     """
-    monkeypatch.setattr(native, "LARGE", 0 if large else native.LARGE)
+    monkeypatch.setattr(layout, "MAX_TILED_DOFS", 0 if large else layout.MAX_TILED_DOFS)
     twins = of_text(BALLS)
     twins.d = step(twins.m, twins.d)
     assert sleeps_on(twins.m, twins.d)
-    assert native.is_large(twins.m) == large
+    assert layout.is_large(twins.m) == large
     return twins.m, twins.d, jax.vmap(jaxsim.step, (None, 0))
 
 

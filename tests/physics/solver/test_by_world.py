@@ -76,10 +76,10 @@ def test_worlds_that_differ_are_as_those_of_mujoco(name, monkeypatch):
     asked = []
 
     def asks(problem):
-        asked.append(by_world.goes_by_world(problem))
+        asked.append(by_world.solves_by_world(problem))
         return asked[-1]
 
-    monkeypatch.setattr(newton, "goes_by_world", asks)
+    monkeypatch.setattr(newton, "solves_by_world", asks)
     mj, m, spread = loaded(name)
     found = [random_state(mj, seed, spread=spread) for seed in range(3)]
     mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_WARMSTART

@@ -9,10 +9,10 @@ from physics import oracle
 from states import random_state
 from tolerance import SOLVER
 
-from jaxsim.physics.collision.driver import Found
+from jaxsim.physics.collision.driver import CollisionResult
 from jaxsim.physics.collision.listed import from_list
 from jaxsim.physics.constraint.make import make_rows
-from jaxsim.physics.sensor.sensor import sensor
+from jaxsim.physics.sensor.sensor import all_sensors
 
 SCENE = """
 <mujoco><option cone="{cone}" gravity="1 0 -9.81"/><default><geom condim="{condim}"/></default>
@@ -66,14 +66,14 @@ def build(
     )
 
 
-def given_contacts(m, d) -> Found:
+def given_contacts(m, d) -> CollisionResult:
     """The oracle's contacts as the constraint rows and sensors take them."""
-    return Found(from_list(m, d.contact), d.ncon, jnp.zeros_like(d.ncon), packed=True)
+    return CollisionResult(from_list(m, d.contact), d.ncon, jnp.zeros_like(d.ncon), packed=True)
 
 
 def stage(m, d):
     d = d.replace(found=given_contacts(m, d))
-    d = sensor(m, d.replace(rows=make_rows(m, d).rows))
+    d = all_sensors(m, d.replace(rows=make_rows(m, d).rows))
     return d.replace(found=None, rows=None)
 
 

@@ -82,8 +82,8 @@ def test_a_row_that_has_crossed_nothing_is_one_quadratic(kind):
     end = jax.tree.map(lambda a, b: a + step * b, r, v)
     change = cost.at(end).cost - cost.at(r).cost
     slope, bend = line.derivatives(0 * step)
-    crossed = np.asarray(line.crossed(step))
-    none = crossed == 0
+    num_crossed = np.asarray(line.num_crossed(step))
+    none = num_crossed == 0
     lacks = np.abs(change - (slope + 0.5 * step * bend) * step)
     np.testing.assert_allclose(np.asarray(lacks)[none], 0, atol=1e-13)
     assert (np.asarray(lacks)[~none] > 1e-9).mean() > 0.5  # it is not said of every row

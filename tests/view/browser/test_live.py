@@ -13,7 +13,7 @@ from jaxsim.enums import State
 from jaxsim.view import Viewer
 from jaxsim.view.browser.live import Live, control_bounds, joint_bounds
 from jaxsim.view.browser.panel.plots import SensorPlots
-from jaxsim.view.browser.panel.tables import markdown, tables
+from jaxsim.view.browser.panel.tables import markdown_table, model_tables
 
 MODEL = """
 <mujoco>
@@ -206,11 +206,11 @@ def test_controls_of_one_actuator_have_their_own_ranges():
 
 
 def test_tables_say_what_the_model_has(m):
-    found = {title: (head, rows) for title, head, rows in tables(m)}
+    found = {title: (head, rows) for title, head, rows in model_tables(m)}
     assert ("0", "elbow", "hinge", "arm", "") in found["joints"][1]
     assert found["bodies"][1][1][:3] == ("1", "arm", "world")
     assert ("nq", "1") in found["sizes"][1]
-    text = markdown(*found["joints"])
+    text = markdown_table(*found["joints"])
     assert text.splitlines()[0] == "| id | joint | type | body | range |"
     assert text.count("\n") == 2
 

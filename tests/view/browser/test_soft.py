@@ -6,14 +6,14 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from view.soft.models import SOFT
+from view.flex.models import SOFT
 from view.visitor import Visitor
 
 import jaxsim
 from jaxsim.view import Viewer
 from jaxsim.view.browser.draw.light import _towards
-from jaxsim.view.browser.draw.soft import softs_of
-from jaxsim.view.soft.topology import topology
+from jaxsim.view.browser.draw.soft import deformables_of
+from jaxsim.view.flex.topology import surface_topology
 
 SEAM = """<mujoco>
   <asset>
@@ -39,7 +39,7 @@ def test_a_page_gets_points_that_move_and_the_light_of_the_model():
         wanted = {"/flexes/cloth", "/flexes/jelly", "/skins/flag", "/flexes/rope"}
         visitor.wait(lambda: wanted <= set(nodes))
         drawn = corners(nodes["/flexes/cloth"])
-        plan = topology(m.structure)
+        plan = surface_topology(m.structure)
         before = viewer.scene.poses.soft[0]
         np.testing.assert_allclose(drawn, before[plan.corner[:, plan.owner == 0].T], atol=1e-6)
         assert pictured(nodes["/flexes/cloth"]).baseColorTexture.size == (16, 16)
@@ -95,7 +95,7 @@ def bounds(node: dict) -> tuple[list[float], list[float]]:
 
 def test_corners_are_shared_where_no_image_is_used():
     plain, imaged = (
-        softs_of(jaxsim.load_model(SEAM.replace("MATERIAL", material)))[0]
+        deformables_of(jaxsim.load_model(SEAM.replace("MATERIAL", material)))[0]
         for material in ("", 'material="checks"')
     )
     assert plain.place is None
@@ -123,8 +123,8 @@ def read(node: dict):
 
 
 def test_spots_are_turned_along_their_direction():
-    from jaxsim.compile.geometry.quaternion import rotate
+    from jaxsim.compile.geometry.quaternion import quat_rotate
 
     for way in [*np.eye(3).tolist(), [-0.6, 0.0, -0.8], [0.0, 0.0, -1.0]]:
-        turned = rotate(_towards(np.array(way))[None], np.array([[0.0, 0.0, -1.0]]))[0]
+        turned = quat_rotate(_towards(np.array(way))[None], np.array([[0.0, 0.0, -1.0]]))[0]
         np.testing.assert_allclose(turned, way, atol=1e-12)

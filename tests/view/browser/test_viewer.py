@@ -10,8 +10,8 @@ from view.visitor import Visitor
 
 import jaxsim
 from jaxsim.view import Viewer
-from jaxsim.view.browser.draw.marks import optical, tendon_lines
-from jaxsim.view.browser.draw.poses import Posing, state_of
+from jaxsim.view.browser.draw.marks import optical_rotation, tendon_lines
+from jaxsim.view.browser.draw.poses import Posing, pose_state
 from jaxsim.view.browser.draw.touch import Touching
 from jaxsim.view.browser.server import PortInUse
 
@@ -60,14 +60,14 @@ def d(m):
 
 
 def test_poses_are_those_of_the_physics(m, d):
-    poses = Posing(m).of(state_of(d))
+    poses = Posing(m).of(pose_state(d))
     np.testing.assert_allclose(poses.xpos[0], d.xpos, atol=1e-12)
     np.testing.assert_allclose(poses.xquat[0], d.xquat, atol=1e-12)
     np.testing.assert_allclose(poses.cam_xmat[0], d.cam_xmat, atol=1e-12)
 
 
 def test_tendons_end_at_their_sites_and_break_at_pulleys(m, d):
-    poses = Posing(m).of(state_of(jax.tree.map(lambda x: jnp.stack([x, x]), d)))
+    poses = Posing(m).of(pose_state(jax.tree.map(lambda x: jnp.stack([x, x]), d)))
     lines, tendon = tendon_lines(poses, np.array([[0.0, 0, 0], [5, 0, 0]]))
     site = {n: np.asarray(d.site_xpos)[i] for i, n in enumerate(m.names["site"])}
     want = [(site["high"], site["low"]), (site["end"], site["high"]), (site["high"], site["low"])]
@@ -91,7 +91,7 @@ def test_forces_of_contacts_carry_the_weight(m, d):
 
 def test_a_camera_of_viser_looks_along_z():
     """MuJoCo's looks along -z with y up: half a turn about x."""
-    np.testing.assert_allclose(np.abs(optical(np.eye(3))), [0, 1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(np.abs(optical_rotation(np.eye(3))), [0, 1, 0, 0], atol=1e-12)
 
 
 def test_a_page_gets_the_parts_and_their_poses(m, d):

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from view.flex.models import SOFT
 from view.picture.oracle import inside, pictures
-from view.soft.models import SOFT
 
 import jaxsim
 from jaxsim.enums import ObjType

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from view.soft.models import SOFT
+from view.flex.models import SOFT
 
 import jaxsim
 from jaxsim.enums import ObjType

@@ -13,24 +13,24 @@ import numpy as np
 
 from jaxsim.assets.mesh.hull import Hull
 from jaxsim.assets.mesh.mass import Mass, check_moments, check_orientation, shell, solid
-from jaxsim.assets.mesh.normals import decided
+from jaxsim.assets.mesh.normals import normalize_or_z
 from jaxsim.assets.mesh.surface import MeshSurface
-from jaxsim.assets.mesh.triangles import units
-from jaxsim.compile.geometry.pose import Pose, here
+from jaxsim.assets.mesh.triangles import normalize_rows
+from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.principal import principal_axes
-from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 
 # Products of inertia, relative to the largest moment, below which a mesh is not rotated: MuJoCo's
 # value, so that rounding errors of single-precision files do not rotate an aligned mesh.
-ALIGNED = 1e-7
-SHORTEST_NORMAL = MINVAL**0.5  # shortest normal that has a direction, as in MuJoCo
-LARGEST = 1e30  # largest coordinate [m]; our own bound, well within single precision
+_ALIGNED_TOLERANCE = 1e-7
+_MIN_NORMAL_LENGTH = MINVAL**0.5  # shortest normal that has a direction, as in MuJoCo
+_MAX_COORDINATE = 1e30  # largest coordinate [m]; our own bound, well within single precision
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
+class MeshPlacement:
     """Initial transformation of a mesh: p -> stretch (scale * R^T (p - refpos)).
 
     Attributes:
@@ -49,7 +49,7 @@ class Placement:
 
     def point(self, p: np.ndarray) -> np.ndarray:
         """Return the points of the file (n, 3) in the new axes."""
-        placed = ((p - self.refpos) @ to_matrix(self.refquat)) * self.scale
+        placed = ((p - self.refpos) @ quat_to_matrix(self.refquat)) * self.scale
         return placed if self.stretch is None else placed @ self.stretch.T
 
     def normal(self, n: np.ndarray) -> np.ndarray:
@@ -57,7 +57,7 @@ class Placement:
 
         Normals are covectors: they scale inversely to the surface.
         """
-        placed = n @ (to_matrix(self.refquat) / self.scale)
+        placed = n @ (quat_to_matrix(self.refquat) / self.scale)
         return placed if self.stretch is None else placed @ np.linalg.inv(self.stretch)
 
     @property
@@ -85,8 +85,8 @@ class Mesh:
     """
 
     surface: MeshSurface
-    placement: Placement
-    pose: Pose
+    placement: MeshPlacement
+    pose: FramePose
     vertex: np.ndarray
     content: float
     moments: np.ndarray
@@ -98,12 +98,12 @@ class Mesh:
 
         Degenerate normals are replaced by the z axis after the placement.
         """
-        placed = decided(self.placement.normal(self.surface.normal), SHORTEST_NORMAL)
-        return placed @ to_matrix(self.pose.quat)
+        placed = normalize_or_z(self.placement.normal(self.surface.normal), _MIN_NORMAL_LENGTH)
+        return placed @ quat_to_matrix(self.pose.quat)
 
     def normals(self, normal: np.ndarray) -> np.ndarray:
         """Return face normals (n, 3) in the mesh's own frame."""
-        return units(self.placement.normal(normal) @ to_matrix(self.pose.quat))
+        return normalize_rows(self.placement.normal(normal) @ quat_to_matrix(self.pose.quat))
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -112,14 +112,14 @@ class Mesh:
 
 
 def make_mesh(
-    surface: MeshSurface, placement: Placement, inertia: str, hull: bool, *, fixed: bool = False
+    surface: MeshSurface, placement: MeshPlacement, inertia: str, hull: bool, *, fixed: bool = False
 ) -> Mesh:
     """Return a mesh in its own frame, with its mass properties.
 
     Args:
       surface: the surface in the frame of the file.
       placement: its scale and reference pose.
-      inertia: mass distribution: a key of `INERTIA`.
+      inertia: mass distribution: a key of `_INERTIA_MODES`.
       hull: whether the hull is needed; it is also kept if inertia or faces are made of it.
       fixed: whether the frame after the placement is kept as the mesh's own. Its moments are then
         taken about its origin and axes, as in MuJoCo.
@@ -128,22 +128,22 @@ def make_mesh(
       AssetError: the mesh has no such inertia, or no hull.
     """
     vertex = placement.point(surface.vertex)
-    if not np.abs(vertex).max() <= LARGEST:
-        raise AssetError(f"its coordinates are beyond {LARGEST:g} m; check its scale")
-    over_hull, distribution = INERTIA[inertia]
+    if not np.abs(vertex).max() <= _MAX_COORDINATE:
+        raise AssetError(f"its coordinates are beyond {_MAX_COORDINATE:g} m; check its scale")
+    over_hull, distribution = _INERTIA_MODES[inertia]
     if hull:
         _ = surface.hull  # raises if there is no hull, whatever the inertia is made of
     face = surface.hull.face if over_hull else surface.face
     mass = distribution(vertex, placement.turned(face))
-    moments, quat = principal_axes(mass.tensor, ALIGNED)
+    moments, quat = principal_axes(mass.tensor, _ALIGNED_TOLERANCE)
     check_moments(moments)
-    pose = here() if fixed else Pose(mass.center, quat)
+    pose = identity_pose() if fixed else FramePose(mass.center, quat)
     kept = hull or over_hull or not len(surface.source.face)
     return Mesh(
         surface=surface,
         placement=placement,
         pose=pose,
-        vertex=(vertex - pose.pos) @ to_matrix(pose.quat),
+        vertex=(vertex - pose.pos) @ quat_to_matrix(pose.quat),
         content=mass.content,
         moments=moments / mass.content,
         hull=surface.hull if kept else None,
@@ -165,7 +165,7 @@ def _legacy(vertex: np.ndarray, face: np.ndarray) -> Mass:
 
 # For each keyword of `inertia`: whether to use the faces of the hull, and the function of mass
 # properties.
-INERTIA: dict[str, tuple[bool, Callable[[np.ndarray, np.ndarray], Mass]]] = {
+_INERTIA_MODES: dict[str, tuple[bool, Callable[[np.ndarray, np.ndarray], Mass]]] = {
     "convex": (True, _hull),
     "exact": (False, _exact),
     "legacy": (False, _legacy),

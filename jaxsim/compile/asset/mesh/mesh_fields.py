@@ -31,7 +31,7 @@ def mesh_fields(meshes: list[Mesh]) -> dict[str, Any]:
     }
     for name, (of, dtype) in _DATA.items():
         parts: list[np.ndarray] = [of(mesh).astype(dtype) for mesh in meshes]
-        found[f"mesh_{name}"] = _joined(parts, dtype, _WIDTHS.get(name, 3))
+        found[f"mesh_{name}"] = _concatenate(parts, dtype, _WIDTHS.get(name, 3))
         if name not in ("facenormal", "facetexcoord"):
             found |= _addresses(name, [len(part) for part in parts])
     # a mesh without texture coordinates has no address for them
@@ -41,12 +41,12 @@ def mesh_fields(meshes: list[Mesh]) -> dict[str, Any]:
 
 def _hull_fields(meshes: list[Mesh]) -> dict[str, Any]:
     """Return the convex hulls and their polygons; a mesh that cannot collide has none."""
-    sides = [_none(mesh) if mesh.hull is None else mesh.surface.polygons for mesh in meshes]
+    sides = [_no_polygons(mesh) if mesh.hull is None else mesh.surface.polygons for mesh in meshes]
     pairs = list(zip(meshes, sides, strict=True))
     graphs = [_graph(mesh) for mesh in meshes]
     kept = np.array([mesh.hull is not None for mesh in meshes], bool)
-    polyvertnum = _joined([p.num for p in sides], np.int32)
-    mapnum = _joined([p.mapnum for p in sides], np.int32)
+    polyvertnum = _concatenate([p.num for p in sides], np.int32)
+    mapnum = _concatenate([p.mapnum for p in sides], np.int32)
     return {
         "nmeshgraph": sum(len(graph) for graph in graphs),
         "nmeshpoly": len(polyvertnum),
@@ -55,21 +55,23 @@ def _hull_fields(meshes: list[Mesh]) -> dict[str, Any]:
         "npolygonmax": int(polyvertnum.max(initial=0)),
         "nmeshdegmax": int(mapnum.max(initial=0)),
         "mesh_graphadr": np.where(kept, _starts([len(g) for g in graphs]), -1).astype(np.int32),
-        "mesh_graph": _joined(graphs, np.int32),
+        "mesh_graph": _concatenate(graphs, np.int32),
         "mesh_extrema": _rows([_extrema(mesh) for mesh in meshes], 27, np.int32),
         "mesh_polynum": np.array([len(p.num) for p in sides], np.int32),
         "mesh_polyadr": _starts([len(p.num) for p in sides]),
-        "mesh_polynormal": _joined([m.normals(p.normal) for m, p in pairs], np.float64, 3),
+        "mesh_polynormal": _concatenate([m.normals(p.normal) for m, p in pairs], np.float64, 3),
         "mesh_polyvertadr": _starts(polyvertnum),
         "mesh_polyvertnum": polyvertnum,
-        "mesh_polyvert": _joined([p.outlines(m.placement.mirrors) for m, p in pairs], np.int32),
+        "mesh_polyvert": _concatenate(
+            [p.outlines(m.placement.mirrors) for m, p in pairs], np.int32
+        ),
         "mesh_polymapadr": _starts(mapnum),
         "mesh_polymapnum": mapnum,
-        "mesh_polymap": _joined([p.map for p in sides], np.int32),
+        "mesh_polymap": _concatenate([p.map for p in sides], np.int32),
     }
 
 
-def _none(mesh: Mesh) -> Polygons:
+def _no_polygons(mesh: Mesh) -> Polygons:
     """Return the polygons of a mesh without hull."""
     empty = np.zeros(0, np.int32)
     return Polygons(np.zeros((0, 3)), empty, empty, np.zeros(len(mesh.vertex), np.int32), empty)
@@ -104,7 +106,7 @@ def _rows(rows: list[np.ndarray], width: int, dtype: type = np.float64) -> np.nd
     return np.array(rows, dtype).reshape(-1, width)
 
 
-def _joined(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
+def _concatenate(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
     """Return the concatenated arrays, (n,) or (n, width); also of no arrays."""
     empty: np.ndarray = np.zeros((0, width) if width else 0, dtype)
     return np.concatenate([empty, *parts]).astype(dtype)

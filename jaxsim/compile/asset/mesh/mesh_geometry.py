@@ -7,10 +7,10 @@ import numpy as np
 from jaxsim.assets.mesh.fit import AROUND_BOX, TO_INERTIA, inertia_box
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.placed import pose_of
-from jaxsim.compile.geometry.pose import Pose, here
+from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.compile.geometry.quaternion import IDENTITY
-from jaxsim.compile.geometry.shape import Geometry, check_size, unknown
+from jaxsim.compile.geometry.shape import Geometry, check_size, unknown_geometry
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
@@ -23,18 +23,18 @@ def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geome
     """
     if element.get("mesh") is None:
         c.fault(element, f"type='{kind.name.lower()}' needs mesh, the name of a mesh")
-        return unknown(kind)
+        return unknown_geometry(kind)
     if element.get("shellinertia") == "true":
         c.fault(element, "shellinertia is for primitive shapes; set inertia='shell' of the mesh")
     if element.get("fromto") is not None:
         c.fault(element, "fromto is for capsules, cylinders, boxes and ellipsoids; use pos")
     dataid = c.find_own("mesh", element, "mesh")
     if dataid < 0:
-        return unknown(kind)
+        return unknown_geometry(kind)
     mesh = c.meshes[dataid]
     low, high = mesh.bounds
     size = np.maximum(np.abs(low), np.abs(high))
-    moved = mesh.pose if element.tag == "geom" else here()
+    moved = mesh.pose if element.tag == "geom" else identity_pose()
     aabb = np.concatenate([(high + low) / 2, (high - low) / 2])
     return Geometry(
         kind=kind,
@@ -46,24 +46,24 @@ def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geome
     )
 
 
-def fitted(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
+def fit_primitive(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
     """Return the geometry of a primitive fitted to a mesh, at the pose of the mesh.
 
     With `fitaabb` it is fitted to the bounding box of the mesh, otherwise to its inertia box.
     """
     if element.get("fromto") is not None:
         c.fault(element, "both mesh and fromto give its size; remove one of them")
-        return unknown(kind)
+        return unknown_geometry(kind)
     if kind not in TO_INERTIA:
         c.fault(element, f"a {kind.name.lower()} cannot be fitted to a mesh; use a solid shape")
-        return unknown(kind)
+        return unknown_geometry(kind)
     dataid = c.find_own("mesh", element, "mesh")
     if dataid < 0:
-        return unknown(kind)
+        return unknown_geometry(kind)
     mesh = c.meshes[dataid]
     if c.settings_of(element).fitaabb:
         low, high = mesh.bounds
-        moved = mesh.pose.apply(Pose((high + low) / 2, IDENTITY))
+        moved = mesh.pose.apply(FramePose((high + low) / 2, IDENTITY))
         half = AROUND_BOX[kind](*(high - low) / 2)
     else:
         moved = mesh.pose

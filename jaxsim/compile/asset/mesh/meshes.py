@@ -7,33 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.assets.make.builtin import builtin_surface, has_no_volume
+from jaxsim.assets.builtin.builtin import builtin_surface, has_no_volume
 from jaxsim.assets.mesh.surface import MeshSurface
 from jaxsim.assets.read.decode import extension, read_surface
 from jaxsim.assets.surface import Surface
 from jaxsim.compile.asset.files import read_asset
-from jaxsim.compile.asset.mesh.mesh import Mesh, Placement, make_mesh
+from jaxsim.compile.asset.mesh.mesh import Mesh, MeshPlacement, make_mesh
 from jaxsim.compile.asset.mesh.mesh_fields import mesh_fields
-from jaxsim.compile.asset.mesh.sdf import made_by_plugin, plugin_surface
+from jaxsim.compile.asset.mesh.sdf import is_made_by_plugin, plugin_surface
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.geometry.quaternion import normalize
-from jaxsim.compile.step import step
+from jaxsim.compile.geometry.orientation import mjcf_numbers
+from jaxsim.compile.geometry.quaternion import quat_normalize
+from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
-FEWEST_HULL = 4  # smallest `maxhullvert`
+_MIN_HULL_VERTICES = 4  # smallest `maxhullvert`
 NO_LIMIT = -1
 
-Shared = dict[tuple[Any, ...], MeshSurface]
+_SharedSurfaces = dict[tuple[Any, ...], MeshSurface]
 
 
-@step(needs="settings scale_frames plugins assets bodies", gives="mesh meshes")
+@declare_pass(needs="settings scale_frames plugins assets bodies", gives="mesh meshes")
 def meshes(c: Compilation) -> None:
     """Add all fields of meshes, and the meshes by id."""
     hulls = _meshes_that_collide(c)
-    shared: Shared = {}
+    shared: _SharedSurfaces = {}
     made: list[Mesh] = []
     for element in c.elements["mesh"]:
         hull = element.asset_name in hulls
@@ -72,7 +72,7 @@ def _mesh(
     c: Compilation,
     element: SpecElement,
     hull: bool,
-    shared: Shared,
+    shared: _SharedSurfaces,
     stretch: np.ndarray | None,
 ) -> list[Mesh]:
     """Return one mesh in a list, or an empty list and a fault of its element."""
@@ -82,7 +82,7 @@ def _mesh(
         if surface is None or placement is None:
             return []
         with np.errstate(all="ignore"):  # overflow is reported as a fault of the mesh
-            fixed = made_by_plugin(element)
+            fixed = is_made_by_plugin(element)
             return [make_mesh(surface, placement, _inertia(element), hull, fixed=fixed)]
     except AssetError as error:
         c.fault(element, str(error))
@@ -91,18 +91,20 @@ def _mesh(
 
 def _placement(
     c: Compilation, element: SpecElement, stretch: np.ndarray | None
-) -> Placement | None:
+) -> MeshPlacement | None:
     scale, refpos, refquat = (
         np.array(element.get(attr), float) for attr in ("scale", "refpos", "refquat")
     )
     if not all(np.isfinite(v).all() for v in (scale, refpos, refquat)):
         c.fault(element, "scale, refpos and refquat must be finite")
     elif np.any(scale == 0):
-        c.fault(element, f"scale='{numbers(scale)}' must not be zero: the mesh would be flat")
+        c.fault(element, f"scale='{mjcf_numbers(scale)}' must not be zero: the mesh would be flat")
     elif np.abs(refquat).max() < MINVAL:
         c.fault(element, "refquat must not be zero; use '1 0 0 0' for no rotation")
     else:
-        return Placement(refpos, normalize(refquat / np.abs(refquat).max()), scale, stretch)
+        return MeshPlacement(
+            refpos, quat_normalize(refquat / np.abs(refquat).max()), scale, stretch
+        )
     return None
 
 
@@ -114,16 +116,16 @@ def _inertia(element: SpecElement) -> str:
     return inertia
 
 
-def _surface(c: Compilation, element: SpecElement, shared: Shared) -> MeshSurface | None:
+def _surface(c: Compilation, element: SpecElement, shared: _SharedSurfaces) -> MeshSurface | None:
     """Return the surface of a mesh; meshes of the same file share it."""
     smooth, maxhullvert = element.get("smoothnormal") == "true", int(element.get("maxhullvert"))
-    if maxhullvert != NO_LIMIT and maxhullvert < FEWEST_HULL:
+    if maxhullvert != NO_LIMIT and maxhullvert < _MIN_HULL_VERTICES:
         raise AssetError(
-            f"maxhullvert='{maxhullvert}' must be at least {FEWEST_HULL},"
+            f"maxhullvert='{maxhullvert}' must be at least {_MIN_HULL_VERTICES},"
             f" or {NO_LIMIT} for no limit"
         )
     file, kind = element.get("file"), element.get("builtin")
-    if made_by_plugin(element):
+    if is_made_by_plugin(element):
         made = plugin_surface(c, element)
         if made is None:
             return None

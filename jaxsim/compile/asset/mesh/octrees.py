@@ -12,20 +12,20 @@ import numpy as np
 from jaxsim.assets.mesh.distance import SurfaceDistance
 from jaxsim.assets.octree.build import Octree, octree
 from jaxsim.compile.asset.mesh.mesh import Mesh
-from jaxsim.compile.asset.mesh.sdf import made_by_plugin
+from jaxsim.compile.asset.mesh.sdf import is_made_by_plugin
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.step import step
+from jaxsim.compile.step import declare_pass
 
 NO_TREE = -1  # address of a mesh without octree
 
 
-@step(needs="assets bodies meshes", gives="mesh oct")
+@declare_pass(needs="assets bodies meshes", gives="mesh oct")
 def octrees(c: Compilation) -> None:
     """Add all fields of octrees."""
     geoms = [geom for body in c.bodies for geom in body.geoms if geom.get("type") == "sdf"]
     named = {geom.get("mesh") for geom in geoms}
     trees = [
-        _tree(mesh) if element.asset_name in named and not made_by_plugin(element) else None
+        _tree(mesh) if element.asset_name in named and not is_made_by_plugin(element) else None
         for element, mesh in zip(c.elements["mesh"], c.meshes, strict=True)
     ]
     c.fields.update(octree_fields(trees))
@@ -41,10 +41,10 @@ def octree_fields(trees: list[Octree | None]) -> dict[str, Any]:
         "noct": int(num.sum()),
         "mesh_octadr": start.astype(np.int32),
         "mesh_octnum": num,
-        "oct_depth": _joined([tree.cells.level for tree in made], np.int32),
-        "oct_child": _joined([tree.cells.child for tree in made], np.int32, 8),
-        "oct_aabb": _joined([tree.cells.aabb for tree in made], np.float64, 6),
-        "oct_coeff": _joined([tree.value for tree in made], np.float64, 8),
+        "oct_depth": _concatenate([tree.cells.level for tree in made], np.int32),
+        "oct_child": _concatenate([tree.cells.child for tree in made], np.int32, 8),
+        "oct_aabb": _concatenate([tree.cells.aabb for tree in made], np.float64, 6),
+        "oct_coeff": _concatenate([tree.value for tree in made], np.float64, 8),
     }
 
 
@@ -53,7 +53,7 @@ def _tree(mesh: Mesh) -> Octree:
     return octree(mesh.vertex[face], *mesh.bounds, SurfaceDistance(mesh.vertex, face))
 
 
-def _joined(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
+def _concatenate(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
     """Return the concatenated arrays, (n,) or (n, width); also of no arrays."""
     empty: np.ndarray = np.zeros((0, width) if width else 0, dtype)
     return np.concatenate([empty, *parts]).astype(dtype)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.sdf.shapes import settings
+from jaxsim.assets.sdf.shapes import shape_settings
 from jaxsim.assets.sdf.surface import sdf_surface
 from jaxsim.assets.surface import Surface
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.whole.plugins import plugin_child
+from jaxsim.compile.geometry.orientation import mjcf_numbers
+from jaxsim.compile.options.plugins import plugin_child
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
 
-def made_by_plugin(element: SpecElement) -> bool:
+def is_made_by_plugin(element: SpecElement) -> bool:
     """Return whether a plugin generates the mesh."""
     return plugin_child(element) is not None
 
@@ -38,7 +38,8 @@ def plugin_surface(c: Compilation, element: SpecElement) -> Surface | None:
     scale = element.get("scale")
     if np.any(scale != np.ones(3)):
         raise AssetError(
-            f"scale='{numbers(scale)}' is not for meshes of plugins, whose signed distance it would"
+            f"scale='{mjcf_numbers(scale)}' is not for meshes of plugins, whose signed distance it "
+            "would"
             " not change; set the sizes of the plugin instead"
         )
-    return sdf_surface(shape, settings(shape, instance.config))
+    return sdf_surface(shape, shape_settings(shape, instance.config))

@@ -36,15 +36,15 @@ from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.flex.rules import yield_strains
 
 # Numbers for an element: 3 or 6 edges give 6 or 21, and there is room for more.
-_ROOM = {2: 21, 3: 24}
+_STIFFNESS_SIZES = {2: 21, 3: 24}
 _THICKNESS = 6  # where a shell that yields in bending keeps its thickness, in the first element
 _PER_EDGE = 17  # numbers for an edge that bends: (4, 4), and one for a reference that is not flat
 
 _BENDING, _STRETCHING = 1, 2  # bits of flex_plasticmode
 
 # Young's modulus [Pa] and Poisson's ratio of the modes that a strain constraint keeps.
-_STRAINED = (10.0, 0.3)
-_ROUNDING = 1e-12
+_STRAIN_MATERIAL = (10.0, 0.3)
+_STIFFNESS_ROUNDING = 1e-12
 
 
 def elastic_fields(c: Compilation, flexes: Sequence[Flex]) -> dict[str, np.ndarray | int]:
@@ -83,8 +83,12 @@ def _stiffness(c: Compilation, f: Flex) -> np.ndarray:
         return np.zeros(0)
     if f.order:
         idle = f.elasticity.get("elastic2d") == "bend"
-        return np.zeros(0) if idle else _interpolated(f, young, f.elasticity.get("poisson")).ravel()
-    room = _ROOM[f.dim]
+        return (
+            np.zeros(0)
+            if idle
+            else _interpolated_stiffness(f, young, f.elasticity.get("poisson")).ravel()
+        )
+    room = _STIFFNESS_SIZES[f.dim]
     content, mu, lam = _material(f)
     numbers = np.zeros((len(f.elem), room))
     if _plastic_mode(f) & _BENDING:
@@ -109,7 +113,7 @@ def is_strained(c: Compilation, f: Flex) -> bool:
     )
 
 
-def _interpolated(f: Flex, young: float, poisson: float) -> np.ndarray:
+def _interpolated_stiffness(f: Flex, young: float, poisson: float) -> np.ndarray:
     """Minus the stiffness of each cell, or of each wall, (n, 3 nlocal, 3 nlocal)."""
     mu = young / (2 * (1 + poisson))
     if _is_solid(f):
@@ -122,14 +126,16 @@ def _interpolated(f: Flex, young: float, poisson: float) -> np.ndarray:
 
 def _strained_modes(f: Flex) -> np.ndarray:
     """The modes of each cell or wall, of a material of MuJoCo's choice."""
-    young, poisson, thickness = *_STRAINED, f.elasticity.get("thickness")
+    young, poisson, thickness = *_STRAIN_MATERIAL, f.elasticity.get("thickness")
     found: list[tuple[Wall | None, np.ndarray, np.ndarray]] = []
     numbers = []
-    matrices = _interpolated(f, young, poisson)
+    matrices = _interpolated_stiffness(f, young, poisson)
     elements = [None] * len(matrices) if _is_solid(f) else walls(f.cellcount)
     for K, wall in zip(matrices, elements, strict=True):
         alike = (
-            modes for other, like, modes in found if _alike(K, like) and _parallel(wall, other)
+            modes
+            for other, like, modes in found
+            if _same_stiffness(K, like) and _parallel(wall, other)
         )
         modes = next(alike, None)
         if modes is None:
@@ -140,9 +146,9 @@ def _strained_modes(f: Flex) -> np.ndarray:
     return np.concatenate([*numbers, np.zeros(0)])
 
 
-def _alike(K: np.ndarray, other: np.ndarray) -> bool:
+def _same_stiffness(K: np.ndarray, other: np.ndarray) -> bool:
     """Whether two cells have the same stiffness, to rounding."""
-    return bool(np.abs(K - other).max() <= _ROUNDING * np.abs(K).max())
+    return bool(np.abs(K - other).max() <= _STIFFNESS_ROUNDING * np.abs(K).max())
 
 
 def _parallel(wall: Wall | None, other: Wall | None) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.make.lattice import Points
+from jaxsim.assets.builtin.lattice import LatticePoints
 from jaxsim.compile.flex.filling import filling, with_void
 from jaxsim.compile.flex.flex import Flex
 
@@ -30,7 +30,7 @@ def lattice_stiffness(f: Flex, mu: float, lam: float) -> np.ndarray:
     if f.dim == 1:  # a rod fills its cells
         content, filled = full, np.ones(int(np.prod(f.cellcount)), bool)
     else:
-        points = Points(f.dim, f.place, f.elem)
+        points = LatticePoints(f.dim, f.place, f.elem)
         content, filled = filling(
             points, box, f.cellcount, f.order, lambda t: lagrange(node, t)[0], 2 * f.order
         )

@@ -13,8 +13,8 @@ from jaxsim.enums import MINVAL
 
 _SWEEPS = 200
 _TOLERANCE = 1e-12  # root of the sum of squares off the diagonal
-_SKIPPED = MINVAL  # an entry that needs no rotation
-_RIGID = 1e-8  # of the largest eigenvalue: smaller ones are rigid motions
+_MIN_ROTATED_ENTRY = MINVAL  # an entry that needs no rotation
+_RIGID_TOLERANCE = 1e-8  # of the largest eigenvalue: smaller ones are rigid motions
 
 
 def packed_modes(stiffness: np.ndarray, more: np.ndarray | None = None) -> np.ndarray:
@@ -36,7 +36,7 @@ def packed_modes(stiffness: np.ndarray, more: np.ndarray | None = None) -> np.nd
 def _modes(stiffness: np.ndarray) -> np.ndarray:
     """Eigenvectors, each times the root of its eigenvalue, (nmode, n); no rigid motions."""
     values, vectors = _jacobi(stiffness)
-    kept = -values > _RIGID * np.abs(values).max(initial=0.0)
+    kept = -values > _RIGID_TOLERANCE * np.abs(values).max(initial=0.0)
     modes: np.ndarray = (vectors[:, kept] * np.sqrt(-values[kept])).T
     return modes
 
@@ -50,7 +50,7 @@ def _jacobi(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             break
         for p in range(n):
             for q in range(p + 1, n):
-                if abs(A[p, q]) >= _SKIPPED:
+                if abs(A[p, q]) >= _MIN_ROTATED_ENTRY:
                     _rotate(A, V, p, q)
     return np.diag(A).copy(), V
 

@@ -21,8 +21,8 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.flex.rod_twist import open_chain, twist_name
 
-_FOLDED = 1e-9  # one minus the cosine between edges that coincide
-_STRAIGHT = 1e-4  # angle below which a vertex is straight at rest [rad]
+_FOLDED_TOLERANCE = 1e-9  # one minus the cosine between edges that coincide
+_STRAIGHT_ANGLE = 1e-4  # angle below which a vertex is straight at rest [rad]
 _THICK, _THIN = 3.36, 12.0  # of the torsion constant of a rectangle (Roark's Formulas)
 
 
@@ -37,7 +37,7 @@ def rod_bending(c: Compilation, f: Flex) -> np.ndarray:
             f.element, "a box section needs an open rod with hinges for its twist, as of flexcomp"
         )
         return np.zeros(0)
-    records = _twisted(f, chain, hinges) if chain is not None else _twistless(f)
+    records = _twisted_vertices(f, chain, hinges) if chain is not None else _untwisted_vertices(f)
     return np.concatenate([[len(records)], *records]) if records else np.zeros(0)
 
 
@@ -47,7 +47,7 @@ def _check_hinges(c: Compilation, f: Flex) -> None:
         if len(near) == 2:
             first, second = f.place[near] - f.place[v]
             along = np.linalg.norm(first) * np.linalg.norm(second)
-            if first @ second > (1 - _FOLDED) * along:
+            if first @ second > (1 - _FOLDED_TOLERANCE) * along:
                 c.fault(f.element, f"the rod folds back on itself at vertex {v}; move it apart")
 
 
@@ -67,7 +67,7 @@ def twisted_chain(c: Compilation, f: Flex) -> tuple[np.ndarray | None, list[int]
     return chain, joints
 
 
-def _twisted(f: Flex, chain: np.ndarray, hinges: list[int]) -> list[np.ndarray]:
+def _twisted_vertices(f: Flex, chain: np.ndarray, hinges: list[int]) -> list[np.ndarray]:
     weak, strong, torsion, side = _section(f)
     records = []
     for i in range(1, len(chain) - 1):
@@ -79,7 +79,7 @@ def _twisted(f: Flex, chain: np.ndarray, hinges: list[int]) -> list[np.ndarray]:
     return records
 
 
-def _twistless(f: Flex) -> list[np.ndarray]:
+def _untwisted_vertices(f: Flex) -> list[np.ndarray]:
     """Pairs of curved neighbors first, then the vertices that are in no pair."""
     weak, _, torsion, _ = _section(f)
     near = _neighbors(f)
@@ -122,7 +122,7 @@ def _vertex(f: Flex, before: int, at: int, after: int) -> tuple[float, float]:
     first, second = f.place[at] - f.place[before], f.place[after] - f.place[at]
     angle = np.arctan2(np.linalg.norm(np.cross(first, second)), first @ second)
     length = float(np.linalg.norm(first) + np.linalg.norm(second))
-    return length, float(2 * np.tan(0.5 * angle)) if angle > _STRAIGHT else 0.0
+    return length, float(2 * np.tan(0.5 * angle)) if angle > _STRAIGHT_ANGLE else 0.0
 
 
 def _dihedral(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[float, float]:

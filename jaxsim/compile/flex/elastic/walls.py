@@ -15,7 +15,7 @@ import numpy as np
 from jaxsim.compile.flex.elastic.lattice import lagrange
 from jaxsim.compile.flex.flex import Flex
 
-_BEND = 10  # numbers for an edge: two elements, the place in each, stiffness, fold at rest
+_BEND_RECORD = 10  # numbers for an edge: two elements, the place in each, stiffness, fold at rest
 
 
 class Wall(NamedTuple):
@@ -128,7 +128,7 @@ def wall_bending(f: Flex, young: float, poisson: float, thickness: float) -> np.
     size = cell_size(f)
     rigidity = plate_rigidity(young, poisson, thickness)
     edges = list(_edges(f.cellcount))
-    numbers = np.zeros((len(edges), _BEND))
+    numbers = np.zeros((len(edges), _BEND_RECORD))
     for row, edge in zip(numbers, edges, strict=True):
         reach = size[list(edge.across)].mean()
         fold = np.eye(3)[edge.axes[0]] - np.eye(3)[edge.axes[1]]
@@ -153,12 +153,15 @@ def _edges(cellcount: np.ndarray) -> Iterator[_Edge]:
                 if i < number[other]:
                     across = axis if inside else wall.axis
                     end = 1 - side if inside else wall.side
-                    places = (*_place(wall.axis, axis, side), *_place(other.axis, across, end))
+                    places = (
+                        *_edge_position(wall.axis, axis, side),
+                        *_edge_position(other.axis, across, end),
+                    )
                     numbers = (i, number[other])
                     yield _Edge(numbers, places, (wall.axis, other.axis), along, (axis, across))
 
 
-def _place(normal: int, axis: int, end: int) -> tuple[float, float]:
+def _edge_position(normal: int, axis: int, end: int) -> tuple[float, float]:
     """The middle of the edge that is at one end of an axis, in the wall's own coordinates."""
     slow, fast = (float(end) if a == axis else 0.5 for a in _plane(normal))
     return slow, fast

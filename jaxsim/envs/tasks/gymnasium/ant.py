@@ -10,7 +10,7 @@ from jaxsim.envs.tasks.gymnasium.contact import contact_wrenches
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
-TORSO = 1
+_TORSO_ID = 1
 
 
 class Ant(GymnasiumTask):
@@ -37,7 +37,7 @@ class Ant(GymnasiumTask):
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
         """The action is the control; remembers where the torso was."""
         # an episode's first action finds no results
-        here = jnp.where(d.time > 0, d.xpos[TORSO, :1], d.userdata)
+        here = jnp.where(d.time > 0, d.xpos[_TORSO_ID, :1], d.userdata)
         return d.replace(ctrl=action, userdata=here)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
@@ -60,7 +60,7 @@ class Ant(GymnasiumTask):
         return {"speed": self._speed(m, after)}
 
     def _speed(self, m: Model, after: Data) -> jax.Array:
-        return (after.xpos[TORSO, 0] - after.userdata[0]) / (m.opt.timestep * self.repeat)
+        return (after.xpos[_TORSO_ID, 0] - after.userdata[0]) / (m.opt.timestep * self.repeat)
 
 
 def _touch(m: Model, d: Data) -> jax.Array:

@@ -48,8 +48,8 @@ class GymnasiumTask(Env):
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
         """Near `qpos0`, nearly at rest; quaternions are disturbed as all numbers are."""
         position, velocity = jax.random.split(key)
-        draw = jax.random.normal if self.NORMAL else _even
-        qpos = d.qpos + self.SPREAD * _even(position, d.qpos.shape, d.qpos.dtype)
+        draw = jax.random.normal if self.NORMAL else _uniform
+        qpos = d.qpos + self.SPREAD * _uniform(position, d.qpos.shape, d.qpos.dtype)
         return d.replace(qpos=qpos, qvel=self.SPEED * draw(velocity, d.qvel.shape, d.qvel.dtype))
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
@@ -62,7 +62,7 @@ class GymnasiumTask(Env):
         return limits[:, 0], limits[:, 1]
 
 
-def _even(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+def _uniform(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
     """Between -1 and 1."""
     return jax.random.uniform(key, shape, dtype, -1.0, 1.0)
 

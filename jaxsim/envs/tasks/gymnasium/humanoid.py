@@ -18,7 +18,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import kinematics
 
-KEEP = (*(n for n, f in Data.fields.items() if f.keep), "cinert")
+_KEPT_FIELDS = (*(n for n, f in Data.fields.items() if f.keep), "cinert")
 
 
 class HumanoidBody(GymnasiumTask):
@@ -27,7 +27,7 @@ class HumanoidBody(GymnasiumTask):
     REPEAT, SPREAD, SPEED = 5, 0.01, 0.01
 
     def __init__(self, **given: Any):
-        super().__init__(**{"keep": KEEP} | given)
+        super().__init__(**{"keep": _KEPT_FIELDS} | given)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
         """As above."""

@@ -33,7 +33,7 @@ class Reacher(GymnasiumTask):
     def observe(self, m: Model, d: Data) -> jax.Array:
         """Angles, target, velocities, and the way to the tip."""
         angle = d.qpos[:2]
-        away = _between(m, d, "target", "fingertip")[:2]
+        away = _body_offset(m, d, "target", "fingertip")[:2]
         return jnp.concatenate([jnp.cos(angle), jnp.sin(angle), d.qpos[2:], d.qvel[:2], away])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
@@ -75,11 +75,11 @@ class Pusher(GymnasiumTask):
         return -left - 0.5 * near - 0.1 * effort(action)
 
 
-def _between(m: Model, d: Data, first: str, second: str) -> jax.Array:
+def _body_offset(m: Model, d: Data, first: str, second: str) -> jax.Array:
     """From one body to another, (3,) [m]."""
     return d.xpos[name2id(m, "body", second)] - d.xpos[name2id(m, "body", first)]
 
 
 def _distance(m: Model, d: Data, first: str, second: str) -> jax.Array:
     """Between two bodies, () [m]."""
-    return safe_sqrt(jnp.sum(_between(m, d, first, second) ** 2))
+    return safe_sqrt(jnp.sum(_body_offset(m, d, first, second) ** 2))

@@ -65,7 +65,7 @@ def random_joints(m: Model, qpos: jax.Array, key: jax.Array) -> jax.Array:
     return qpos
 
 
-def gentle(ctrl: jax.Array) -> jax.Array:
+def small_control(ctrl: jax.Array) -> jax.Array:
     """How small controls are on average: 1 at zero, 0.8 at their limits."""
     small = tolerance(ctrl, margin=1.0, fall="quadratic", at_margin=0.0)
     return (4.0 + jnp.mean(small)) / 5.0

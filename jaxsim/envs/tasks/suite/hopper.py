@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.envs.reward import tolerance
-from jaxsim.envs.tasks.suite.base import SuiteTask, gentle, random_joints
+from jaxsim.envs.tasks.suite.base import SuiteTask, random_joints, small_control
 from jaxsim.model.data import Data
 from jaxsim.model.lookup import sensor
 from jaxsim.model.model import Model
@@ -47,7 +47,7 @@ class SuiteHopper(SuiteTask):
         torso, foot = (after.xipos[name2id(m, "body", n), 2] for n in ("torso", "foot"))
         standing = tolerance(torso - foot, (0.6, 2.0))
         if not self.hop:
-            return standing * gentle(after.ctrl)
+            return standing * small_control(after.ctrl)
         speed = sensor(m, after, "torso_subtreelinvel")[0]
         fast = tolerance(speed, (2.0, math.inf), margin=1.0, fall="linear", at_margin=0.5)
         return standing * fast

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.envs.core.current import current
+from jaxsim.envs.core.current import refresh_world
 from jaxsim.envs.reward import tolerance
-from jaxsim.envs.tasks.suite.base import SuiteTask, gentle, random_joints
+from jaxsim.envs.tasks.suite.base import SuiteTask, random_joints, small_control
 from jaxsim.math.guard import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.lookup import sensor
@@ -48,7 +48,7 @@ class SuiteHumanoid(SuiteTask):
         """Any angles and any direction in which nothing touches, at rest."""
 
         def again(found: tuple[jax.Array, jax.Array]) -> jax.Array:
-            moved = current(m, d.replace(qpos=found[1]))
+            moved = refresh_world(m, d.replace(qpos=found[1]))
             return moved.ncon > 0
 
         def draw(found: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
@@ -79,7 +79,7 @@ class SuiteHumanoid(SuiteTask):
         upright = tolerance(
             after.xmat[torso, 2, 2], (0.9, math.inf), margin=1.9, fall="linear", at_margin=0.0
         )
-        stand = high * upright * gentle(after.ctrl)
+        stand = high * upright * small_control(after.ctrl)
         velocity = sensor(m, after, "torso_subtreelinvel")[:2]
         if not self.speed:
             return stand * jnp.mean(tolerance(velocity, margin=2.0))

@@ -16,7 +16,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
-FINGER = 0.01  # radius [m]
+_FINGER_RADIUS = 0.01  # radius [m]
 
 
 class SuiteReacher(SuiteTask):
@@ -50,7 +50,7 @@ class SuiteReacher(SuiteTask):
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """0 or 1."""
         away = _to_target(m, after)
-        return tolerance(jnp.sum(away * away), (0.0, (self.size + FINGER) ** 2))
+        return tolerance(jnp.sum(away * away), (0.0, (self.size + _FINGER_RADIUS) ** 2))
 
 
 def _to_target(m: Model, d: Data) -> jax.Array:

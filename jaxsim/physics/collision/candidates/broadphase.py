@@ -10,15 +10,19 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import PlacedGeoms
 
 
-def near(
-    kind: tuple[int, int] | None, geoms: Placed, geom1: np.ndarray, geom2: np.ndarray, reach: Array
+def may_collide(
+    kind: tuple[int, int] | None,
+    geoms: PlacedGeoms,
+    geom1: np.ndarray,
+    geom2: np.ndarray,
+    reach: Array,
 ) -> Array:
     """Whether pairs may have a contact.
 
@@ -32,57 +36,61 @@ def near(
     Returns:
       bool `[n, *W]`.
     """
-    a, b = take(geoms, geom1), take(geoms, geom2)
+    a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
     if kind is None:
         a, b, kind = _as_box(a), _as_box(b), (GeomType.BOX, GeomType.BOX)
-    elif kind[1] not in EXTENT:
+    elif kind[1] not in EXTENT_FUNCTIONS:
         b, kind = _as_box(b), (kind[0], GeomType.BOX)
     offset = b.pos - a.pos
     if kind[0] == GeomType.PLANE:
         line = a.axis
-        gap = line.dot(offset) - EXTENT[kind[1]](b, line, 1.0)
+        gap = line.dot(offset) - EXTENT_FUNCTIONS[kind[1]](b, line, 1.0)
         return gap <= reach
     lines = [(offset, offset.norm())]
     lines += [(axis, 1.0) for g, k in zip((a, b), kind, strict=True) for axis in _normals(g, k)]
     passed = jnp.ones_like(reach, bool)
     for line, length in lines:  # everything times the length of the line, which may be zero
         gap = jnp.abs(line.dot(offset))
-        gap = gap - EXTENT[kind[0]](a, line, length) - EXTENT[kind[1]](b, line, length)
+        gap = (
+            gap
+            - EXTENT_FUNCTIONS[kind[0]](a, line, length)
+            - EXTENT_FUNCTIONS[kind[1]](b, line, length)
+        )
         passed = passed & (gap <= reach * length)
     return passed
 
 
-def _as_box(g: Placed) -> Placed:
+def _as_box(g: PlacedGeoms) -> PlacedGeoms:
     """The bounding box in the place of a geom."""
     assert g.box is not None
     center, half = g.box
     return g._replace(pos=center, size=half)
 
 
-def _normals(g: Placed, geom_type: int) -> tuple[Vec, ...]:
+def _normals(g: PlacedGeoms, geom_type: int) -> tuple[Vec, ...]:
     return g.rot.cols if geom_type == GeomType.BOX else ()
 
 
-def _round(g: Placed, line: Vec, length: Array) -> Array:
+def _round(g: PlacedGeoms, line: Vec, length: Array) -> Array:
     return g.size.x * length
 
 
-def _long(g: Placed, line: Vec, length: Array) -> Array:
+def _long(g: PlacedGeoms, line: Vec, length: Array) -> Array:
     """Capsule; and the cylinder inside it with its round ends."""
     return g.size.y * jnp.abs(g.axis.dot(line)) + g.size.x * length
 
 
-def _ellipsoid(g: Placed, line: Vec, length: Array | float) -> Array:
+def _ellipsoid(g: PlacedGeoms, line: Vec, length: Array | float) -> Array:
     return jnp.maximum(jnp.maximum(g.size.x, g.size.y), g.size.z) * length
 
 
-def _box(g: Placed, line: Vec, length: Array | float) -> Array:
+def _box(g: PlacedGeoms, line: Vec, length: Array | float) -> Array:
     sides = zip(g.size.parts, g.rot.cols, strict=True)
     return sum(size * jnp.abs(axis.dot(line)) for size, axis in sides)
 
 
 # reach of a geom from its center along a line, times the length of that
-EXTENT: dict[int, Callable] = {
+EXTENT_FUNCTIONS: dict[int, Callable] = {
     GeomType.SPHERE: _round,
     GeomType.CAPSULE: _long,
     GeomType.ELLIPSOID: _ellipsoid,

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.model.callbacks import FILTERED
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.callbacks import FILTERED_BIT
+from jaxsim.model.structure import Structure, cache_by_structure
 
-Kind = tuple[int, int]  # types of the two geoms, the lower one first
+GeomTypePair = tuple[int, int]  # types of the two geoms, the lower one first
 AT_A_TIME = 2**20  # pairs of geoms that are looked at together, which bounds the memory
 
 
-class Pairs(NamedTuple):
+class GeomPairs(NamedTuple):
     """Candidate pairs of geoms in the order of MuJoCo's contacts; integer arrays `[npairs]`.
 
     Attributes:
@@ -30,31 +30,31 @@ class Pairs(NamedTuple):
     dim: np.ndarray
     predefined: np.ndarray
 
-    def without(self, index: np.ndarray) -> "Pairs":
+    def without(self, index: np.ndarray) -> "GeomPairs":
         """The pairs that are left when some are taken out."""
-        return Pairs(*(np.delete(field, index) for field in self))
+        return GeomPairs(*(np.delete(field, index) for field in self))
 
-    def by_body(self, geom_bodyid: np.ndarray) -> "Pairs":
+    def by_body(self, geom_bodyid: np.ndarray) -> "GeomPairs":
         """The pairs of the same bodies by the geom of the first body, whatever its type."""
         body1, body2 = geom_bodyid[self.geom1], geom_bodyid[self.geom2]
         low = np.where(body1 < body2, self.geom1, self.geom2)
         high = np.where(body1 < body2, self.geom2, self.geom1)
         bodies = np.minimum(body1, body2), np.maximum(body1, body2)
         order = np.lexsort((high, low, self.predefined, self.predefined < 0, *bodies[::-1]))
-        return Pairs(*(field[order] for field in self))
+        return GeomPairs(*(field[order] for field in self))
 
-    def searched(self, geom_type: np.ndarray) -> "Pairs":
+    def searched(self, geom_type: np.ndarray) -> "GeomPairs":
         """The pairs whose contacts are searched: of an `sdf` geom with all but planes and such."""
         first, second = geom_type[self.geom1], geom_type[self.geom2]
         here = (second == GeomType.SDF) & (first != GeomType.PLANE) & (first != GeomType.HFIELD)
-        return Pairs(*(field[here] for field in self))
+        return GeomPairs(*(field[here] for field in self))
 
-    def by_kind(self, geom_type: np.ndarray) -> dict[Kind, np.ndarray]:
+    def by_kind(self, geom_type: np.ndarray) -> dict[GeomTypePair, np.ndarray]:
         """Indices of the pairs of each kind, in ascending order."""
         kinds = len(GeomType) * geom_type[self.geom1] + geom_type[self.geom2]
         return {
             (int(k) // len(GeomType), int(k) % len(GeomType)): np.flatnonzero(kinds == k)
-            for k in occurring(kinds)
+            for k in unique_ids(kinds)
         }
 
 
@@ -67,7 +67,7 @@ class _Found(NamedTuple):
     predefined: np.ndarray
 
 
-def candidate_pairs(s: Structure, flags: int) -> Pairs:
+def candidate_pairs(s: Structure, flags: int) -> GeomPairs:
     """All pairs of geoms that may touch in some state.
 
     Args:
@@ -79,8 +79,8 @@ def candidate_pairs(s: Structure, flags: int) -> Pairs:
     """
     off = flags & (DisableBit.CONTACT | DisableBit.CONSTRAINT)
     if off or s.nbody + s.nflex < 2:  # MuJoCo does not look at a world alone
-        return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
-    named, found = _named_pairs(s), _body_pairs(s, flags)
+        return GeomPairs(*(np.zeros(0, np.int32) for _ in GeomPairs._fields))
+    named, found = _pair_elements(s), _body_pairs(s, flags)
     ngeom = len(s.geom_bodyid)
     free = ~np.isin(_unordered(found, ngeom), _unordered(named, ngeom))
     g1, g2, dim, predefined = (
@@ -90,13 +90,13 @@ def candidate_pairs(s: Structure, flags: int) -> Pairs:
     swap = s.geom_type[g1] > s.geom_type[g2]
     g1, g2 = np.where(swap, g2, g1), np.where(swap, g1, g2)
     order = np.lexsort((g2, g1, predefined, predefined < 0, body2, body1))
-    return Pairs(*(a[order].astype(np.int32) for a in (g1, g2, dim, predefined)))
+    return GeomPairs(*(a[order].astype(np.int32) for a in (g1, g2, dim, predefined)))
 
 
-known_pairs = derived(candidate_pairs)
+known_pairs = cache_by_structure(candidate_pairs)
 
 
-def occurring(*ids: np.ndarray) -> np.ndarray:
+def unique_ids(*ids: np.ndarray) -> np.ndarray:
     """The ids that occur in some arrays, ascending; they are counted, as there are many pairs of
     few geoms, and sorting takes longer."""
     return np.flatnonzero(np.bincount(np.concatenate(ids)))
@@ -108,7 +108,7 @@ def _unordered(pairs: _Found, ngeom: int) -> np.ndarray:
     return low * ngeom + np.maximum(pairs.geom1, pairs.geom2)
 
 
-def _named_pairs(s: Structure) -> _Found:
+def _pair_elements(s: Structure) -> _Found:
     """The `<pair>` elements."""
     g1, g2 = np.asarray(s.pair_geom1), np.asarray(s.pair_geom2)
     swap = s.geom_bodyid[g1] > s.geom_bodyid[g2]
@@ -126,7 +126,9 @@ def _body_pairs(s: Structure, flags: int) -> _Found:
         b1, b2 = b1[b1 < b2], b2[b1 < b2]
         collide = _bodies_collide(s, b1, b2, flags)
         g1, g2 = _of_bodies(s, b1[collide], b2[collide])
-        asked = _asked(s, g1, g2) if flags & FILTERED else _compatible(s, g1, g2)
+        asked = (
+            _filter_callback_pairs(s, g1, g2) if flags & FILTERED_BIT else _compatible(s, g1, g2)
+        )
         parts.append(np.stack([g1, g2])[:, asked])
     g1, g2 = np.concatenate(parts, axis=1)
     return _Found(g1, g2, _dim(s, g1, g2), np.full(len(g1), -1))
@@ -163,7 +165,7 @@ def _compatible(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
     return ((type_[g1] & affinity[g2]) | (type_[g2] & affinity[g1])) != 0
 
 
-def _asked(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
+def _filter_callback_pairs(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
     """Of which pairs a callback is asked: both have some bit, and the bits of all geoms of one body
     go with those of the other."""
     type_, affinity = (

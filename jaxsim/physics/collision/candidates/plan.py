@@ -4,23 +4,28 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.enums import EnableBit, GeomType
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column
-from jaxsim.physics.collision.candidates.broadphase import EXTENT
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.candidates.broadphase import EXTENT_FUNCTIONS
 from jaxsim.physics.collision.candidates.capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.candidates.options import Options
-from jaxsim.physics.collision.candidates.pairs import Kind, Pairs, known_pairs
-from jaxsim.physics.collision.candidates.table import NEVER, SMOOTH, Collider, collider_ahead
-from jaxsim.physics.collision.candidates.user import colliders, user_rows
+from jaxsim.physics.collision.candidates.pairs import GeomPairs, GeomTypePair, known_pairs
+from jaxsim.physics.collision.candidates.table import (
+    NON_COLLIDING_TYPES,
+    SMOOTHED_COLLIDERS,
+    PairCollider,
+    speculative_collider,
+)
+from jaxsim.physics.collision.candidates.user import model_colliders, user_rows
 from jaxsim.physics.collision.flex.pairs import flex_pairs
-from jaxsim.physics.collision.flex.plan import SoftGroup, ranked, soft_capacity, soft_groups
+from jaxsim.physics.collision.flex.plan import SoftGroup, rank_contacts, soft_capacity, soft_groups
 from jaxsim.physics.topology import ancestors
 
 
-class Group(NamedTuple):
+class PairGroup(NamedTuple):
     """Pairs that one function collides.
 
     Attributes:
@@ -31,8 +36,8 @@ class Group(NamedTuple):
       slots: how many contact points each of these has.
     """
 
-    kinds: tuple[Kind, ...]
-    collider: Collider
+    kinds: tuple[GeomTypePair, ...]
+    collider: PairCollider
     pairs: np.ndarray
     budget: int
     slots: int
@@ -45,7 +50,7 @@ class Group(NamedTuple):
     @property
     def boxes(self) -> bool:
         """Whether two of them are near is asked of their bounding boxes."""
-        return len(self.kinds) > 1 or not set(self.kinds[0]) <= {*EXTENT, GeomType.PLANE}
+        return len(self.kinds) > 1 or not set(self.kinds[0]) <= {*EXTENT_FUNCTIONS, GeomType.PLANE}
 
     @property
     def points(self) -> int:
@@ -53,7 +58,7 @@ class Group(NamedTuple):
         return self.budget * self.slots
 
 
-class Layout(NamedTuple):
+class CollisionLayout(NamedTuple):
     """The plan of a model.
 
     Attributes:
@@ -71,9 +76,9 @@ class Layout(NamedTuple):
       rank_of_pair: number of the first contact of each pair of geoms `[npairs]`; only with flexes.
     """
 
-    pairs: Pairs
-    groups: tuple[Group, ...]
-    ahead: tuple[Group, ...]
+    pairs: GeomPairs
+    groups: tuple[PairGroup, ...]
+    ahead: tuple[PairGroup, ...]
     moved: np.ndarray
     capacity: int
     geom_bodyid: np.ndarray
@@ -82,7 +87,7 @@ class Layout(NamedTuple):
     rank_of_pair: np.ndarray = np.zeros(0, int)
 
     @property
-    def every(self) -> tuple[Group, ...]:
+    def all_groups(self) -> tuple[PairGroup, ...]:
         """All groups, in the order of their candidate contacts."""
         return self.groups + self.ahead
 
@@ -96,12 +101,12 @@ class Layout(NamedTuple):
     @property
     def empty(self) -> bool:
         """The model cannot have contacts."""
-        return not (self.every or self.soft) or not self.capacity
+        return not (self.all_groups or self.soft) or not self.capacity
 
     @property
     def points(self) -> int:
         """Candidate contacts."""
-        return sum(g.points for g in self.every) + sum(g.points for g in self.soft)
+        return sum(g.points for g in self.all_groups) + sum(g.points for g in self.soft)
 
     @property
     def geom_of_surface(self) -> np.ndarray:
@@ -123,7 +128,7 @@ class Layout(NamedTuple):
         return any(
             g is not other and np.any((other.pairs > g.pairs[0]) & (other.pairs < g.pairs[-1]))
             for g in chosen
-            for other in self.every
+            for other in self.all_groups
         )
 
     def order(self) -> np.ndarray:
@@ -133,95 +138,102 @@ class Layout(NamedTuple):
         the first of the group. Where that is not their place, see `mixes`.
         """
         pair = [
-            _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0])) for g in self.every
+            _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0]))
+            for g in self.all_groups
         ]
-        place = [_per_point(g, np.arange(g.budget)) for g in self.every]
+        place = [_per_point(g, np.arange(g.budget)) for g in self.all_groups]
         return np.lexsort((*(np.concatenate(a) for a in (place, pair)),))
 
     def rank(self, pair: Array) -> Array:
         """Numbers that rise in MuJoCo's order, from the pairs of candidate contacts `[n, *W]`."""
-        slot = np.concatenate([np.repeat(np.arange(g.slots), g.budget) for g in self.every])
-        return pair * max(g.slots for g in self.every) + column(slot.astype(np.int32), pair)
+        slot = np.concatenate([np.repeat(np.arange(g.slots), g.budget) for g in self.all_groups])
+        return pair * max(g.slots for g in self.all_groups) + column(slot.astype(np.int32), pair)
 
 
-def _per_point(group: Group, per_pair: np.ndarray) -> np.ndarray:
+def _per_point(group: PairGroup, per_pair: np.ndarray) -> np.ndarray:
     """One value for each candidate contact of a group: all first points, then all second."""
     return np.tile(per_pair, group.slots)
 
 
-def layout(m: Model) -> Layout:
+def collision_layout(m: Model) -> CollisionLayout:
     """The plan of a model, made once."""
-    return layout_without_room(m)._replace(capacity=m.ncontact)
+    return layout_without_capacity(m)._replace(capacity=m.ncontact)
 
 
 def default_capacity(m: Model) -> int:
     """Contacts that a world has room for, if its user does not say."""
-    plan, s = layout_without_room(m), m.structure
-    most = sum(g.points for g in plan.every)
+    plan, s = layout_without_capacity(m), m.structure
+    most = sum(g.points for g in plan.all_groups)
     pairs = plan.pairs.without(np.flatnonzero(plan.pairs.geom2 >= s.ngeom))
     of_geoms = contact_capacity(s, pairs, most, int(m.opt.sdf_initpoints)) if most else 0
     return of_geoms + soft_capacity(s, plan.soft)
 
 
-def layout_without_room(m: Model) -> Layout:
+def layout_without_capacity(m: Model) -> CollisionLayout:
     """The plan of a model before it is known how many contacts there is room for."""
     user_rows(m.structure)  # is asked each time: they may be gone
     return _layout(m.structure, Options.of(m))
 
 
-@derived
-def _layout(s: Structure, options: Options) -> Layout:
+@cache_by_structure
+def _layout(s: Structure, options: Options) -> CollisionLayout:
     pairs = known_pairs(s, options.pair_flags)
     if options.enableflags & EnableBit.SPECULATIVE:
         pairs = pairs.by_body(s.geom_bodyid)
-    known, kinds = colliders(s), pairs.by_kind(s.geom_type)
+    known, kinds = model_colliders(s), pairs.by_kind(s.geom_type)
     missing = [of_kind for kind, of_kind in kinds.items() if kind not in known]
     if missing:
         pairs = pairs.without(np.concatenate(missing))
         kinds = pairs.by_kind(s.geom_type)
-    together: dict[Collider, list[Kind]] = {}
+    together: dict[PairCollider, list[GeomTypePair]] = {}
     for kind in kinds:
-        collider = SMOOTH.get(known[kind], known[kind]) if options.smooth else known[kind]
+        collider = (
+            SMOOTHED_COLLIDERS.get(known[kind], known[kind]) if options.smooth else known[kind]
+        )
         together.setdefault(collider, []).append(kind)
     groups = tuple(
         _group(s, pairs, collider, options, {kind: kinds[kind] for kind in of_one})
         for collider, of_one in together.items()
         if collider.points(options)  # a search without starting points finds none
     )
-    ahead = _ahead(s, pairs, options) if options.enableflags & EnableBit.SPECULATIVE else ()
+    ahead = (
+        _speculative_groups(s, pairs, options)
+        if options.enableflags & EnableBit.SPECULATIVE
+        else ()
+    )
     by_mode = bool(options.enableflags & EnableBit.IPC)
     pairs, place = _with_flexes(s, pairs, flex_pairs(s, options.pair_flags, by_mode))
     groups, ahead = (tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, ahead))
     soft = soft_groups(s, pairs)
     body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))
     sizes = s.ngeom, s.nflex
-    layout = Layout(pairs, groups, ahead, _moved(s, pairs, body), 0, body, sizes)
+    layout = CollisionLayout(pairs, groups, ahead, _moved(s, pairs, body), 0, body, sizes)
     if not soft:
         return layout
     slots = np.zeros(len(pairs.dim), int)
     for g in groups + ahead:
         slots[g.pairs] = np.maximum(slots[g.pairs], g.slots)
-    rank, soft = ranked(s, slots, soft)
+    rank, soft = rank_contacts(s, slots, soft)
     return layout._replace(soft=soft, rank_of_pair=rank)
 
 
-def _with_flexes(s: Structure, pairs: Pairs, more: Pairs) -> tuple[Pairs, np.ndarray]:
+def _with_flexes(s: Structure, pairs: GeomPairs, more: GeomPairs) -> tuple[GeomPairs, np.ndarray]:
     """Pairs of geoms and of flexes in MuJoCo's order, and where those of geoms stand.
 
     Flexes count as bodies after all others; they meet themselves last.
     """
     if not len(more.dim):
         return pairs, np.arange(len(pairs.dim))
-    both = Pairs(*(np.concatenate(a) for a in zip(pairs, more, strict=True)))
+    both = GeomPairs(*(np.concatenate(a) for a in zip(pairs, more, strict=True)))
     body = np.append(s.geom_bodyid, s.nbody + np.arange(s.nflex))
     one, other = body[both.geom1], body[both.geom2]
     order = np.lexsort((np.maximum(one, other), np.minimum(one, other), both.geom1 == both.geom2))
     place = np.empty(len(order), int)
     place[order] = np.arange(len(order))
-    return Pairs(*(a[order] for a in both)), place[: len(pairs.dim)]
+    return GeomPairs(*(a[order] for a in both)), place[: len(pairs.dim)]
 
 
-def _moved(s: Structure, pairs: Pairs, body: np.ndarray) -> np.ndarray:
+def _moved(s: Structure, pairs: GeomPairs, body: np.ndarray) -> np.ndarray:
     """`Layout.moved`; the pairs that are not named were chosen so."""
     moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0
     first, second = (ancestors(s)[body[geom[named]]] for geom in (pairs.geom1, pairs.geom2))
@@ -231,40 +243,46 @@ def _moved(s: Structure, pairs: Pairs, body: np.ndarray) -> np.ndarray:
 
 def _group(
     s: Structure,
-    pairs: Pairs,
-    collider: Collider,
+    pairs: GeomPairs,
+    collider: PairCollider,
     options: Options,
-    by_kind: dict[Kind, np.ndarray],
-) -> Group:
+    by_kind: dict[GeomTypePair, np.ndarray],
+) -> PairGroup:
     """The pairs of the kinds of one collider, in ascending order."""
     of_group = np.sort(np.concatenate(list(by_kind.values())))
     budget = pair_budget(s, pairs, tuple(by_kind), of_group)
-    return Group(tuple(by_kind), collider, of_group, budget, collider.points(options))
+    return PairGroup(tuple(by_kind), collider, of_group, budget, collider.points(options))
 
 
-def _ahead(s: Structure, pairs: Pairs, options: Options) -> tuple[Group, ...]:
+def _speculative_groups(s: Structure, pairs: GeomPairs, options: Options) -> tuple[PairGroup, ...]:
     """The pairs that are followed to where they meet."""
-    together: dict[tuple[Collider, bool], dict[Kind, np.ndarray]] = {}
+    together: dict[tuple[PairCollider, bool], dict[GeomTypePair, np.ndarray]] = {}
     for kind, of_kind in pairs.by_kind(s.geom_type).items():
-        collider = collider_ahead(kind, options)
+        collider = speculative_collider(kind, options)
         if collider is not None and kind not in user_rows(s):  # nobody knows how far these reach
             plane = kind[0] == GeomType.PLANE
             together.setdefault((collider, plane), {})[kind] = of_kind
-    return tuple(_whole(collider, of_one, options) for (collider, _), of_one in together.items())
+    return tuple(
+        _group_without_broad_phase(collider, of_one, options)
+        for (collider, _), of_one in together.items()
+    )
 
 
-def _whole(collider: Collider, by_kind: dict[Kind, np.ndarray], options: Options) -> Group:
+def _group_without_broad_phase(
+    collider: PairCollider, by_kind: dict[GeomTypePair, np.ndarray], options: Options
+) -> PairGroup:
     """A group all pairs of which go through the narrow phase."""
     of_group = np.sort(np.concatenate(list(by_kind.values())))
-    return Group(tuple(by_kind), collider, of_group, len(of_group), collider.points(options))
+    return PairGroup(tuple(by_kind), collider, of_group, len(of_group), collider.points(options))
 
 
-def uncollidable(m: Model) -> dict[Kind, Pairs]:
+def pairs_without_collider(m: Model) -> dict[GeomTypePair, GeomPairs]:
     """Candidate pairs for which there is no collider, though MuJoCo has one, by kind."""
     s = m.structure
     pairs = known_pairs(s, m.pair_flags)
     return {
-        kind: Pairs(*(field[of_kind] for field in pairs))
+        kind: GeomPairs(*(field[of_kind] for field in pairs))
         for kind, of_kind in pairs.by_kind(s.geom_type).items()
-        if kind not in colliders(s) and (GeomType(kind[0]), GeomType(kind[1])) not in NEVER
+        if kind not in model_colliders(s)
+        and (GeomType(kind[0]), GeomType(kind[1])) not in NON_COLLIDING_TYPES
     }

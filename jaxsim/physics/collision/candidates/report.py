@@ -2,18 +2,18 @@
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.candidates.pairs import Kind
-from jaxsim.physics.collision.candidates.plan import Group, layout
+from jaxsim.physics.collision.candidates.pairs import GeomTypePair
+from jaxsim.physics.collision.candidates.plan import PairGroup, collision_layout
 from jaxsim.physics.collision.flex.plan import SoftGroup
 
 
 def collision_report(m: Model) -> str:
     """A line for each function that collides pairs of the model; empty if nothing can meet."""
     lines = []
-    plan = layout(m)
+    plan = collision_layout(m)
     for ahead, groups in (("", plan.groups), ("ahead, ", plan.ahead)):
         for group in groups:
-            kinds = ", ".join(_named(kind) for kind in group.kinds)
+            kinds = ", ".join(_type_names(kind) for kind in group.kinds)
             name = ahead + group.collider.collide.__name__
             lines.append(_line(name, f"{len(group.pairs)} pairs", group) + f" ({kinds})")
     for soft in plan.soft:
@@ -29,10 +29,10 @@ def _what(soft: SoftGroup) -> str:
     return f"{soft.clusters.number} pairs of clusters of elements, {near}, and of their elements"
 
 
-def _line(name: str, what: str, group: Group | SoftGroup) -> str:
+def _line(name: str, what: str, group: PairGroup | SoftGroup) -> str:
     looked = "all" if group.all else f"the first {group.budget} that are near"
     return f"  {name}: {what}, {looked}; {group.slots} contacts each at most"
 
 
-def _named(kind: Kind) -> str:
+def _type_names(kind: GeomTypePair) -> str:
     return "-".join(GeomType(k).name.lower() for k in kind)

@@ -5,18 +5,17 @@ from typing import Any, NamedTuple
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.ahead.points import flat_points, points_over_plane, single_points
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.convex.convex import convex_convex, convex_slots
 from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.hull import hulls
-from jaxsim.physics.collision.convex.patch import POINTS
-from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
-from jaxsim.physics.collision.convex.prisms import fields, most_contacts
-from jaxsim.physics.collision.convex.solid import CONVEX as CONVEX_KINDS
-from jaxsim.physics.collision.convex.solid import assets
-from jaxsim.physics.collision.field.fields import fields as distance_fields
-from jaxsim.physics.collision.field.mesh import MOST, mesh_fields, mesh_sdf
+from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS
+from jaxsim.physics.collision.convex.plane_mesh import PLANE_MESH_SLOTS, plane_mesh
+from jaxsim.physics.collision.convex.prisms import hfield_tables, max_prism_contacts
+from jaxsim.physics.collision.convex.solid import CONVEX_TYPES as CONVEX_KINDS
+from jaxsim.physics.collision.convex.solid import convex_assets
+from jaxsim.physics.collision.field.fields import sdf_tables as distance_fields
+from jaxsim.physics.collision.field.mesh import MAX_MESH_CONTACTS, mesh_sdf, mesh_sdf_tables
 from jaxsim.physics.collision.field.sdf import sdf_contacts
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
@@ -35,9 +34,14 @@ from jaxsim.physics.collision.primitive.sphere import (
     sphere_cylinder,
     sphere_sphere,
 )
+from jaxsim.physics.collision.speculative.points import (
+    flat_points,
+    plane_patch_points,
+    single_points,
+)
 
 
-class Collider(NamedTuple):
+class PairCollider(NamedTuple):
     """How the contacts of two kinds of geoms are found.
 
     Attributes:
@@ -61,67 +65,69 @@ PLANE, HFIELD, SPHERE = GeomType.PLANE, GeomType.HFIELD, GeomType.SPHERE
 CAPSULE, ELLIPSOID, CYLINDER = GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER
 BOX, MESH, SDF = GeomType.BOX, GeomType.MESH, GeomType.SDF
 
-CONVEX = Collider(convex_convex, convex_slots, assets)
-ON_FIELD = Collider(hfield_convex, lambda options: most_contacts(options.prisms), fields)
-BY_DISTANCE = Collider(sdf_contacts, lambda options: options.sdf_initpoints, distance_fields)
+_CONVEX_COLLIDER = PairCollider(convex_convex, convex_slots, convex_assets)
+_HFIELD_COLLIDER = PairCollider(
+    hfield_convex, lambda options: max_prism_contacts(options.prisms), hfield_tables
+)
+BY_DISTANCE = PairCollider(sdf_contacts, lambda options: options.sdf_initpoints, distance_fields)
 
-COLLIDERS: dict[tuple[int, int], Collider] = {
-    (PLANE, SPHERE): Collider(plane_sphere, 1),
-    (PLANE, CAPSULE): Collider(plane_capsule, 2),
-    (PLANE, ELLIPSOID): Collider(plane_ellipsoid, 1),
-    (PLANE, CYLINDER): Collider(plane_cylinder, 4),
-    (PLANE, BOX): Collider(plane_box, 4),
-    (PLANE, MESH): Collider(plane_mesh, SLOTS, hulls),
-    (PLANE, SDF): Collider(plane_mesh, SLOTS, hulls),
-    (SPHERE, SPHERE): Collider(sphere_sphere, 1),
-    (SPHERE, CAPSULE): Collider(sphere_capsule, 1),
-    (SPHERE, CYLINDER): Collider(sphere_cylinder, 1),
-    (SPHERE, BOX): Collider(sphere_box, 1),
+COLLIDERS: dict[tuple[int, int], PairCollider] = {
+    (PLANE, SPHERE): PairCollider(plane_sphere, 1),
+    (PLANE, CAPSULE): PairCollider(plane_capsule, 2),
+    (PLANE, ELLIPSOID): PairCollider(plane_ellipsoid, 1),
+    (PLANE, CYLINDER): PairCollider(plane_cylinder, 4),
+    (PLANE, BOX): PairCollider(plane_box, 4),
+    (PLANE, MESH): PairCollider(plane_mesh, PLANE_MESH_SLOTS, hulls),
+    (PLANE, SDF): PairCollider(plane_mesh, PLANE_MESH_SLOTS, hulls),
+    (SPHERE, SPHERE): PairCollider(sphere_sphere, 1),
+    (SPHERE, CAPSULE): PairCollider(sphere_capsule, 1),
+    (SPHERE, CYLINDER): PairCollider(sphere_cylinder, 1),
+    (SPHERE, BOX): PairCollider(sphere_box, 1),
     (SPHERE, SDF): BY_DISTANCE,
-    (CAPSULE, CAPSULE): Collider(capsule_capsule, 2),
-    (CAPSULE, BOX): Collider(capsule_box, 2),
+    (CAPSULE, CAPSULE): PairCollider(capsule_capsule, 2),
+    (CAPSULE, BOX): PairCollider(capsule_box, 2),
     (CAPSULE, SDF): BY_DISTANCE,
     (ELLIPSOID, SDF): BY_DISTANCE,
     (CYLINDER, SDF): BY_DISTANCE,
-    (BOX, BOX): Collider(box_box, 8),
-    (SPHERE, ELLIPSOID): CONVEX,
-    (SPHERE, MESH): CONVEX,
-    (CAPSULE, ELLIPSOID): CONVEX,
-    (CAPSULE, CYLINDER): CONVEX,
-    (CAPSULE, MESH): CONVEX,
-    (ELLIPSOID, ELLIPSOID): CONVEX,
-    (ELLIPSOID, CYLINDER): CONVEX,
-    (ELLIPSOID, BOX): CONVEX,
-    (ELLIPSOID, MESH): CONVEX,
-    (CYLINDER, CYLINDER): CONVEX,
-    (CYLINDER, BOX): CONVEX,
-    (CYLINDER, MESH): CONVEX,
-    (BOX, MESH): CONVEX,
-    (MESH, MESH): CONVEX,
+    (BOX, BOX): PairCollider(box_box, 8),
+    (SPHERE, ELLIPSOID): _CONVEX_COLLIDER,
+    (SPHERE, MESH): _CONVEX_COLLIDER,
+    (CAPSULE, ELLIPSOID): _CONVEX_COLLIDER,
+    (CAPSULE, CYLINDER): _CONVEX_COLLIDER,
+    (CAPSULE, MESH): _CONVEX_COLLIDER,
+    (ELLIPSOID, ELLIPSOID): _CONVEX_COLLIDER,
+    (ELLIPSOID, CYLINDER): _CONVEX_COLLIDER,
+    (ELLIPSOID, BOX): _CONVEX_COLLIDER,
+    (ELLIPSOID, MESH): _CONVEX_COLLIDER,
+    (CYLINDER, CYLINDER): _CONVEX_COLLIDER,
+    (CYLINDER, BOX): _CONVEX_COLLIDER,
+    (CYLINDER, MESH): _CONVEX_COLLIDER,
+    (BOX, MESH): _CONVEX_COLLIDER,
+    (MESH, MESH): _CONVEX_COLLIDER,
     (BOX, SDF): BY_DISTANCE,
-    (MESH, SDF): Collider(mesh_sdf, MOST, mesh_fields),
+    (MESH, SDF): PairCollider(mesh_sdf, MAX_MESH_CONTACTS, mesh_sdf_tables),
     (SDF, SDF): BY_DISTANCE,
 }
 
 # where geoms that move fast meet before the step ends: see ahead/found.py
-AHEAD_AT_POINT = Collider(single_points, 1)
-AHEAD_AT_PATCH = Collider(flat_points, POINTS)
-AHEAD_ON_PLANE = Collider(points_over_plane, POINTS)
-ROUND = frozenset({SPHERE, ELLIPSOID})
-COLLIDERS |= {(HFIELD, kind): ON_FIELD for kind in CONVEX_KINDS}
+_SPECULATIVE_POINT = PairCollider(single_points, 1)
+_SPECULATIVE_PATCH = PairCollider(flat_points, MAX_PATCH_POINTS)
+_SPECULATIVE_ON_PLANE = PairCollider(plane_patch_points, MAX_PATCH_POINTS)
+_ROUND_TYPES = frozenset({SPHERE, ELLIPSOID})
+COLLIDERS |= {(HFIELD, kind): _HFIELD_COLLIDER for kind in CONVEX_KINDS}
 # With smooth contacts: finds every point that may touch, where the other one chooses among them.
-SMOOTH = {COLLIDERS[PLANE, BOX]: Collider(plane_box_corners, 8)}
+SMOOTHED_COLLIDERS = {COLLIDERS[PLANE, BOX]: PairCollider(plane_box_corners, 8)}
 # kinds that never touch, in MuJoCo too
-NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})
+NON_COLLIDING_TYPES = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})
 
 
-def collider_ahead(kind: tuple[int, int], options: Options) -> Collider | None:
+def speculative_collider(kind: tuple[int, int], options: Options) -> PairCollider | None:
     """Where geoms of two kinds that move fast meet; None where they are not followed."""
     first, second = kind
     if second not in CONVEX_KINDS or first not in (PLANE, *CONVEX_KINDS):
         return None
-    if ROUND & {first, second}:
-        return AHEAD_AT_POINT
+    if _ROUND_TYPES & {first, second}:
+        return _SPECULATIVE_POINT
     if first == PLANE:
-        return AHEAD_ON_PLANE
-    return AHEAD_AT_PATCH if convex_slots(options) > 1 else AHEAD_AT_POINT
+        return _SPECULATIVE_ON_PLANE
+    return _SPECULATIVE_PATCH if convex_slots(options) > 1 else _SPECULATIVE_POINT

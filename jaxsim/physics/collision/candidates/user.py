@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.extend.registry import Collider as UserCollider
 from jaxsim.extend.registry import collider_of
 from jaxsim.math import Vec
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.candidates.table import COLLIDERS, Collider
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.candidates.table import COLLIDERS, PairCollider
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
 
 def user_rows(s: Structure) -> dict[tuple[int, int], UserCollider]:
@@ -32,17 +32,17 @@ def user_rows(s: Structure) -> dict[tuple[int, int], UserCollider]:
     return rows
 
 
-@derived
-def colliders(s: Structure) -> Mapping[tuple[int, int], Collider]:
+@cache_by_structure
+def model_colliders(s: Structure) -> Mapping[tuple[int, int], PairCollider]:
     """What finds the contacts of each two types of geoms in a model: its users' rows, and ours."""
     own = {
-        kind: Collider(_of_pairs(row.collide, row.slots), row.slots)
+        kind: PairCollider(_of_pairs(row.collide, row.slots), row.slots)
         for kind, row in user_rows(s).items()
     }
     return {**COLLIDERS, **own}
 
 
-def _of_pairs(collide: Callable, slots: int) -> Callable[[Placed, Placed], Touch]:
+def _of_pairs(collide: Callable, slots: int) -> Callable[[PlacedGeoms, PlacedGeoms], ContactPoints]:
     """A function of one pair of geoms as one of all pairs and worlds."""
 
     def one_pair(*geoms):
@@ -54,7 +54,7 @@ def _of_pairs(collide: Callable, slots: int) -> Callable[[Placed, Placed], Touch
             )
         return dist, pos, normal
 
-    def all_pairs(a: Placed, b: Placed) -> Touch:
+    def all_pairs(a: PlacedGeoms, b: PlacedGeoms) -> ContactPoints:
         given = [x for g in (a, b) for x in (g.size.to_array(1), g.pos.to_array(1), _matrix(g))]
         worlds = jnp.broadcast_shapes(*(x.shape[-1:] for x in given)) if a.pos.x.ndim > 1 else ()
         function: Callable = jax.vmap(one_pair)
@@ -62,12 +62,12 @@ def _of_pairs(collide: Callable, slots: int) -> Callable[[Placed, Placed], Touch
             given = [jnp.broadcast_to(x, (*x.shape[:-1], *worlds)) for x in given]
             function = jax.vmap(function, in_axes=-1, out_axes=-1)
         dist, pos, normal = function(*given)
-        return Touch(jnp.moveaxis(dist, 1, 0), _points(pos), _points(normal))
+        return ContactPoints(jnp.moveaxis(dist, 1, 0), _points(pos), _points(normal))
 
     return all_pairs
 
 
-def _matrix(g: Placed) -> Array:
+def _matrix(g: PlacedGeoms) -> Array:
     """Orientations `[n, 3, 3, *W]`."""
     a = g.rot.to_array(1)
     return a.reshape(a.shape[0], 3, 3, *a.shape[2:])

@@ -12,17 +12,22 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import DisableBit
 from jaxsim.math import Rot, Vec
-from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.convex.feature import at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
-from jaxsim.physics.collision.convex.patch import POINTS
-from jaxsim.physics.collision.convex.search import Found, Lanes, contacts, search
-from jaxsim.physics.collision.convex.solid import Assets, Solid, radius, support
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS
+from jaxsim.physics.collision.convex.search import (
+    ConvexSearchResult,
+    Lanes,
+    search_contacts,
+    search_convex_pairs,
+)
+from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, core_radius, core_support
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
 
 class Frame(Protocol):
@@ -37,7 +42,7 @@ class Frame(Protocol):
         """Return the orientation."""
 
 
-def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
+def convex_convex(a: PlacedGeoms, b: PlacedGeoms, assets: Assets, reach: Array) -> ContactPoints:
     """Compute the contacts of two convex geoms.
 
     Args:
@@ -49,8 +54,8 @@ def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
 
 
 def solids_touch(
-    assets: Assets, solids: tuple[Solid, Solid], a: Frame, b: Frame, reach: Array
-) -> Touch:
+    assets: Assets, solids: tuple[ConvexShape, ConvexShape], a: Frame, b: Frame, reach: Array
+) -> ContactPoints:
     """Compute the contacts of two convex shapes, each given in its own frame."""
     # Relative pose in the frame of the first shape; flatten pairs and worlds into lanes.
     pos, rot = a.rot.T @ (b.pos - a.pos), a.rot.T @ b.rot
@@ -59,43 +64,43 @@ def solids_touch(
     lanes, flat_reach = jax.tree.map(
         lambda x: jnp.broadcast_to(x, shape).reshape(-1), (Lanes(*parts), reach)
     )
-    dist, at, normal = _touches(assets, lanes, flat_reach)
+    dist, at, normal = _detect_contacts(assets, lanes, flat_reach)
     dist, at, normal = jax.tree.map(lambda x: x.reshape(x.shape[:-1] + shape), (dist, at, normal))
     turn = a.rot.map(lambda x: x[None])
-    return Touch(dist, a.pos.map(lambda x: x[None]) + turn @ at, turn @ normal)
+    return ContactPoints(dist, a.pos.map(lambda x: x[None]) + turn @ at, turn @ normal)
 
 
 def convex_slots(options: Options) -> int:
     """Return the number of contact slots of a pair."""
-    return 1 if options.pair_flags & DisableBit.MULTICCD else POINTS
+    return 1 if options.pair_flags & DisableBit.MULTICCD else MAX_PATCH_POINTS
 
 
-def solid_of(assets: Assets, g: Placed) -> Solid:
+def solid_of(assets: Assets, g: PlacedGeoms) -> ConvexShape:
     """Return geoms as convex shapes."""
     kind = jnp.asarray(assets.geom_type, jnp.int32)[g.id]
     hull = jnp.zeros_like(kind) if assets.hulls is None else hull_of(assets.hulls, g.id)
-    return Solid(kind, g.size, hull)
+    return ConvexShape(kind, g.size, hull)
 
 
-def over_plane(table: Assets, plane: Placed, shape: Placed) -> Touch:
+def lowest_point_over_plane(table: Assets, plane: PlacedGeoms, shape: PlacedGeoms) -> ContactPoints:
     """Return the lowest point of a shape over a plane."""
     normal, solid = plane.axis, solid_of(table, shape)
-    _, point = support(table, solid, shape.rot.T @ -normal)
-    low = shape.pos + shape.rot @ point - normal.scale(radius(solid))
+    _, point = core_support(table, solid, shape.rot.T @ -normal)
+    low = shape.pos + shape.rot @ point - normal.scale(core_radius(solid))
     dist = normal.dot(low - plane.pos)
-    return Touch(dist, low - normal.scale(0.5 * dist), normal)
+    return ContactPoints(dist, low - normal.scale(0.5 * dist), normal)
 
 
 @jax.custom_jvp
-def _touches(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Vec]:
+def _detect_contacts(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Vec]:
     """Return distance, position and normal of contacts in the first shape's frame, `[k, n]`."""
-    return _found(assets, lanes, reach, features=False)[0]
+    return _run_search(assets, lanes, reach, features=False)[0]
 
 
-@_touches.defjvp
+@_detect_contacts.defjvp
 def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     assets, lanes, reach = primals
-    out, found = _found(assets, lanes, reach, features=True)
+    out, found = _run_search(assets, lanes, reach, features=True)
     feature = found.feature
     assert feature is not None
 
@@ -103,18 +108,20 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
         """Return the contacts as a differentiable function, at fixed features."""
         set_ = lanes.difference(assets)
         patch = None if found.patch is None else found.patch._replace(reach=reach)
-        return contacts(set_, at_solution(set_, feature), patch)
+        return search_contacts(set_, at_solution(set_, feature), patch)
 
     # Differentiate at fixed features; slots without contact have zero tangents.
     _, change = jax.jvp(touch, (assets, lanes, reach), tangents)
-    real = found.near[None] & (out[0] < FAR)
+    real = found.near[None] & (out[0] < NO_CONTACT_DISTANCE)
     change = jax.tree.map(lambda x: jnp.where(real, x, 0), change)
     return out, change
 
 
-def _found(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> tuple[tuple, Found]:
+def _run_search(
+    assets: Assets, lanes: Lanes, reach: Array, features: bool
+) -> tuple[tuple, ConvexSearchResult]:
     """Run the search without derivatives; lanes without contacts have a distance of FAR."""
     assets, lanes, reach = lax.stop_gradient((assets, lanes, reach))
-    found = search(assets, lanes, reach, features)
+    found = search_convex_pairs(assets, lanes, reach, features)
     dist, pos, normal = found.contacts
-    return (jnp.where(found.near, dist, FAR), pos, normal), found
+    return (jnp.where(found.near, dist, NO_CONTACT_DISTANCE), pos, normal), found

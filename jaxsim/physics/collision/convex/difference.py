@@ -12,11 +12,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.lanes import in_front
-from jaxsim.physics.collision.convex.solid import Assets, Solid, held, is_flat, radius, support
+from jaxsim.physics.collision.convex.solid import (
+    Assets,
+    ConvexShape,
+    core_radius,
+    core_support,
+    feature_support,
+    is_flat,
+)
+from jaxsim.transforms.compaction import in_front
 
 
 class Corner(NamedTuple):
@@ -48,19 +55,19 @@ class Difference(NamedTuple):
     """
 
     assets: Assets
-    both: Solid
+    both: ConvexShape
     pos: Vec
     rot: Rot
 
     @property
     def radii(self) -> tuple[Array, Array]:
         """Return the radii around the cores."""
-        both = radius(self.both)
+        both = core_radius(self.both)
         return both[0], both[1]
 
     def farthest(self, n: Vec) -> Corner:
         """Return the support point along `n`, which is `[n]` or `[k, n]`."""
-        feature, points = support(self.assets, self._shapes(n), self._directions(n))
+        feature, points = core_support(self.assets, self._shapes(n), self._directions(n))
         return self._corner((feature[0], feature[1]), points)
 
     def moved(self, corner: Corner, n: Vec, flat: Array) -> Corner:
@@ -73,7 +80,7 @@ class Difference(NamedTuple):
         back = rot.T @ (corner.b - pos)
         points = jax.tree.map(lambda *x: jnp.stack(x), corner.a, back)
         shapes, feature = self._shapes(n), jnp.stack(corner.feature)
-        moved = held(self.assets, shapes, feature, self._directions(n), points, flat)
+        moved = feature_support(self.assets, shapes, feature, self._directions(n), points, flat)
         return self._corner(corner.feature, moved)
 
     def flat(self, corners: tuple[Corner, Corner, Corner], n: Vec) -> Array:
@@ -126,7 +133,7 @@ class Difference(NamedTuple):
         one, two, three = corners
         return (one, two, three), normal, safe_divide(out.norm(), size.x)
 
-    def _shapes(self, n: Vec) -> Solid:
+    def _shapes(self, n: Vec) -> ConvexShape:
         """Return the shapes, with an additional axis if there are several directions."""
         one = (2, *(1,) * (len(n.shape) - 1), -1)
         return jax.tree.map(lambda x: x.reshape(one), self.both)

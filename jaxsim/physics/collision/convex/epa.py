@@ -20,15 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import running_sum
 from jaxsim.math import Vec, safe_divide, select
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.lanes import in_front
-from jaxsim.physics.arrays.once import blank, decide
-from jaxsim.physics.arrays.select import running_sum
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
+from jaxsim.transforms.compaction import in_front
+from jaxsim.transforms.materialize_result import materialize_decision, zeros_from_shapes
 
-VERTICES = 32  # capacity; a triangulated polytope of n vertices has 2 n - 4 faces
-FACES = 2 * VERTICES - 4
+_MAX_VERTICES = 32  # capacity; a triangulated polytope of n vertices has 2 n - 4 faces
+_MAX_FACES = 2 * _MAX_VERTICES - 4
 NO_FACE = np.inf
 FLAT_FACE = 1e30  # distance of a degenerate triangle: it closes the surface, but is never nearest
 
@@ -67,15 +67,15 @@ class _State(NamedTuple):
     beyond: Array  # upper bound at the last nearest face
     scale: Array
     done: Array
-    turn: Array
+    iteration: Array
 
 
-def deepest(set_: Difference, turns: int) -> Deepest:
+def epa_deepest_face(set_: Difference, max_iterations: int) -> Deepest:
     """Return the face of a set that is nearest to the origin inside it.
 
     Args:
       set_: `[n]` sets, the Minkowski difference of two solids each.
-      turns: limit of iterations, at most VERTICES - 3.
+      max_iterations: limit of iterations, at most VERTICES - 3.
     """
     corners, scale = _triangle(set_)
     polytope = _first(corners)
@@ -83,18 +83,20 @@ def deepest(set_: Difference, turns: int) -> Deepest:
     nowhere = jnp.full_like(scale, jnp.inf)
     zero = set_.pos.map(jnp.zeros_like)
     state = _State(polytope, corners[0], zero, nowhere, nowhere, scale, false, jnp.int32(0))
-    turns = min(turns, VERTICES - 3)
+    max_iterations = min(max_iterations, _MAX_VERTICES - 3)
 
-    def going(s: _State) -> Array:
+    def not_converged(s: _State) -> Array:
         """Return whether some lane has not converged."""
-        return (s.turn <= turns) & ~jnp.all(s.done)
+        return (s.iteration <= max_iterations) & ~jnp.all(s.done)
 
     # The last iteration only evaluates the nearest face.
-    last = lax.while_loop(going, lambda s: _grown(set_, s, s.turn == turns), state)
-    face = _read(last.polytope, decide(_nearest_face, last.polytope.distance))
+    last = lax.while_loop(
+        not_converged, lambda s: _expand_polytope(set_, s, s.iteration == max_iterations), state
+    )
+    face = _read(last.polytope, materialize_decision(_nearest_face, last.polytope.distance))
     # If the iteration limit was reached, an earlier support plane may be a better bound than the
     # last face.
-    finished = decide(_is_nearest, last.beyond, last.upper, last.scale)
+    finished = materialize_decision(_is_nearest, last.beyond, last.upper, last.scale)
     one, none = jnp.ones_like(scale), jnp.zeros_like(scale)
     seen = Deepest((last.best, last.best, last.best), (one, none, none), last.normal)
     return select(finished, face, seen)
@@ -111,7 +113,7 @@ def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
     x = Vec(zero + 1, zero, zero)
     line = (-set_.pos).normalize(fallback=x)
 
-    def turn(k: Array, ends: tuple[Corner, Corner, Corner]) -> tuple[Corner, Corner, Corner]:
+    def iteration(k: Array, ends: tuple[Corner, Corner, Corner]) -> tuple[Corner, Corner, Corner]:
         """Find the two ends of a line, then the point farthest from it."""
         one, other, _ = ends
         span = one.y - other.y
@@ -121,12 +123,14 @@ def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
         side2 = span.cross(side).normalize(fallback=x)
         start = k == 0
         first, second = select(start, (line, line), (side, side2))
-        found = _apart(set_.farthest(_stacked([first, -first, second, -second])))
-        third = _select_index(decide(_farthest_from_line, found, other.y, span), found)
+        found = _unstack_lanes(set_.farthest(_stack_lanes([first, -first, second, -second])))
+        third = _select_index(
+            materialize_decision(_farthest_from_line, found, other.y, span), found
+        )
         return select(start, (found[0], found[1], found[0]), (one, other, third))
 
-    nothing = blank(jax.eval_shape(set_.farthest, line))
-    ends = lax.fori_loop(0, 2, turn, (nothing, nothing, nothing))
+    nothing = zeros_from_shapes(jax.eval_shape(set_.farthest, line))
+    ends = lax.fori_loop(0, 2, iteration, (nothing, nothing, nothing))
     return list(ends), (ends[0].y - ends[1].y).norm()
 
 
@@ -141,18 +145,18 @@ def _farthest_from_line(points: list[Corner], origin: Vec, span: Vec) -> Array:
     return jnp.argmax(jnp.stack(distances), axis=0).astype(jnp.int32)
 
 
-def _stacked(values: list[Tree]) -> Tree:
+def _stack_lanes(values: list[PyTree]) -> PyTree:
     """Stack values of lanes as `[k, n]`: the program then has one support function."""
     return jax.tree.map(lambda *x: jnp.stack(x), *values)
 
 
-def _apart(x: Tree) -> list[Tree]:
-    """Split a stacked value, the inverse of `_stacked`."""
+def _unstack_lanes(x: PyTree) -> list[PyTree]:
+    """Split a stacked value, the inverse of `_stack_lanes`."""
     leaves, structure = jax.tree.flatten(x)
     return [jax.tree.unflatten(structure, each) for each in zip(*leaves, strict=True)]
 
 
-def _select_index(index: Array, choices: list[Tree]) -> Tree:
+def _select_index(index: Array, choices: list[PyTree]) -> PyTree:
     """Return `choices[index]`."""
     out = choices[0]
     for k in range(1, len(choices)):
@@ -178,22 +182,24 @@ def _first(corners: list[Corner]) -> _Polytope:
 
     def rows(*parts: Array) -> Array:
         """Fill the vertex slots, repeating the first corner."""
-        return jnp.concatenate([jnp.stack(parts), jnp.stack([parts[0]] * (VERTICES - len(parts)))])
+        return jnp.concatenate(
+            [jnp.stack(parts), jnp.stack([parts[0]] * (_MAX_VERTICES - len(parts)))]
+        )
 
     n = corners[0].y.x.shape
     normal, distance = _plane(*(corner.y for corner in corners))
     none = jnp.zeros_like(distance)
-    index = np.zeros((3, FACES, 1), np.int32)
+    index = np.zeros((3, _MAX_FACES, 1), np.int32)
     index[:, 0, 0], index[:, 1, 0] = (0, 1, 2), (0, 2, 1)
-    face = [jnp.broadcast_to(jnp.asarray(k), (FACES, *n)) for k in index]
+    face = [jnp.broadcast_to(jnp.asarray(k), (_MAX_FACES, *n)) for k in index]
     flat = distance == FLAT_FACE
     away = jnp.where(flat, FLAT_FACE, -distance)
     return _Polytope(
         jax.tree.map(rows, *corners),
         jnp.full(n, 3, jnp.int32),
         (face[0], face[1], face[2]),
-        jax.tree.map(lambda x: jnp.stack([x, -x] + [none] * (FACES - 2)), normal),
-        jnp.stack([distance, away] + [none + NO_FACE] * (FACES - 2)),
+        jax.tree.map(lambda x: jnp.stack([x, -x] + [none] * (_MAX_FACES - 2)), normal),
+        jnp.stack([distance, away] + [none + NO_FACE] * (_MAX_FACES - 2)),
     )
 
 
@@ -207,16 +213,16 @@ def _plane(p: Vec, q: Vec, r: Vec) -> tuple[Vec, Array]:
     return unit, jnp.where(flat, FLAT_FACE, unit.dot(p))
 
 
-def _rows(table: Tree, index: Array) -> Tree:
+def _rows(table: PyTree, index: Array) -> PyTree:
     """Return `table[index]` per lane, `[k, n]`, `[n]` -> `[n]`."""
     return jax.tree.map(lambda a: jnp.take_along_axis(a, index[None], axis=0)[0], table)
 
 
-def _grown(set_: Difference, s: _State, last: Array) -> _State:
+def _expand_polytope(set_: Difference, s: _State, last: Array) -> _State:
     """Add a vertex at the nearest face; in the last iteration only evaluate that face."""
     p = s.polytope
     # Nearest face, and the support point along its normal.
-    best = decide(_nearest_face, p.distance)
+    best = materialize_decision(_nearest_face, p.distance)
     normal = _rows(p.normal, best)
     new = set_.farthest(normal)
     each = jax.tree.map(lambda a: a[None], new)
@@ -224,18 +230,18 @@ def _grown(set_: Difference, s: _State, last: Array) -> _State:
     upper = normal.dot(new.y)
     scale = jnp.maximum(s.scale, jnp.abs(upper))
     # Termination, visible faces and the horizon.
-    ended, seen, follow = decide(_hole, p, best, known, upper, new.y, scale)
-    nearer = ~s.done & decide(jnp.less, upper, s.upper)
+    ended, seen, follow = materialize_decision(_hole, p, best, known, upper, new.y, scale)
+    nearer = ~s.done & materialize_decision(jnp.less, upper, s.upper)
     done = s.done | ended | last
     return _State(
-        _closed(p, new, seen & ~done[None], follow, ~done),
+        _close_hole(p, new, seen & ~done[None], follow, ~done),
         select(nearer, new, s.best),
         select(nearer, normal, s.normal),
         jnp.where(nearer, upper, s.upper),
         jnp.where(s.done, s.beyond, upper),
         scale,
         done,
-        s.turn + 1,
+        s.iteration + 1,
     )
 
 
@@ -252,7 +258,7 @@ def _hole(
     # Converged: upper and lower bound agree, or the support point is a known vertex.
     gap = upper - _rows(p.distance, best)
     ended = (known & (gap <= 1e-5 * scale)) | (gap <= 8 * eps * scale)
-    place = np.arange(FACES, dtype=np.int32)[:, None]
+    place = np.arange(_MAX_FACES, dtype=np.int32)[:, None]
     # Visible faces: those whose plane the new vertex is above, and always the nearest one.
     height = p.normal.dot(in_front(new, p.distance)) - p.distance
     above = height > 2 * eps * scale[None]
@@ -269,8 +275,8 @@ def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
       whether there is one hole of at least three edges, as far as the edge count shows.
     """
     bit = [jnp.uint32(1) << f.astype(jnp.uint32) for f in face]
-    vertex = np.arange(VERTICES, dtype=np.int32)[:, None, None]
-    out = into = jnp.zeros((VERTICES, *seen.shape), jnp.uint32)
+    vertex = np.arange(_MAX_VERTICES, dtype=np.int32)[:, None, None]
+    out = into = jnp.zeros((_MAX_VERTICES, *seen.shape), jnp.uint32)
     for k in range(3):
         here = seen[None] & (face[k][None] == vertex)
         out = out | jnp.where(here, bit[(k + 1) % 3][None], 0)
@@ -290,9 +296,9 @@ def _any_bit(words: Array) -> Array:
     return lax.reduce(words, np.uint32(0), lax.bitwise_or, (1,))
 
 
-def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Array) -> _Polytope:
+def _close_hole(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Array) -> _Polytope:
     """Add the new vertex, remove visible faces, and close the hole, in the lanes that grow."""
-    row = np.arange(VERTICES, dtype=np.int32)[:, None]
+    row = np.arange(_MAX_VERTICES, dtype=np.int32)[:, None]
     here = (row == p.vertices[None]) & grows[None]
     vertex = jax.tree.map(lambda a, b: jnp.where(here, b[None], a), p.vertex, new)
 
@@ -331,7 +337,7 @@ def _corners(p: _Polytope, best: Array) -> Corner:
 
 def _read(p: _Polytope, best: Array) -> Deepest:
     """Return a face, with the barycentric coordinates of the projection of the origin."""
-    one, two, three = _apart(_corners(p, best))
+    one, two, three = _unstack_lanes(_corners(p, best))
     normal = _rows(p.normal, best)
     a, b, c = one.y, two.y, three.y
     e, f = b - a, c - a

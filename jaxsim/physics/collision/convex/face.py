@@ -13,10 +13,9 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.lanes import in_front
 from jaxsim.physics.collision.convex.hull import (
     face_corner,
     face_normal,
@@ -25,13 +24,14 @@ from jaxsim.physics.collision.convex.hull import (
     hull_faces,
     hull_vertex,
 )
-from jaxsim.physics.collision.convex.solid import Assets, Solid, point_on
+from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, point_on
+from jaxsim.transforms.compaction import in_front
 
 CAP_CORNERS = 16
-LEVEL = 2e-6  # a cylinder touches with its side, not with a cap, if |d.z| is below this
+_LEVEL_TOLERANCE = 2e-6  # a cylinder touches with its side, not with a cap, if |d.z| is below this
 
 
-def most_corners(assets: Assets) -> int:
+def max_face_corners(assets: Assets) -> int:
     """Return the largest number of corners of a face."""
     known = {GeomType.BOX: 4, GeomType.CYLINDER: CAP_CORNERS}
     most = [known.get(GeomType(kind), 2) for kind in assets.kinds]
@@ -41,12 +41,14 @@ def most_corners(assets: Assets) -> int:
 # faces
 
 
-def faces_at(assets: Assets, s: Solid, feature: Array) -> Array:
+def faces_at(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the faces at a feature, `[k, *S]`; -1 where there is none."""
-    return _listed(assets, s, feature, FACES)
+    return _lookup_lists(assets, s, feature, _FACE_FUNCTIONS)
 
 
-def _listed(assets: Assets, s: Solid, feature: Array, table: dict[int, Callable]) -> Array:
+def _lookup_lists(
+    assets: Assets, s: ConvexShape, feature: Array, table: dict[int, Callable]
+) -> Array:
     """Return what a table lists for each shape, in as many rows as the longest list."""
     lists = {kind: table[kind](assets, s, feature) for kind in _kinds(assets, table)}
     rows = max((len(of_kind) for of_kind in lists.values()), default=1)
@@ -58,17 +60,17 @@ def _listed(assets: Assets, s: Solid, feature: Array, table: dict[int, Callable]
     return listed
 
 
-def normal_of(assets: Assets, s: Solid, face: Array) -> Vec:
+def normal_of(assets: Assets, s: ConvexShape, face: Array) -> Vec:
     """Return the outward unit normal of a face."""
     s = in_front(s, face)
     zero = jnp.zeros(face.shape, s.size.x.dtype)
     normal = Vec(zero, zero, zero)
-    for kind in _kinds(assets, NORMAL):
-        normal = select(s.kind == kind, NORMAL[kind](assets, s, face), normal)
+    for kind in _kinds(assets, _NORMAL_FUNCTIONS):
+        normal = select(s.kind == kind, _NORMAL_FUNCTIONS[kind](assets, s, face), normal)
     return normal
 
 
-def corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
+def corner_of(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
     """Return the k-th corner of a face, clockwise from outside; cyclic in k.
 
     The order is MuJoCo's: which four corners of many are kept depends on the first one.
@@ -76,15 +78,15 @@ def corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
     s, face = in_front((s, face), k)
     zero = jnp.zeros(jnp.broadcast_shapes(face.shape, k.shape), s.size.x.dtype)
     corner = Vec(zero, zero, zero)
-    for kind in _kinds(assets, CORNER):
-        corner = select(s.kind == kind, CORNER[kind](assets, s, face, k), corner)
+    for kind in _kinds(assets, _CORNER_FUNCTIONS):
+        corner = select(s.kind == kind, _CORNER_FUNCTIONS[kind](assets, s, face, k), corner)
     return corner
 
 
-def corners_of(assets: Assets, s: Solid, face: Array) -> Array:
+def corners_of(assets: Assets, s: ConvexShape, face: Array) -> Array:
     """Return the number of corners of a face."""
     number = jnp.full(face.shape, 4, jnp.int32)
-    for kind in _kinds(assets, CORNER):
+    for kind in _kinds(assets, _CORNER_FUNCTIONS):
         if kind == GeomType.CYLINDER:
             number = jnp.where(s.kind == kind, CAP_CORNERS, number)
         if kind == GeomType.MESH:
@@ -99,72 +101,72 @@ def _kinds(assets: Assets, table: dict) -> list[int]:
     return [k for k in assets.kinds if k in table and (flat or k != GeomType.MESH)]
 
 
-def _look(table: Array, index: Array) -> Array:
+def _lookup(table: Array, index: Array) -> Array:
     """Return items of a table; the index of another kind of shape reads an arbitrary item."""
     return jnp.asarray(table).at[index].get(mode="clip")
 
 
-def _hull_faces(assets: Assets, s: Solid, feature: Array) -> Array:
+def _hull_faces(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the polygons at a vertex of a hull."""
     assert assets.hulls is not None
     vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)
-    return _once_each(hull_faces(assets.hulls, vertex))
+    return _mask_repeats(hull_faces(assets.hulls, vertex))
 
 
-def _once_each(listed: Array) -> Array:
+def _mask_repeats(listed: Array) -> Array:
     """Replace repetitions of the last item of a list by -1."""
     again = jnp.concatenate([jnp.zeros_like(listed[:1], bool), listed[1:] == listed[:-1]])
     return jnp.where(again, -1, listed)
 
 
-def _box_faces(assets: Assets, s: Solid, feature: Array) -> Array:
+def _box_faces(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the faces at a box's corner: 2 k + 1 on the positive side of axis k, else 2 k."""
     return jnp.stack([2 * k + ((feature >> k) & 1) for k in range(3)])
 
 
-def _cap(assets: Assets, s: Solid, feature: Array) -> Array:
+def _cap(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the cap at a rim of a cylinder."""
     return feature[None]
 
 
-FACES: dict[int, Callable] = {
+_FACE_FUNCTIONS: dict[int, Callable] = {
     GeomType.MESH: _hull_faces,
     GeomType.BOX: _box_faces,
     GeomType.CYLINDER: _cap,
 }
 
 
-def seen_from_side(s: Solid, d: Vec) -> Array:
+def touches_with_side(s: ConvexShape, d: Vec) -> Array:
     """Return whether a cylinder touches with its side, so that neither cap is a face."""
-    return (s.kind == GeomType.CYLINDER) & (jnp.abs(d.z) <= LEVEL)
+    return (s.kind == GeomType.CYLINDER) & (jnp.abs(d.z) <= _LEVEL_TOLERANCE)
 
 
-def _hull_normal(assets: Assets, s: Solid, face: Array) -> Vec:
+def _hull_normal(assets: Assets, s: ConvexShape, face: Array) -> Vec:
     """Return the normal of a polygon of a hull."""
     assert assets.hulls is not None
     return face_normal(assets.hulls, jnp.where(s.kind == GeomType.MESH, face, 0))
 
 
-def _box_normal(assets: Assets, s: Solid, face: Array) -> Vec:
+def _box_normal(assets: Assets, s: ConvexShape, face: Array) -> Vec:
     """Return the normal of a face of a box."""
     one = (2 * (face & 1) - 1).astype(s.size.x.dtype)
     return Vec(*(jnp.where(face >> 1 == k, one, 0) for k in range(3)))
 
 
-def _cap_normal(assets: Assets, s: Solid, face: Array) -> Vec:
+def _cap_normal(assets: Assets, s: ConvexShape, face: Array) -> Vec:
     """Return the normal of a cap."""
     one = (2 * face - 1).astype(s.size.x.dtype)
     return Vec(jnp.zeros_like(one), jnp.zeros_like(one), one)
 
 
-NORMAL: dict[int, Callable] = {
+_NORMAL_FUNCTIONS: dict[int, Callable] = {
     GeomType.MESH: _hull_normal,
     GeomType.BOX: _box_normal,
     GeomType.CYLINDER: _cap_normal,
 }
 
 
-def _hull_corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
+def _hull_corner_of(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
     """Return a corner of a polygon of a hull."""
     assert assets.hulls is not None
     mine = jnp.where(s.kind == GeomType.MESH, face, 0)
@@ -188,25 +190,25 @@ def _box_corners() -> np.ndarray:
 BOX_CORNERS = _box_corners().reshape(-1, 3)
 
 
-def _box_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
+def _box_corner(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
     """Return a corner of a face of a box."""
     dtype, place = s.size.x.dtype, 4 * face + k % 4
-    sides = (_look(jnp.asarray(BOX_CORNERS[:, j], dtype), place) for j in range(3))
+    sides = (_lookup(jnp.asarray(BOX_CORNERS[:, j], dtype), place) for j in range(3))
     return Vec(*(size * side for size, side in zip(s.size.parts, sides, strict=True)))
 
 
-def _cap_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
+def _cap_corner(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
     """Return a corner of the polygon that approximates a cap."""
     # Corners on the rim, clockwise from outside on either cap.
     angles = 2 * np.pi * np.arange(CAP_CORNERS) / CAP_CORNERS
     k = jnp.where(face > 0, -k, k) % CAP_CORNERS
     dtype = s.size.x.dtype
-    x, y = (_look(jnp.asarray(f(angles), dtype), k) for f in (np.cos, np.sin))
+    x, y = (_lookup(jnp.asarray(f(angles), dtype), k) for f in (np.cos, np.sin))
     z = (2 * face - 1).astype(dtype) * s.size.y
     return Vec(s.size.x * x, s.size.x * y, jnp.broadcast_to(z, k.shape))
 
 
-CORNER: dict[int, Callable] = {
+_CORNER_FUNCTIONS: dict[int, Callable] = {
     GeomType.MESH: _hull_corner_of,
     GeomType.BOX: _box_corner,
     GeomType.CYLINDER: _cap_corner,
@@ -216,12 +218,12 @@ CORNER: dict[int, Callable] = {
 # edges
 
 
-def ends_at(assets: Assets, s: Solid, feature: Array) -> Array:
+def ends_at(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the features at the other ends of a feature's edges, `[k, *S]`; -1: none."""
-    return _listed(assets, s, feature, ENDS)
+    return _lookup_lists(assets, s, feature, _EDGE_END_FUNCTIONS)
 
 
-def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+def end_of(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return the surface point of an edge's end along `d`, a unit vector."""
     # Point of the core, then the radius of a capsule.
     s = in_front(s, feature)
@@ -233,7 +235,7 @@ def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     return Vec(point.x + wide * d.x, point.y + wide * d.y, point.z)
 
 
-def line_moved(s: Solid, d: Vec, back: Vec, reach: Array) -> Vec:
+def inflated_edge_offset(s: ConvexShape, d: Vec, back: Vec, reach: Array) -> Vec:
     """Return the offset of a capsule's edge for shapes that are inflated until they touch.
 
     Each shape is inflated by half of `reach`. A capsule then gets wider about its axis, not longer;
@@ -244,24 +246,24 @@ def line_moved(s: Solid, d: Vec, back: Vec, reach: Array) -> Vec:
     return Vec(d.x - back.x, d.y - back.y, -back.z).scale(half)
 
 
-def _hull_ends(assets: Assets, s: Solid, feature: Array) -> Array:
+def _hull_ends(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the neighbors of a vertex of a hull."""
     assert assets.hulls is not None
     vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)
-    return _once_each(hull_ends(assets.hulls, vertex))
+    return _mask_repeats(hull_ends(assets.hulls, vertex))
 
 
-def _box_ends(assets: Assets, s: Solid, feature: Array) -> Array:
+def _box_ends(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the neighbors of a corner of a box."""
     return jnp.stack([feature ^ (1 << k) for k in range(3)])
 
 
-def _line_end(assets: Assets, s: Solid, feature: Array) -> Array:
+def _line_end(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the other end of the line of a capsule or cylinder."""
     return 1 - feature[None]
 
 
-ENDS: dict[int, Callable] = {
+_EDGE_END_FUNCTIONS: dict[int, Callable] = {
     GeomType.MESH: _hull_ends,
     GeomType.BOX: _box_ends,
     GeomType.CYLINDER: _line_end,

@@ -11,28 +11,28 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Rot, Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.lanes import in_front
 from jaxsim.physics.collision.convex.difference import Difference
 from jaxsim.physics.collision.convex.face import (
     end_of,
     ends_at,
     faces_at,
     normal_of,
-    seen_from_side,
+    touches_with_side,
 )
 from jaxsim.physics.collision.convex.feature import Feature
-from jaxsim.physics.collision.convex.solid import Assets, Solid
+from jaxsim.physics.collision.convex.solid import Assets, ConvexShape
+from jaxsim.transforms.compaction import in_front
 
-FACES_MEET = 0.996  # cosine of the largest angle of face-face contact
+_MIN_FACE_COSINE = 0.996  # cosine of the largest angle of face-face contact
 EDGE_LIES = 0.0888  # sine of the largest angle of edge-face contact
 
 
-class Side(NamedTuple):
+class FacingShape(NamedTuple):
     """One shape of each lane: pose in the frame of the first shape, and outward direction."""
 
-    shape: Solid
+    shape: ConvexShape
     pos: Vec
     turn: Rot
     out: Vec  # outward direction at the contact, in its own frame
@@ -43,13 +43,13 @@ class Side(NamedTuple):
         return pos + turn @ point
 
 
-def sides_of(set_: Difference, f: Feature) -> Side:
+def sides_of(set_: Difference, f: Feature) -> FacingShape:
     """Return both shapes, `[2, n]`, so that the program contains one set of face functions."""
     zero = jnp.zeros_like(set_.pos.x)
     one = Rot(*(zero + (1 if k % 4 == 0 else 0) for k in range(9)))
     first = Vec(zero, zero, zero), one, f.normal
     second = set_.pos, set_.rot, set_.rot.T @ -f.normal
-    return Side(set_.both, *jax.tree.map(lambda *x: jnp.stack(x), first, second))
+    return FacingShape(set_.both, *jax.tree.map(lambda *x: jnp.stack(x), first, second))
 
 
 class Facing(NamedTuple):
@@ -92,16 +92,16 @@ class _Touching(NamedTuple):
         return jnp.where(self.second != self.first, self.second, self.third)
 
 
-def facing_of(assets: Assets, sides: Side, f: Feature) -> Facing:
+def facing_of(assets: Assets, sides: FacingShape, f: Feature) -> Facing:
     """Detect flat contact of two shapes, given the features of their nearest points."""
     # Faces at the nearest points, and their normals in one frame.
-    touching = _touching(f)
+    touching = _nearest_features(f)
     faces = _faces(assets, sides, touching)
     known = faces >= 0
     turn = in_front(sides.turn, faces)
     normals = turn @ normal_of(assets, sides.shape, jnp.maximum(faces, 0))
     # Face-face contact, else an edge of the first, else of the second shape on a face of the other.
-    first, second, meet = _opposed(known, normals)
+    first, second, meet = _most_opposed_faces(known, normals)
     face, end, lies = _first_level(assets, sides, touching, known, normals)
     turned = ~meet & lies[0]  # an edge of the first on a face of the second comes first
     ends = jnp.stack([touching.first, end])
@@ -119,13 +119,13 @@ def facing_of(assets: Assets, sides: Side, f: Feature) -> Facing:
     )
 
 
-def _touching(f: Feature) -> _Touching:
+def _nearest_features(f: Feature) -> _Touching:
     """Return the features of both shapes at the nearest points."""
     one, two, three = jnp.stack(f.corners.feature, axis=1)
     return _Touching(one, jnp.where(f.needed[0], two, one), jnp.where(f.needed[1], three, one))
 
 
-def _faces(assets: Assets, sides: Side, t: _Touching) -> Array:
+def _faces(assets: Assets, sides: FacingShape, t: _Touching) -> Array:
     """Return the faces shared by all touching features, `[k, 2, n]`; -1 where there is none."""
     faces = faces_at(assets, sides.shape, t.first)
     here = faces >= 0
@@ -133,21 +133,21 @@ def _faces(assets: Assets, sides: Side, t: _Touching) -> Array:
         also = faces_at(assets, sides.shape, other)
         shared = jnp.any(faces[:, None] == also[None], axis=1)
         here = here & (shared | (other == t.first)[None])
-    return jnp.where(here & ~seen_from_side(sides.shape, sides.out)[None], faces, -1)
+    return jnp.where(here & ~touches_with_side(sides.shape, sides.out)[None], faces, -1)
 
 
-def _opposed(known: Array, normals: Vec) -> tuple[Array, Array, Array]:
+def _most_opposed_faces(known: Array, normals: Vec) -> tuple[Array, Array, Array]:
     """Return the most opposed faces of both shapes, and whether they lie on each other, `[n]`."""
     rows = len(known)
     cosine = normals[:, None, 0].dot(normals[None, :, 1])
     cosine = jnp.where(known[:, None, 0] & known[None, :, 1], cosine, 1)
     cosine = cosine.reshape(rows * rows, -1)
     best = jnp.argmin(cosine, axis=0).astype(jnp.int32)
-    return best // rows, best % rows, jnp.min(cosine, axis=0) < -FACES_MEET
+    return best // rows, best % rows, jnp.min(cosine, axis=0) < -_MIN_FACE_COSINE
 
 
 def _first_level(
-    assets: Assets, sides: Side, t: _Touching, known: Array, normals: Vec
+    assets: Assets, sides: FacingShape, t: _Touching, known: Array, normals: Vec
 ) -> tuple[Array, Array, Array]:
     """Return, for each shape, the first edge that lies in a face of the other, `[2, n]`.
 

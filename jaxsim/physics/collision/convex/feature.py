@@ -17,13 +17,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, safe_divide, safe_sqrt, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.frame import contact_frame
+from jaxsim.transforms.materialize_result import materialize_decision
 
-LONGEST = 0.3  # largest rotation of the normal in a step; a longer step is discarded [rad]
+_MAX_NORMAL_ROTATION = (
+    0.3  # largest rotation of the normal in a step; a longer step is discarded [rad]
+)
 
 
 class Feature(NamedTuple):
@@ -105,7 +107,7 @@ class _Equations(NamedTuple):
     E: tuple[tuple[Array, Array], tuple[Array, Array]]  # columns
 
 
-def solved(set_: Difference, f: Feature, turns: int) -> tuple[Feature, Corner]:
+def solve_feature(set_: Difference, f: Feature, max_iterations: int) -> tuple[Feature, Corner]:
     """Return the feature with normal and weights at the solution, without derivative.
 
     The second result is the support point along that normal. A step that crosses an edge finds a
@@ -113,20 +115,23 @@ def solved(set_: Difference, f: Feature, turns: int) -> tuple[Feature, Corner]:
     """
     set_, f = lax.stop_gradient((set_, f))
 
-    def turn(k: Array, state: tuple[Feature, Corner]) -> tuple[Feature, Corner]:
+    def iteration(k: Array, state: tuple[Feature, Corner]) -> tuple[Feature, Corner]:
         """Take a Newton step and keep it if it improves the solution."""
         f, at = state  # at: the support point along the normal
         start = k == 0  # the first iteration only evaluates the feature
-        other = select(start, f, stepped(set_, f))
+        other = select(start, f, newton_step(set_, f))
         beyond = set_.farthest(other.normal)
-        better = decide(_is_better, _worth(set_, f, at), _worth(set_, other, beyond)) | start
-        return _with(select(better, other, f), beyond, ~start), select(better, beyond, at)
+        better = (
+            materialize_decision(_is_better, _worth(set_, f, at), _worth(set_, other, beyond))
+            | start
+        )
+        return _add_corner(select(better, other, f), beyond, ~start), select(better, beyond, at)
 
     first = jax.tree.map(lambda x: x[0], f.corners)
-    return lax.fori_loop(0, turns + 1, turn, (f, first))
+    return lax.fori_loop(0, max_iterations + 1, iteration, (f, first))
 
 
-def _with(f: Feature, corner: Corner, wanted: Array) -> Feature:
+def _add_corner(f: Feature, corner: Corner, wanted: Array) -> Feature:
     """Add a corner to a feature, if it is wanted, new, and fewer than three are used."""
     corners = [jax.tree.map(lambda x, k=k: x[k], f.corners) for k in range(3)]
     new = wanted & f.inside & ~jnp.any(f.flat, axis=0)
@@ -165,7 +170,7 @@ def _is_better(old: _Worth, new: _Worth) -> Array:
 
 def at_solution(set_: Difference, f: Feature) -> Feature:
     """Return a feature at its solution, with the derivative of the solution."""
-    return stepped(set_, lax.stop_gradient(f))
+    return newton_step(set_, lax.stop_gradient(f))
 
 
 def points(set_: Difference, f: Feature) -> tuple[Vec, Vec]:
@@ -182,12 +187,12 @@ def _mean(points: Vec, weight: tuple[Array, Array]) -> Vec:
 
 def _worth(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
     """Return the merit of a feature, given the support point along its normal."""
-    _, total = residual(set_, f)
+    _, total = feature_residual(set_, f)
     depth = f.normal.dot(farthest.y)
     return _Worth(total, jnp.where(f.inside, depth, 0))
 
 
-def residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
+def feature_residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
     """Return the corners `[3, n]` of a feature, and the squared residual of its equations [m2]."""
     # Part of the mean orthogonal to the normal, and differences of the support values.
     y = f.moved(set_, f.normal).y
@@ -200,7 +205,7 @@ def residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
     return y, total
 
 
-def stepped(set_: Difference, f: Feature, longest: Array | None = None) -> Feature:
+def newton_step(set_: Difference, f: Feature, longest: Array | None = None) -> Feature:
     """Return the feature after one Newton step, of at most `longest` [rad] in the normal."""
     _, t1, t2 = (lax.stop_gradient(v) for v in contact_frame(f.normal).rows)
     # Newton step in the tangent plane, of limited length; a NaN or a long step is discarded.
@@ -209,7 +214,7 @@ def stepped(set_: Difference, f: Feature, longest: Array | None = None) -> Featu
     if longest is not None:
         part = jnp.minimum(1, safe_divide(longest, safe_sqrt(d1 * d1 + d2 * d2)))
         d1, d2 = part * d1, part * d2
-    short = d1 * d1 + d2 * d2 < LONGEST * LONGEST  # false for NaN
+    short = d1 * d1 + d2 * d2 < _MAX_NORMAL_ROTATION * _MAX_NORMAL_ROTATION  # false for NaN
     zero = jnp.zeros_like(d1)
     d1, d2, w2, w3 = (jnp.where(short, v, zero) for v in (d1, d2, w2, w3))
     normal = (f.normal + t1.scale(d1) + t2.scale(d2)).normalize()

@@ -15,15 +15,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.once import blank, decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
+from jaxsim.transforms.materialize_result import materialize_decision, zeros_from_shapes
 
 Triangle = tuple[Corner, Corner, Corner]
 
 
-class Nearest(NamedTuple):
+class GjkResult(NamedTuple):
     """Result of the search.
 
     Attributes:
@@ -42,26 +42,26 @@ class Nearest(NamedTuple):
 class _State(NamedTuple):
     """State of the iteration over all lanes."""
 
-    found: Nearest
+    found: GjkResult
     point: Vec
     scale: Array  # largest coordinate seen
     done: Array
-    turn: Array
+    iteration: Array
 
 
-def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
+def gjk_nearest(set_: Difference, cutoff: Array, max_iterations: int) -> GjkResult:
     """Return the point of a set nearest to the origin.
 
     Args:
       set_: `[n]` sets.
       cutoff: distances beyond this need not be computed, `[n]`.
-      turns: limit of iterations.
+      max_iterations: limit of iterations.
     """
     judge = functools.partial(_verdict, float(jnp.finfo(set_.pos.x.dtype).eps))
     zero = jnp.zeros_like(set_.pos.x)
     false = jnp.zeros_like(zero, bool)
 
-    def turn(s: _State) -> _State:
+    def iteration(s: _State) -> _State:
         """Add the support point towards the origin and reduce the simplex."""
         x = s.point
         square = x.dot(x)
@@ -72,31 +72,33 @@ def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
         known = same_features(new, s.found.triangle[0])
         for corner in s.found.triangle[1:]:
             known = known | same_features(new, corner)
-        triangle, weight, point, within = _reduced(new, s.found.triangle)
+        triangle, weight, point, within = _reduce_simplex(new, s.found.triangle)
         # The first iteration starts the simplex with the support point.
-        start = s.turn == 0
+        start = s.iteration == 0
         triangle = select(start, (new, new, new), triangle)
         weight = select(start, (zero + 1, zero, zero), weight)
         point = select(start, new.y, point)
         # Decide whether a lane is done: inside, converged, or beyond the cutoff.
         next_square = point.dot(point)
-        verdict = decide(judge, start, square, ahead, known, next_square, within, scale, cutoff)
+        verdict = materialize_decision(
+            judge, start, square, ahead, known, next_square, within, scale, cutoff
+        )
         keep = s.done | (verdict >= STOP)
-        found = select(keep, s.found, Nearest(triangle, weight, verdict == INSIDE, false))
+        found = select(keep, s.found, GjkResult(triangle, weight, verdict == INSIDE, false))
         found = found._replace(apart=s.found.apart | (~s.done & (verdict == APART)))
         done = s.done | (verdict != GO_ON)
-        return _State(found, select(keep, x, point), scale, done, s.turn + 1)
+        return _State(found, select(keep, x, point), scale, done, s.iteration + 1)
 
-    nothing = blank(jax.eval_shape(set_.farthest, set_.pos))
-    found = Nearest((nothing, nothing, nothing), (zero, zero, zero), false, false)
+    nothing = zeros_from_shapes(jax.eval_shape(set_.farthest, set_.pos))
+    found = GjkResult((nothing, nothing, nothing), (zero, zero, zero), false, false)
     # Initial direction: the difference of the centers, a point of the set.
     state = _State(found, -set_.pos, zero, false, jnp.int32(0))
 
-    def going(s: _State) -> Array:
+    def not_converged(s: _State) -> Array:
         """Return whether some lane has not converged."""
-        return (s.turn <= turns) & ~jnp.all(s.done)
+        return (s.iteration <= max_iterations) & ~jnp.all(s.done)
 
-    return lax.while_loop(going, turn, state).found
+    return lax.while_loop(not_converged, iteration, state).found
 
 
 GO_ON, INSIDE, STOP, APART = range(4)
@@ -139,7 +141,9 @@ SECOND, THIRD = (
 )  # parts: three edges, three triangles
 
 
-def _reduced(new: Corner, old: Triangle) -> tuple[Triangle, tuple[Array, Array, Array], Vec, Array]:
+def _reduce_simplex(
+    new: Corner, old: Triangle
+) -> tuple[Triangle, tuple[Array, Array, Array], Vec, Array]:
     """Return the part of a tetrahedron nearest to the origin, which contains the new corner.
 
     Returns:
@@ -147,8 +151,8 @@ def _reduced(new: Corner, old: Triangle) -> tuple[Triangle, tuple[Array, Array, 
     """
     edges = tuple(corner.y - new.y for corner in old)
     # Select the edge or triangle, then compute the barycentric coordinates on it.
-    code = decide(_nearest_part, new.y, edges)
-    within, part = code >= HOLDS, code % HOLDS
+    code = materialize_decision(_nearest_part, new.y, edges)
+    within, part = code >= _ORIGIN_INSIDE, code % _ORIGIN_INSIDE
     second, third = old[0], new
     for k in range(6):
         later = THIRD[k]
@@ -161,10 +165,10 @@ def _reduced(new: Corner, old: Triangle) -> tuple[Triangle, tuple[Array, Array, 
     u, v = jnp.where(edge, t, u), jnp.where(edge, 0, v)
     corners = new, second, third
     weight = 1 - u - v, u, v
-    return corners, weight, weighted((new.y, second.y, third.y), weight), within
+    return corners, weight, combine_corners((new.y, second.y, third.y), weight), within
 
 
-HOLDS = 8  # added to the index of the part if the origin is in the tetrahedron
+_ORIGIN_INSIDE = 8  # added to the index of the part if the origin is in the tetrahedron
 
 
 def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
@@ -178,7 +182,7 @@ def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
     for k in range(1, 6):
         nearer = squares[k] < best
         best, part = jnp.where(nearer, squares[k], best), jnp.where(nearer, k, part)
-    return part + HOLDS * _holds_origin(w, edges).astype(jnp.int32)
+    return part + _ORIGIN_INSIDE * _holds_origin(w, edges).astype(jnp.int32)
 
 
 def _on_edge(w: Vec, e: Vec) -> tuple[Array, Array]:
@@ -224,7 +228,7 @@ def _holds_origin(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
     return inside
 
 
-def weighted(corners: tuple[Vec, Vec, Vec], weight: tuple[Array, Array, Array]) -> Vec:
+def combine_corners(corners: tuple[Vec, Vec, Vec], weight: tuple[Array, Array, Array]) -> Vec:
     """Return the weighted sum of three corners."""
     parts = [c.scale(w) for c, w in zip(corners, weight, strict=True)]
     return parts[0] + parts[1] + parts[2]

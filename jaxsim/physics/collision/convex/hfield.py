@@ -20,34 +20,38 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Vec
-from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.lanes import from_tables, tables
-from jaxsim.physics.arrays.platform import platform
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.convex import Frame
 from jaxsim.physics.collision.convex.feature import Feature, at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.prisms import (
-    MOST,
-    Fields,
+    MAX_CONTACTS_PER_PAIR,
+    HfieldTables,
     Over,
     Prism,
-    Range,
+    PrismRange,
     field_of,
-    heights,
     lanes_at,
+    prism_heights,
+    prism_pairs,
     range_of,
-    shapes,
 )
-from jaxsim.physics.collision.convex.search import contacts, search
-from jaxsim.physics.collision.convex.solid import Solid
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.convex.search import search_contacts, search_convex_pairs
+from jaxsim.physics.collision.convex.solid import ConvexShape
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
+from jaxsim.transforms.compaction import from_tables, pack_tables
+from jaxsim.transforms.platform import platform
 
-TURN = 8  # prisms per chunk, relative to the lanes of the search: most are rejected by height
+_CHUNK_PRISM_FACTOR = (
+    8  # prisms per chunk, relative to the lanes of the search: most are rejected by height
+)
 
 
-def hfield_convex(field: Placed, geom: Placed, assets: Fields, reach: Array) -> Touch:
+def hfield_convex(
+    field: PlacedGeoms, geom: PlacedGeoms, assets: HfieldTables, reach: Array
+) -> ContactPoints:
     """Compute the contacts of a height field and a convex geom.
 
     Args:
@@ -58,7 +62,9 @@ def hfield_convex(field: Placed, geom: Placed, assets: Fields, reach: Array) -> 
     return on_field(field, _solid(assets, geom), geom, assets, reach)
 
 
-def on_field(field: Placed, solid: Solid, frame: Frame, assets: Fields, reach: Array) -> Touch:
+def on_field(
+    field: PlacedGeoms, solid: ConvexShape, frame: Frame, assets: HfieldTables, reach: Array
+) -> ContactPoints:
     """Compute the contacts of a height field and shapes given in their own frames."""
     # Relative pose in the frame of the field; flatten pairs and worlds into lanes.
     pos, rot = field.rot.T @ (frame.pos - field.pos), field.rot.T @ frame.rot
@@ -71,19 +77,19 @@ def on_field(field: Placed, solid: Solid, frame: Frame, assets: Fields, reach: A
         lambda x: jnp.broadcast_to(x, shape).reshape(-1),
         (Over(solid, pos, rot, size, grid, world), reach),
     )
-    dist, at, normal, lost = _touches(assets, over, flat_reach)
+    dist, at, normal, lost = _detect_contacts(assets, over, flat_reach)
     dist, at, normal = jax.tree.map(lambda x: x.reshape(-1, *shape), (dist, at, normal))
     turn = field.rot.map(lambda x: x[None])
     at = field.pos.map(lambda x: x[None]) + turn @ at
-    return Touch(dist, at, turn @ normal, lost=lost.reshape(shape))
+    return ContactPoints(dist, at, turn @ normal, lost=lost.reshape(shape))
 
 
-def _solid(assets: Fields, g: Placed) -> Solid:
+def _solid(assets: HfieldTables, g: PlacedGeoms) -> ConvexShape:
     """Return geoms as convex shapes."""
     kind = jnp.asarray(assets.convex.geom_type, jnp.int32)[g.id]
     hulls = assets.convex.hulls
     hull = jnp.zeros_like(kind) if hulls is None else hull_of(hulls, g.id)
-    return Solid(kind, g.size, hull, g.size.map(jnp.zeros_like))
+    return ConvexShape(kind, g.size, hull, g.size.map(jnp.zeros_like))
 
 
 class _Kept(NamedTuple):
@@ -95,30 +101,32 @@ class _Kept(NamedTuple):
 
 
 @jax.custom_jvp
-def _touches(assets: Fields, over: Over, reach: Array) -> tuple[Array, Vec, Vec, Array]:
+def _detect_contacts(
+    assets: HfieldTables, over: Over, reach: Array
+) -> tuple[Array, Vec, Vec, Array]:
     """Return contacts in the field's frame, `[slots, n]`, and which geoms exceeded the slots."""
-    touch, filled, lost = _found(assets, over, reach, lambda kept: kept.touch)
-    return *_placed(touch, filled), lost
+    touch, filled, lost = _search_prisms(assets, over, reach, lambda kept: kept.touch)
+    return *_to_slots(touch, filled), lost
 
 
-@_touches.defjvp
+@_detect_contacts.defjvp
 def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     assets, over, reach = primals
-    kept, filled, lost = _found(assets, over, reach, lambda kept: kept)
+    kept, filled, lost = _search_prisms(assets, over, reach, lambda kept: kept)
 
-    def touch(assets: Fields, over: Over) -> tuple[Array, Vec, Vec]:
+    def touch(assets: HfieldTables, over: Over) -> tuple[Array, Vec, Vec]:
         # Differentiate each contact at its fixed features and prism.
         each = jax.tree.map(lambda x: jnp.broadcast_to(x, filled.shape).reshape(-1), over)
-        lanes, middle = shapes(assets, each, kept.prism)
+        lanes, middle = prism_pairs(assets, each, kept.prism)
         set_ = lanes.difference(assets.convex)
-        dist, pos, normal = _only(contacts(set_, at_solution(set_, kept.feature), None))
+        dist, pos, normal = _only(search_contacts(set_, at_solution(set_, kept.feature), None))
         return dist, pos + middle, normal
 
     _, change = jax.jvp(touch, (assets, over), tangents[:2])
     change = jax.tree.map(lambda x: x.reshape(filled.shape), change)
     change = jax.tree.map(lambda x: jnp.where(filled, x, 0), change)
     no_change = np.zeros(lost.shape, jax.dtypes.float0)
-    return (*_placed(kept.touch, filled), lost), (*change, no_change)
+    return (*_to_slots(kept.touch, filled), lost), (*change, no_change)
 
 
 def _only(contacts: tuple[Array, Vec, Vec]) -> tuple[Array, Vec, Vec]:
@@ -127,10 +135,10 @@ def _only(contacts: tuple[Array, Vec, Vec]) -> tuple[Array, Vec, Vec]:
     return dist[0], pos[0], normal[0]
 
 
-def _placed(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, Vec]:
+def _to_slots(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, Vec]:
     """Reshape contacts to slots; empty slots have a distance of FAR."""
     dist, pos, normal = jax.tree.map(lambda x: x.reshape(filled.shape), touch)
-    return jnp.where(filled, dist, FAR), pos, normal
+    return jnp.where(filled, dist, NO_CONTACT_DISTANCE), pos, normal
 
 
 class _Line(NamedTuple):
@@ -145,23 +153,23 @@ class _Line(NamedTuple):
 
     over: Over
     reach: Array
-    under: Range
+    under: PrismRange
     begin: Array
     end: Array
 
     @classmethod
-    def of(cls, assets: Fields, over: Over, reach: Array) -> "_Line":
+    def of(cls, assets: HfieldTables, over: Over, reach: Array) -> "_Line":
         """Return the queue of the prisms under geoms that are not skipped."""
         under = range_of(assets, over, reach)
-        count = jnp.where(reach > -FAR / 2, under.number, 0)
+        count = jnp.where(reach > -NO_CONTACT_DISTANCE / 2, under.number, 0)
         count = jnp.minimum(count, (2**31 - 1) // reach.size)  # the total fits int32
         end = jnp.cumsum(count, dtype=jnp.int32)
         return cls(over, reach, under, end - count, end)
 
 
-def _found(
-    assets: Fields, over: Over, reach: Array, keep: Callable[[_Kept], Tree]
-) -> tuple[Tree, Array, Array]:
+def _search_prisms(
+    assets: HfieldTables, over: Over, reach: Array, keep: Callable[[_Kept], PyTree]
+) -> tuple[PyTree, Array, Array]:
     """Compute the contacts of geoms `[n]` by iterating over the queue of prisms.
 
     Returns:
@@ -172,10 +180,10 @@ def _found(
     n, slots = reach.size, assets.slots
     # Queue of prisms, and the length of a chunk.
     line = _Line.of(assets, over, reach)
-    size = min(TURN * platform().lanes, n * slots)
+    size = min(_CHUNK_PRISM_FACTOR * platform().lanes, n * slots)
 
     @functools.partial(jax.jit, inline=True)  # traced once, for its shapes and its values
-    def look(start: Array, number: Array) -> tuple[Tree, Array, Array]:
+    def look(start: Array, number: Array) -> tuple[PyTree, Array, Array]:
         """Process one chunk of the queue."""
         kept, place, number = _next(assets, line, start, number, size)
         return keep(kept), place, number
@@ -184,7 +192,7 @@ def _found(
         """Process one chunk and scatter its contacts to their slots."""
         start, number, kept = state
         some, place, number = look(start, number)
-        put = zip(kept, tables(some)[0], strict=True)
+        put = zip(kept, pack_tables(some)[0], strict=True)
         return start + size, number, [k.at[:, place].set(s, mode="drop") for k, s in put]
 
     # Storage for the contacts of all slots; the loop runs over the queue.
@@ -193,16 +201,16 @@ def _found(
         lambda x: jnp.zeros((*x.shape[:-1], slots * n), x.dtype),
         jax.eval_shape(look, none[0], none)[0],
     )
-    start, form = tables(blank)
+    start, form = pack_tables(blank)
     state = (jnp.int32(0), none, start)
     _, number, kept = lax.while_loop(lambda state: state[0] < line.end[-1], turn, state)
     filled = jnp.arange(slots, dtype=jnp.int32)[:, None] < number[None]
-    lost = (number > slots).astype(jnp.int32) if slots < MOST else none
+    lost = (number > slots).astype(jnp.int32) if slots < MAX_CONTACTS_PER_PAIR else none
     return from_tables(kept, form), filled, lost
 
 
 def _next(
-    assets: Fields, line: _Line, start: Array, number: Array, size: int
+    assets: HfieldTables, line: _Line, start: Array, number: Array, size: int
 ) -> tuple[_Kept, Array, Array]:
     """Process the next chunk of prisms.
 
@@ -226,14 +234,16 @@ def _next(
     under, first, so_far, limit = lanes_at(given, lane)
     # Reject prisms that are too low.
     prism = under.prism(item - first)
-    tops = heights(assets, here, prism)
+    tops = prism_heights(assets, here, prism)
     high = jnp.maximum(jnp.maximum(tops.x, tops.y), tops.z) >= under.low
     # One more than the slots, so that overflow is detected.
     wanted = (item < line.end[-1]) & high & (so_far <= slots)
 
     # GJK/EPA on the remaining prisms.
-    lanes, middle = shapes(assets, here, prism)
-    found = search(assets.convex, lanes, jnp.where(wanted, limit, -FAR), features=True)
+    lanes, middle = prism_pairs(assets, here, prism)
+    found = search_convex_pairs(
+        assets.convex, lanes, jnp.where(wanted, limit, -NO_CONTACT_DISTANCE), features=True
+    )
     assert found.feature is not None
     dist, pos, normal = _only(found.contacts)
     touches = (found.near & (dist < limit)).astype(jnp.int32)

@@ -29,23 +29,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.assets.mesh.directions import FACES, POLE_UNIT, SLICES
-from jaxsim.assets.mesh.support_map import GRID
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.node import node
+from jaxsim.assets.mesh.directions import CUBE_FACES, FAN_SLICES, POLE_UNIT
+from jaxsim.assets.mesh.support_map import CELLS_PER_EDGE
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.math.guard import safe_divide
 from jaxsim.model.model import Model
-from jaxsim.model.structure import HULLS_MOVED, Structure, derived
+from jaxsim.model.structure import HULLS_MOVED, Structure, cache_by_structure
 from jaxsim.model.switch.hulls import loaded_hulls
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.transforms.platform import platform
 
-MANY = 64  # vertices per chunk of the search in a mesh without hull
+VERTICES_PER_CHUNK = 64  # vertices per chunk of the search in a mesh without hull
 
 
-class Tables(NamedTuple):
+class HullTables(NamedTuple):
     """Constant integers; ids of polygons and vertices count through all meshes.
 
     Attributes:
@@ -98,7 +98,7 @@ class Hulls:
 
     vertex: Vec
     normal: Vec
-    tables: Tables
+    tables: HullTables
     most: int
     most_around: int
     most_corners: int
@@ -116,7 +116,7 @@ class Hulls:
 def hulls(m: Model) -> Hulls:
     """Return the hulls of a model with meshes."""
     s = m.structure
-    tables, (around, corners) = jax.tree.map(jnp.asarray, _tables(s)), _most(s)
+    tables, (around, corners) = jax.tree.map(jnp.asarray, _tables(s)), _max_counts(s)
     return Hulls(
         vertex=m.mesh_vert,
         normal=m.mesh_polynormal,
@@ -125,17 +125,17 @@ def hulls(m: Model) -> Hulls:
         most_around=around,
         most_corners=corners,
         number=s.nhull,
-        bare=bool((without_hull(s) & touchable(partial(getattr, s))).any()),
+        bare=bool((without_hull(s) & collidable_geoms(partial(getattr, s))).any()),
         walks=platform().branches or HULLS_MOVED in s,
-        moved=_detect_moved(m) if platform().branches and s.nhull else None,
+        moved=_detect_changed_vertices(m) if platform().branches and s.nhull else None,
     )
 
 
-def _detect_moved(m: Model) -> Array:
+def _detect_changed_vertices(m: Model) -> Array:
     """Return whether some vertex of a hull differs, in some world, from the loaded model."""
     # Compare each coordinate with the loaded one, up to rounding.
     vertex, point, tolerance = loaded_hulls(m.structure)
-    now = lax.stop_gradient(take(m.mesh_vert, vertex))
+    now = lax.stop_gradient(gather_static(m.mesh_vert, vertex))
     off = [
         jnp.abs(a - column(p, a)) > column(tolerance, a)
         for a, p in zip(now.parts, point.T, strict=True)
@@ -148,7 +148,7 @@ def without_hull(s: Structure) -> np.ndarray:
     return np.isin(s.geom_type, (GeomType.MESH, GeomType.SDF)) & (s.geom_hullid < 0)
 
 
-def touchable(field: Callable[[str], np.ndarray]) -> np.ndarray:
+def collidable_geoms(field: Callable[[str], np.ndarray]) -> np.ndarray:
     """Return which geoms can collide, `[ngeom]`; `field` returns mjModel's fields by name."""
     pairs = np.concatenate([field("pair_geom1"), field("pair_geom2")])
     named = np.isin(np.arange(len(field("geom_type"))), pairs)
@@ -157,7 +157,7 @@ def touchable(field: Callable[[str], np.ndarray]) -> np.ndarray:
 
 def hull_of(h: Hulls, geom: Array) -> Array:
     """Return the hull ids of geoms, `[..., worlds]` or all in one row; see `Tables.geom`."""
-    hull = _look(h.tables.geom, geom)
+    hull = _lookup(h.tables.geom, geom)
     if h.worlds == 1:
         return hull
     world = jnp.arange(max(geom.shape[-1], h.worlds), dtype=jnp.int32) % h.worlds
@@ -169,7 +169,7 @@ def row_of(h: Hulls, number: Array) -> Array:
     return number if h.worlds == 1 else number // h.worlds
 
 
-def numbered(h: Hulls, row: Array, like: Array) -> Array:
+def row_ids(h: Hulls, row: Array, like: Array) -> Array:
     """Return the ids of rows, in the worlds of the ids `like`."""
     return row if h.worlds == 1 else row * h.worlds + like % h.worlds
 
@@ -186,28 +186,28 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
       Vertex ids, int32 S: rows of `mesh_vert`.
     """
     if not h.bare:
-        return _farthest_listed(h, hull, d)
+        return _farthest_candidate(h, hull, d)
     # Meshes without hull search all vertices, the others their candidates.
     row = row_of(h, hull)
     mesh = jnp.maximum(row - h.number, 0)
-    number = jnp.where(row < h.number, 0, _look(h.tables.number, mesh))
-    of_all = _farthest_of_all(h, numbered(h, _look(h.tables.first, mesh), hull), number, d)
+    number = jnp.where(row < h.number, 0, _lookup(h.tables.number, mesh))
+    of_all = _farthest_of_all(h, row_ids(h, _lookup(h.tables.first, mesh), hull), number, d)
     if not h.number:
         return of_all
-    listed = _farthest_listed(h, numbered(h, jnp.minimum(row, h.number - 1), hull), d)
+    listed = _farthest_candidate(h, row_ids(h, jnp.minimum(row, h.number - 1), hull), d)
     return jnp.where(row < h.number, listed, of_all)
 
 
-def _farthest_listed(h: Hulls, hull: Array, d: Vec) -> Array:
+def _farthest_candidate(h: Hulls, hull: Array, d: Vec) -> Array:
     """Return the farthest candidate vertex, or the vertex to which hill climbing leads from it."""
     start = _candidates(h.tables, row_of(h, hull), d)
-    listed = _look(h.tables.candidate, start[None] + _counting(h.most, start))
-    listed = numbered(h, listed, hull[None])
+    listed = _lookup(h.tables.candidate, start[None] + _leading_iota(h.most, start))
+    listed = row_ids(h, listed, hull[None])
     best = _best(listed, hull_vertex(h, listed).dot(_each(d)))
-    return _climbed(h, best, d) if h.walks and h.number else best
+    return _climb(h, best, d) if h.walks and h.number else best
 
 
-def _climbed(h: Hulls, vertex: Array, d: Vec) -> Array:
+def _climb(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Climb along edges of the hull, from some vertices, until no neighbor is farther along `d`.
 
     On a convex hull the end is the support vertex. Moved vertices keep their polygons, as in
@@ -236,10 +236,13 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
     They are searched in chunks of MANY, up to the largest number that occurs.
     """
 
-    def turn(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+    def search_chunk(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
         """Search one chunk of vertices."""
         # Indices past the end repeat the last vertex.
-        place = jnp.minimum(k * MANY + _counting(MANY, first), jnp.maximum(number - 1, 0)[None])
+        place = jnp.minimum(
+            k * VERTICES_PER_CHUNK + _leading_iota(VERTICES_PER_CHUNK, first),
+            jnp.maximum(number - 1, 0)[None],
+        )
         listed = first[None] + place * h.worlds
         chosen = _best(listed, hull_vertex(h, listed).dot(_each(d)))
         value = hull_vertex(h, chosen).dot(d)
@@ -249,13 +252,13 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
     shape = jnp.broadcast_shapes(first.shape, d.shape)
     first, number = jnp.broadcast_to(first, shape), jnp.broadcast_to(number, shape)
     start = jnp.full(shape, -jnp.inf, d.x.dtype), first
-    turns = (jnp.max(number, initial=0) + MANY - 1) // MANY
-    return lax.fori_loop(0, turns, turn, start)[1]
+    num_chunks = (jnp.max(number, initial=0) + VERTICES_PER_CHUNK - 1) // VERTICES_PER_CHUNK
+    return lax.fori_loop(0, num_chunks, search_chunk, start)[1]
 
 
 def hull_vertex(h: Hulls, vertex: Array) -> Vec:
     """Return coordinates of vertices in the frame of their geom [m]."""
-    return _own(h, h.vertex, vertex)
+    return _lookup_per_world(h, h.vertex, vertex)
 
 
 def hull_faces(h: Hulls, vertex: Array) -> Array:
@@ -263,24 +266,24 @@ def hull_faces(h: Hulls, vertex: Array) -> Array:
 
     -1 for a vertex of a mesh without hull.
     """
-    return _if_any(h, vertex, numbered(h, _look(h.tables.face, _entries(h, vertex)), vertex[None]))
+    return _if_any(h, vertex, row_ids(h, _lookup(h.tables.face, _entries(h, vertex)), vertex[None]))
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Return the row of `tables.corner` of each vertex, in its polygon best aligned with `d`, S."""
-    return _look(h.tables.place, _best_around(h, vertex, d))
+    return _lookup(h.tables.place, _best_around(h, vertex, d))
 
 
 def face_normal(h: Hulls, face: Array) -> Vec:
     """Return outward normals of polygons."""
-    return _own(h, h.normal, face)
+    return _lookup_per_world(h, h.normal, face)
 
 
 def face_corner(h: Hulls, face: Array, k: Array) -> Array:
     """Return the k-th vertex of polygons, clockwise from outside; cyclic in k."""
     t, row = h.tables, row_of(h, face)
-    number = _look(t.outline_num, row)
-    return numbered(h, _look(t.corner, _look(t.outline, row) + number - 1 - k % number), face)
+    number = _lookup(t.outline_num, row)
+    return row_ids(h, _lookup(t.corner, _lookup(t.outline, row) + number - 1 - k % number), face)
 
 
 def face_size(h: Hulls, face: Array) -> Array:
@@ -297,10 +300,10 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
     """
     # Past the last corner the index stays at it.
     t, row = h.tables, row_of(h, face)
-    number = _look(t.outline_num, row)
-    place = jnp.minimum(_counting(h.most_corners, face), number[None] - 1)
-    corner = _look(t.corner, _look(t.outline, row)[None] + place)
-    return hull_vertex(h, numbered(h, corner, face[None])), number
+    number = _lookup(t.outline_num, row)
+    place = jnp.minimum(_leading_iota(h.most_corners, face), number[None] - 1)
+    corner = _lookup(t.corner, _lookup(t.outline, row)[None] + place)
+    return hull_vertex(h, row_ids(h, corner, face[None])), number
 
 
 def hull_ends(h: Hulls, vertex: Array) -> Array:
@@ -311,25 +314,25 @@ def hull_ends(h: Hulls, vertex: Array) -> Array:
     """
     t = h.tables
     entry = _entries(h, vertex)
-    face, place = _look(t.face, entry), _look(t.place, entry)
+    face, place = _lookup(t.face, entry), _lookup(t.place, entry)
     # Corner before the vertex in the outline of each polygon, cyclically.
-    first = _look(t.outline, face)
-    last = first + _look(t.outline_num, face) - 1
-    end = _look(t.corner, jnp.where(place > first, place - 1, last))
-    return _if_any(h, vertex, numbered(h, end, vertex[None]))
+    first = _lookup(t.outline, face)
+    last = first + _lookup(t.outline_num, face) - 1
+    end = _lookup(t.corner, jnp.where(place > first, place - 1, last))
+    return _if_any(h, vertex, row_ids(h, end, vertex[None]))
 
 
 def _if_any(h: Hulls, vertex: Array, listed: Array) -> Array:
     """Return the listed items; -1 where the vertex has no polygon."""
     if not h.bare:
         return listed
-    return jnp.where(_look(h.tables.around_num, row_of(h, vertex)) > 0, listed, -1)
+    return jnp.where(_lookup(h.tables.around_num, row_of(h, vertex)) > 0, listed, -1)
 
 
 def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Return the entry of the polygon at each vertex whose normal is best aligned with `d`."""
     entry = _entries(h, vertex)
-    face = numbered(h, _look(h.tables.face, entry), vertex[None])
+    face = row_ids(h, _lookup(h.tables.face, entry), vertex[None])
     return _best(entry, face_normal(h, face).dot(_each(d)))
 
 
@@ -350,31 +353,33 @@ def _best(choices: Array, value: Array) -> Array:
 def _entries(h: Hulls, vertex: Array) -> Array:
     """Return the addresses of polygons at vertices, `(most_around, *S)`; the last is repeated."""
     row = row_of(h, vertex)
-    last = jnp.maximum(_look(h.tables.around_num, row) - 1, 0)
-    k = jnp.minimum(_counting(h.most_around, row), last[None])
-    return _look(h.tables.around, row)[None] + k
+    last = jnp.maximum(_lookup(h.tables.around_num, row) - 1, 0)
+    k = jnp.minimum(_leading_iota(h.most_around, row), last[None])
+    return _lookup(h.tables.around, row)[None] + k
 
 
-def _candidates(t: Tables, hull: Array, d: Vec) -> Array:
+def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
     """Return the address of the candidate list for directions, S."""
     # Cell of the coarse grid on the cube map.
     face, u, v = _on_cube(d)
-    row, x = _step((u + 1) * (GRID / 2), GRID)
-    column, y = _step((v + 1) * (GRID / 2), GRID)
-    cell = _look(t.cell, ((hull * FACES + face) * GRID + row) * GRID + column)
+    row, x = _step((u + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
+    column, y = _step((v + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
+    cell = _lookup(
+        t.cell, ((hull * CUBE_FACES + face) * CELLS_PER_EDGE + row) * CELLS_PER_EDGE + column
+    )
 
     # Part of the cell, which is subdivided as finely as needed.
     side = jnp.left_shift(1, cell & 7)
     row, _ = _step(x * side.astype(u.dtype), side)
     column, _ = _step(y * side.astype(u.dtype), side)
-    part = _look(t.part, (cell >> 3) + row * side + column)
+    part = _lookup(t.part, (cell >> 3) + row * side + column)
     if not len(t.slice):
         return part
 
     # A part with a large face is a fan of slices around the face's normal (the pole).
     fan = jnp.maximum(-1 - part, 0)
-    pole_u, pole_v = (_look(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v))
-    in_fan = _look(t.slice, fan * SLICES + _slice(u - pole_u, v - pole_v))
+    pole_u, pole_v = (_lookup(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v))
+    in_fan = _lookup(t.slice, fan * FAN_SLICES + _slice(u - pole_u, v - pole_v))
     return jnp.where(part < 0, in_fan, part)
 
 
@@ -400,7 +405,7 @@ def _on_cube(d: Vec) -> tuple[Array, Array, Array]:
 def _slice(a: Array, b: Array) -> Array:
     """Return the slice of a fan, from coordinates relative to its pole."""
     # Side of a square around the pole, and the interval on that side.
-    on_side = SLICES // 4
+    on_side = FAN_SLICES // 4
     along_a = jnp.abs(a) >= jnp.abs(b)
     depth, across = jnp.where(along_a, a, b), jnp.where(along_a, b, a)
     tangent = safe_divide(across, jnp.abs(depth))
@@ -420,35 +425,35 @@ def _columns(table: Vec) -> int:
     return table.x.shape[1] if table.x.ndim > 1 else 1
 
 
-def _own(h: Hulls, table: Vec, number: Array) -> Vec:
+def _lookup_per_world(h: Hulls, table: Vec, number: Array) -> Vec:
     """Return items of a table that worlds may share."""
     place = number if _columns(table) == h.worlds else row_of(h, number)
-    return table.map(lambda a: _look(a.reshape(-1), place))
+    return table.map(lambda a: _lookup(a.reshape(-1), place))
 
 
-def _look(table: Array, index: Array) -> Array:
+def _lookup(table: Array, index: Array) -> Array:
     """Return items of a table `[n]`."""
     return table.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def _counting(n: int, like: Array) -> Array:
+def _leading_iota(n: int, like: Array) -> Array:
     """Return 0, 1, ... n - 1 along a new axis in front of those of `like`."""
     return jnp.arange(n, dtype=jnp.int32).reshape(n, *(1,) * like.ndim)
 
 
-def _each(x: Tree) -> Tree:
+def _each(x: PyTree) -> PyTree:
     """Add a leading axis of 1."""
     return jax.tree.map(lambda a: a[None], x)
 
 
-@derived
-def _tables(s: Structure) -> Tables:
+@cache_by_structure
+def _tables(s: Structure) -> HullTables:
     """Return the constant tables of the hulls of a model."""
     mesh = np.arange(s.nmesh)
     of_vertex, of_polygon = np.repeat(mesh, s.mesh_vertnum), np.repeat(mesh, s.mesh_polynum)
     of_corner = np.repeat(of_polygon, s.mesh_polyvertnum)
     of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
-    tables = Tables(
+    tables = HullTables(
         geom=np.where(without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)),
         first=s.mesh_vertadr,
         number=s.mesh_vertnum,
@@ -460,8 +465,8 @@ def _tables(s: Structure) -> Tables:
         candidate=s.hull_vertid,
         around=s.mesh_polymapadr,
         around_num=s.mesh_polymapnum,
-        face=_ended(s.mesh_polymap + s.mesh_polyadr[of_entry]),
-        place=_ended(s.mesh_polyplace),
+        face=_append_end(s.mesh_polymap + s.mesh_polyadr[of_entry]),
+        place=_append_end(s.mesh_polyplace),
         outline=s.mesh_polyvertadr,
         outline_num=s.mesh_polyvertnum,
         corner=s.mesh_polyvert + s.mesh_vertadr[of_corner],
@@ -470,13 +475,13 @@ def _tables(s: Structure) -> Tables:
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
 
 
-def _ended(entries: Any) -> Any:
+def _append_end(entries: Any) -> Any:
     """Append an entry, which a trailing mesh without hull would address."""
     return np.append(entries, 0)
 
 
-@derived
-def _most(s: Structure) -> tuple[int, int]:
+@cache_by_structure
+def _max_counts(s: Structure) -> tuple[int, int]:
     """Return the largest number of polygons at a hull vertex, and of corners of such a polygon."""
     around = s.mesh_polymapnum[s.hull_vertid]
     corners = [np.zeros(1, int)] + [

@@ -5,7 +5,7 @@ a face of each shape at the nearest points, or an edge and a face, are parallel 
 (facing.py), the face or edge of the subject is clipped by the sides of the reference face of the
 cutter (polygon.py). At most four points of the result are the contacts.
 
-`patch_of` decides which points these are, without derivatives; `contacts` computes them as a
+`patch_of` decides which points these are, without derivatives; `patch_contacts` computes them as a
 differentiable function of the shapes, as intersections of lines in a face.
 """
 
@@ -15,27 +15,33 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, safe_divide, select
-from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.lanes import in_front
-from jaxsim.physics.arrays.once import decide, once
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.difference import Difference
 from jaxsim.physics.collision.convex.face import (
     corner_of,
     corners_of,
     end_of,
-    line_moved,
-    most_corners,
+    inflated_edge_offset,
+    max_face_corners,
     normal_of,
 )
-from jaxsim.physics.collision.convex.facing import Facing, Side, facing_of, sides_of
+from jaxsim.physics.collision.convex.facing import Facing, FacingShape, facing_of, sides_of
 from jaxsim.physics.collision.convex.feature import Feature
-from jaxsim.physics.collision.convex.polygon import Polygon, cut, four_corners, outline, without
+from jaxsim.physics.collision.convex.polygon import (
+    Polygon,
+    clip_polygon,
+    four_corners,
+    make_polygon,
+    remove_corners,
+)
 from jaxsim.physics.collision.convex.solid import Assets
+from jaxsim.transforms.compaction import in_front
+from jaxsim.transforms.materialize_result import materialize_decision, materialize_result
 
-POINTS = 4
+MAX_PATCH_POINTS = 4
 
 
 class Patch(NamedTuple):
@@ -56,7 +62,7 @@ class Patch(NamedTuple):
     reach: Array
 
 
-def _of(both: Tree, second: Array) -> Tree:
+def _of(both: PyTree, second: Array) -> PyTree:
     """Select from values `[2, n]` that of the second shape, or of the first."""
     return jax.tree.map(lambda x: jnp.where(second, x[1], x[0]), both)
 
@@ -74,8 +80,8 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     """
     assets = set_.assets
     # Clip the subject by the sides of the reference face.
-    sides = once(sides_of, set_, f)
-    facing = decide(facing_of, assets, sides, f)
+    sides = materialize_result(sides_of, set_, f)
+    facing = materialize_decision(facing_of, assets, sides, f)
     cutter, subject = _of(sides, facing.turned), _of(sides, ~facing.turned)
     polygon = _cut_polygon(assets, cutter, subject, facing, reach)
 
@@ -84,7 +90,9 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     first = jnp.zeros_like(facing.face)
     origin = cutter.world(corner_of(assets, cutter.shape, facing.face, first))
     origin, normal, limit = in_front((origin, normal, reach), polygon.point)
-    polygon = without(polygon, ((polygon.point - origin).dot(normal) > limit) | ~facing.flat[None])
+    polygon = remove_corners(
+        polygon, ((polygon.point - origin).dot(normal) > limit) | ~facing.flat[None]
+    )
     # Reduce to four points.
     own = _corners(assets, subject, facing)
     corners, count = _lone_crossing_twice(polygon, own, facing, *four_corners(polygon))
@@ -108,16 +116,16 @@ def _lone_crossing_twice(
     return jnp.where(twice, 0, corners), jnp.where(twice, 2, count)
 
 
-def _corners(assets: Assets, subject: Side, facing: Facing) -> Array:
+def _corners(assets: Assets, subject: FacingShape, facing: Facing) -> Array:
     """Return the number of corners of the subject."""
     return jnp.where(facing.edge, 2, corners_of(assets, subject.shape, facing.other))
 
 
 def _cut_polygon(
-    assets: Assets, cutter: Side, subject: Side, facing: Facing, reach: Array
+    assets: Assets, cutter: FacingShape, subject: FacingShape, facing: Facing, reach: Array
 ) -> Polygon:
     """Clip the subject by the sides of the reference face."""
-    face, most = facing.face, most_corners(assets)
+    face, most = facing.face, max_face_corners(assets)
     every = jnp.arange(most, dtype=jnp.int32)[:, None]
     # Subject polygon, and the number of sides of the reference face.
     points = _points(assets, cutter, subject, facing, every, reach)
@@ -130,11 +138,11 @@ def _cut_polygon(
         k, p = state
         ends = jnp.broadcast_to(jnp.stack([k, k + 1])[:, None], (2, *face.shape))
         a, b = _two(cutter.world(corner_of(assets, cutter.shape, face, ends)))
-        return k + 1, cut(p, a, normal.cross(b - a), number + k, k < sides)
+        return k + 1, clip_polygon(p, a, normal.cross(b - a), number + k, k < sides)
 
     # As many iterations as the largest reference face has sides.
     last = jnp.max(jnp.where(facing.flat, sides, 0))
-    start = jnp.int32(0), outline(points, number, 2 * most)
+    start = jnp.int32(0), make_polygon(points, number, 2 * most)
     return lax.while_loop(lambda state: state[0] < last, turn, start)[1]
 
 
@@ -144,7 +152,12 @@ def _two(points: Vec) -> tuple[Vec, Vec]:
 
 
 def _points(
-    assets: Assets, cutter: Side, subject: Side, facing: Facing, k: Array, reach: Array
+    assets: Assets,
+    cutter: FacingShape,
+    subject: FacingShape,
+    facing: Facing,
+    k: Array,
+    reach: Array,
 ) -> Vec:
     """Return the k-th corner of the subject in the frame of the first shape."""
     corner = corner_of(assets, subject.shape, facing.other, k)
@@ -155,11 +168,11 @@ def _points(
     if GeomType.CAPSULE in assets.kinds:
         normal = cutter.turn @ normal_of(assets, cutter.shape, facing.face)
         back = in_front(subject.turn.T @ -normal, k)
-        point += line_moved(subject.shape, out, back, reach)
+        point += inflated_edge_offset(subject.shape, out, back, reach)
     return subject.world(select(edge, point, corner))
 
 
-def contacts(
+def patch_contacts(
     set_: Difference, f: Feature, patch: Patch, point: Vec | None = None
 ) -> tuple[Array, Vec, Vec]:
     """Return distance, position and normal of the points of patches, `[POINTS, n]`.
@@ -174,7 +187,7 @@ def contacts(
       point: their positions from `patch_of`; by default they are recomputed, differentiably.
     """
     assets, facing = set_.assets, patch.facing
-    sides = once(sides_of, set_, f)
+    sides = materialize_result(sides_of, set_, f)
     cutter, subject = _of(sides, facing.turned), _of(sides, ~facing.turned)
     # Reference plane, and the points on the subject.
     normal = cutter.turn @ normal_of(assets, cutter.shape, facing.face)
@@ -193,12 +206,12 @@ def contacts(
     # Edge-face: the normal of the reference face, with the sign of the order of the shapes.
     direction = select(edge, select(turned, -normal, normal), -out)
     at = select(edge, point - normal.scale(0.5 * rise), foot - out.scale(0.5 * apart))
-    place = jnp.arange(POINTS, dtype=jnp.int32)[:, None]
-    dist = jnp.where(place < number, dist, FAR)
+    place = jnp.arange(MAX_PATCH_POINTS, dtype=jnp.int32)[:, None]
+    dist = jnp.where(place < number, dist, NO_CONTACT_DISTANCE)
     return dist, at, direction.map(lambda x: jnp.broadcast_to(x, dist.shape))
 
 
-def _crossings(assets: Assets, cutter: Side, subject: Side, patch: Patch) -> Vec:
+def _crossings(assets: Assets, cutter: FacingShape, subject: FacingShape, patch: Patch) -> Vec:
     """Intersect the lines of each point, in the frame of the first shape, `[POINTS, n]`."""
     facing, own = patch.facing, patch.own[None]
     into, out = patch.lines[0], patch.lines[1]
@@ -216,11 +229,11 @@ def _crossings(assets: Assets, cutter: Side, subject: Side, patch: Patch) -> Vec
     second, at2 = _side_plane(assets, cutter, facing.face, out - own)
     inner = subject.turn @ normal_of(assets, subject.shape, facing.other)
     inner = in_front(inner, plane).map(lambda x: jnp.broadcast_to(x, plane.x.shape))
-    in_face = _meeting((plane, at), (second, at2), (inner, start))
+    in_face = _intersect_planes((plane, at), (second, at2), (inner, start))
     return select(into_own & out_own, start, select(into_own | out_own, on_line, in_face))
 
 
-def _side_plane(assets: Assets, side: Side, face: Array, k: Array) -> tuple[Vec, Vec]:
+def _side_plane(assets: Assets, side: FacingShape, face: Array, k: Array) -> tuple[Vec, Vec]:
     """Return the plane through the k-th side of a face, orthogonal to it: normal and a point."""
     k = jnp.maximum(k, 0)
     a, b = _two(side.world(corner_of(assets, side.shape, face, jnp.stack([k, k + 1]))))
@@ -228,7 +241,7 @@ def _side_plane(assets: Assets, side: Side, face: Array, k: Array) -> tuple[Vec,
     return (b - a).cross(in_front(normal, a)).normalize(), a
 
 
-def _meeting(*planes: tuple[Vec, Vec]) -> Vec:
+def _intersect_planes(*planes: tuple[Vec, Vec]) -> Vec:
     """Return the intersection of three planes."""
     (n1, p1), (n2, p2), (n3, p3) = planes
     a, b, c = n2.cross(n3), n3.cross(n1), n1.cross(n2)

@@ -9,35 +9,35 @@ mesh.
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.hull import (
     Hulls,
     hull_corner,
     hull_of,
     hull_support,
     hull_vertex,
-    numbered,
+    row_ids,
     row_of,
 )
-from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, touch_if
+from jaxsim.transforms.materialize_result import materialize_decision
 
-SLOTS = 4
+PLANE_MESH_SLOTS = 4
 
 
-def plane_mesh(plane: Placed, mesh: Placed, h: Hulls, reach: Array) -> Touch:
+def plane_mesh(plane: PlacedGeoms, mesh: PlacedGeoms, h: Hulls, reach: Array) -> ContactPoints:
     """Compute the contacts: the lowest vertex, then the others in the order of the outline."""
     # Choose the vertices once, then compute their heights over the plane.
     down = mesh.rot.T @ -plane.axis
-    vertex, is_corner = decide(_corners, h, mesh.id, down)
-    plane, mesh = slots((plane, mesh))
+    vertex, is_corner = materialize_decision(_corners, h, mesh.id, down)
+    plane, mesh = add_slot_axis((plane, mesh))
     point = mesh.pos + mesh.rot @ hull_vertex(h, vertex)
     normal = plane.axis
     dist = normal.dot(point - plane.pos)
     low = normal.dot(point - mesh.pos) <= 0
-    lowest = jnp.arange(SLOTS).reshape(SLOTS, *(1,) * (low.ndim - 1)) == 0
-    touch = Touch(dist, point - normal.scale(0.5 * dist), normal)
+    lowest = jnp.arange(PLANE_MESH_SLOTS).reshape(PLANE_MESH_SLOTS, *(1,) * (low.ndim - 1)) == 0
+    touch = ContactPoints(dist, point - normal.scale(0.5 * dist), normal)
     return touch_if(lowest | low & is_corner, touch)
 
 
@@ -48,11 +48,11 @@ def _corners(h: Hulls, geom: Array, down: Vec) -> tuple[Array, Array]:
     lowest = hull_support(h, hull, down)
     if not h.number:
         none = jnp.zeros(lowest.shape, bool)
-        return jnp.stack([lowest] * SLOTS), jnp.stack([~none, none, none, none])
+        return jnp.stack([lowest] * PLANE_MESH_SLOTS), jnp.stack([~none, none, none, none])
     # The best aligned polygon at the lowest vertex, and three more of its corners.
     corner = hull_corner(h, lowest, down)
     others = [b.at[corner].get(mode="promise_in_bounds") for b in t.quad]
     touching = [t.corner.at[k].get(mode="promise_in_bounds") for k in others]
-    vertex = [lowest] + [numbered(h, corner, lowest) for corner in touching]
+    vertex = [lowest] + [row_ids(h, corner, lowest) for corner in touching]
     own = row_of(h, hull) < h.number
     return jnp.stack(vertex), jnp.stack([own, own, own, others[2] != others[1]])

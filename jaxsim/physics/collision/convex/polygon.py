@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Vec, safe_divide, select
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.lanes import in_front
+from jaxsim.transforms.compaction import in_front
 
 
 class Polygon(NamedTuple):
@@ -32,18 +32,18 @@ class Polygon(NamedTuple):
     number: Array
 
 
-def outline(points: Vec, number: Array, room: int) -> Polygon:
+def make_polygon(points: Vec, number: Array, room: int) -> Polygon:
     """Return a polygon of its corners `[k, n]`, padded for the corners that clipping adds."""
     rows, lanes = points.x.shape
     filler = jnp.zeros((room - rows, lanes), points.x.dtype)
     point = points.map(lambda x: jnp.concatenate([x, filler]))
-    place = _places(room)
+    place = _slot_indices(room)
     out = jnp.broadcast_to(place, point.x.shape)
     into = jnp.where(place == 0, number[None] - 1, place - 1)
     return Polygon(point, jnp.broadcast_to(into, out.shape), out, number)
 
 
-def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Polygon:
+def clip_polygon(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Polygon:
     """Return the part of polygons behind planes.
 
     Args:
@@ -52,7 +52,7 @@ def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Pol
       line: id of the new line.
       wanted: where there is a plane, `[n]`.
     """
-    place = _places(p.out.shape[0])
+    place = _slot_indices(p.out.shape[0])
     origin, normal = in_front((origin, normal), place)
     number, wanted, line = p.number[None], wanted[None], line[None]
     whole = jnp.maximum(number, 1)
@@ -99,15 +99,15 @@ class _Corner(NamedTuple):
     out: Array
 
 
-def without(p: Polygon, gone: Array) -> Polygon:
+def remove_corners(p: Polygon, gone: Array) -> Polygon:
     """Remove the corners flagged in `gone` `[most, n]`; the order is kept."""
-    stays = (_places(p.out.shape[0]) < p.number[None]) & ~gone
+    stays = (_slot_indices(p.out.shape[0]) < p.number[None]) & ~gone
     order = jnp.argsort(~stays, axis=0, stable=True).astype(jnp.int32)
     point, into, out = _at((p.point, p.into, p.out), order)
     return Polygon(point, into, out, jnp.sum(stays, axis=0, dtype=jnp.int32))
 
 
-def _places(room: int) -> Array:
+def _slot_indices(room: int) -> Array:
     """Return the indices of slots as a column."""
     return jnp.arange(room, dtype=jnp.int32)[:, None]
 
@@ -128,7 +128,7 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
     )  # relative tolerance of equal areas
     zero = jnp.zeros_like(count)
     row = jnp.arange(4, dtype=jnp.int32)[:, None]
-    exists = _places(p.out.shape[0]) < count[None]
+    exists = _slot_indices(p.out.shape[0]) < count[None]
     each = 1 / jnp.maximum(count, 1).astype(p.point.x.dtype)
     mean = p.point.map(lambda x: each * jnp.sum(jnp.where(exists, x, 0), axis=0))
 
@@ -156,7 +156,7 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
         moving: Array  # 3, 2, 1: corner d, c, b is tried; 0: a advances
         done: Array
 
-    def turn(s: State) -> State:
+    def try_advance(s: State) -> State:
         """Try to advance one corner."""
         tried = jnp.where(row == s.moving[None], following(s.corners), s.corners)
         met = jnp.any((row == s.moving[None]) & (tried == jnp.roll(s.corners, -1, axis=0)), axis=0)
@@ -189,10 +189,10 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
         )
 
     state = State(start, start, *area(start), zero + 3, small)
-    last = lax.while_loop(lambda s: ~jnp.all(s.done), turn, state)
+    last = lax.while_loop(lambda s: ~jnp.all(s.done), try_advance, state)
     return jnp.where(small, start, last.best), jnp.minimum(count, 4)
 
 
-def _at(x: Tree, index: Array) -> Tree:
+def _at(x: PyTree, index: Array) -> PyTree:
     """Return rows `x[index]` per lane, `[most, n]`, `[k, n]` -> `[k, n]`."""
     return jax.tree.map(lambda a: jnp.take_along_axis(a, index, axis=0, mode="clip"), x)

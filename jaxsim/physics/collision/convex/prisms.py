@@ -12,17 +12,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import gather
+from jaxsim.arrays.node import node
 from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.collision.convex.search import Lanes
-from jaxsim.physics.collision.convex.solid import Assets, Solid, assets, radius, support
+from jaxsim.physics.collision.convex.solid import (
+    Assets,
+    ConvexShape,
+    convex_assets,
+    core_radius,
+    core_support,
+)
 
 
-class Grids(NamedTuple):
+class HfieldGrids(NamedTuple):
     """Constant integers of each field: rows, columns, and address of its heights."""
 
     rows: jax.Array
@@ -31,7 +37,7 @@ class Grids(NamedTuple):
 
 
 @node("slots")
-class Fields:
+class HfieldTables:
     """Tables for collisions with height fields.
 
     Attributes:
@@ -45,36 +51,36 @@ class Fields:
 
     convex: Assets
     field: jax.Array
-    grids: Grids
+    grids: HfieldGrids
     size: tuple[jax.Array, ...]
     data: jax.Array
     slots: int
 
 
-MOST = 50  # largest number of contacts of two geoms in MuJoCo (mjMAXCONPAIR)
+MAX_CONTACTS_PER_PAIR = 50  # largest number of contacts of two geoms in MuJoCo (mjMAXCONPAIR)
 
 
-def most_contacts(prisms: int) -> int:
+def max_prism_contacts(prisms: int) -> int:
     """Return the contact slots of a geom over this many prisms, one for each up to MOST."""
-    return max(1, min(MOST, prisms))
+    return max(1, min(MAX_CONTACTS_PER_PAIR, prisms))
 
 
-def fields(m: Model) -> Fields:
+def hfield_tables(m: Model) -> HfieldTables:
     """Return the tables of the height fields of a model."""
     s = m.structure
-    convex = assets(m)
+    convex = convex_assets(m)
     met = s.geom_type[s.geom_prismnum > 0].tolist()
     kinds = tuple(k for k in convex.kinds if k in met)
-    grids = Grids(
+    grids = HfieldGrids(
         *(jnp.asarray(x, jnp.int32) for x in (s.hfield_nrow, s.hfield_ncol, s.hfield_adr))
     )
-    return Fields(
+    return HfieldTables(
         convex=replace(convex, kinds=(GeomType.HFIELD, *kinds), patches=False),
         field=jnp.asarray(np.where(s.geom_type == GeomType.HFIELD, s.geom_dataid, 0), jnp.int32),
         grids=grids,
         size=tuple(m.hfield_size[:, k] for k in range(4)),
         data=m.hfield_data,
-        slots=most_contacts(int(np.max(s.geom_prismnum, initial=0))),
+        slots=max_prism_contacts(int(np.max(s.geom_prismnum, initial=0))),
     )
 
 
@@ -89,21 +95,21 @@ class Over(NamedTuple):
       world: column of `Fields.data`.
     """
 
-    solid: Solid
+    solid: ConvexShape
     pos: Vec
     rot: Rot
     size: tuple[Array, ...]
-    grid: Grids
+    grid: HfieldGrids
     world: Array
 
 
-def field_of(fields: Fields, geom: Array) -> tuple[Grids, tuple[Array, ...]]:
+def field_of(fields: HfieldTables, geom: Array) -> tuple[HfieldGrids, tuple[Array, ...]]:
     """Return grids and sizes of geoms that are fields, `[n, *W]`."""
     field = fields.field[geom]
-    return jax.tree.map(lambda x: x[field], fields.grids), pick(fields.size, field)
+    return jax.tree.map(lambda x: x[field], fields.grids), gather(fields.size, field)
 
 
-class Range(NamedTuple):
+class PrismRange(NamedTuple):
     """The prisms whose cells a geom may reach, for lanes `[n]`.
 
     Attributes:
@@ -138,7 +144,7 @@ class Prism(NamedTuple):
     second: Array
 
 
-def range_of(fields: Fields, over: Over, reach: Array) -> Range:
+def range_of(fields: HfieldTables, over: Over, reach: Array) -> PrismRange:
     """Return the prisms under the bounding boxes of geoms in the field's frame."""
     # Cells under the bounding box, inflated by the reach; none if it is above or below the field.
     low, high = _bounds(fields.convex, over)
@@ -146,7 +152,7 @@ def range_of(fields: Fields, over: Over, reach: Array) -> Range:
     row, rows = _cells(low.y - reach, high.y + reach, y, over.grid.rows)
     col, cols = _cells(low.x - reach, high.x + reach, x, over.grid.cols)
     meets = (high.z + reach >= -base) & (low.z - reach <= top * jnp.max(fields.data))
-    return Range(row, col, jnp.where(meets, rows, 0), cols, low.z - reach)
+    return PrismRange(row, col, jnp.where(meets, rows, 0), cols, low.z - reach)
 
 
 def _bounds(assets: Assets, over: Over) -> tuple[Vec, Vec]:
@@ -155,8 +161,8 @@ def _bounds(assets: Assets, over: Over) -> tuple[Vec, Vec]:
     axes = over.rot.rows  # axes of the field in the frame of the geom
     d = jax.tree.map(lambda *x: jnp.stack(x), *axes, *(-axis for axis in axes))
     each = jax.tree.map(lambda x: x[None], over.solid)
-    _, point = support(assets, each, d)
-    far = d.dot(point) + radius(each)
+    _, point = core_support(assets, each, d)
+    far = d.dot(point) + core_radius(each)
     return over.pos - Vec(far[3], far[4], far[5]), over.pos + Vec(far[0], far[1], far[2])
 
 
@@ -169,16 +175,16 @@ def _cells(low: Array, high: Array, half: Array, points: Array) -> tuple[Array, 
     return first, jnp.maximum(end - first, 0)
 
 
-def heights(fields: Fields, over: Over, p: Prism) -> Vec:
+def prism_heights(fields: HfieldTables, over: Over, p: Prism) -> Vec:
     """Return the heights of the upper corners of prisms above the field's origin [m]."""
     cols = over.grid.cols
     corner = over.grid.adr + p.row * cols + p.col
     steps = ((cols, 1), (0, cols + 1), (cols + 1, 0))  # offsets in the first and second prism
     index = (corner + jnp.where(p.second > 0, second, first) for first, second in steps)
-    return Vec(*(_look(fields.data, i, over) for i in index)).scale(over.size[2])
+    return Vec(*(_lookup(fields.data, i, over) for i in index)).scale(over.size[2])
 
 
-def _look(data: Array, index: Array, over: Over) -> Array:
+def _lookup(data: Array, index: Array, over: Over) -> Array:
     """Return items of `[n]`, `[n, 1]`, or, per world, of `[n, worlds]`."""
     if data.ndim == 2 and data.shape[1] > 1:
         place = data.at[index, jnp.broadcast_to(over.world, index.shape)]
@@ -187,7 +193,7 @@ def _look(data: Array, index: Array, over: Over) -> Array:
     return place.get(mode="clip")
 
 
-def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
+def prism_pairs(fields: HfieldTables, over: Over, p: Prism) -> tuple[Lanes, Vec]:
     """Return prisms and the geoms over them as pairs for the search.
 
     Returns:
@@ -195,7 +201,7 @@ def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
       at the centroid of the upper triangle, so that precision does not depend on the position in
       the field.
     """
-    tops = heights(fields, over, p)
+    tops = prism_heights(fields, over, p)
     x, y, _, base = over.size
     # Size of a cell, and the centroid of the upper triangle.
     dx, dy = (
@@ -215,10 +221,10 @@ def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
     if corners is not None:  # both shapes must have the same tree structure
         corners = tuple(c.map(jnp.zeros_like) for c in corners)
     # Prism and geom relative to that centroid.
-    prism = Solid(kind, size, none, tops.map(lambda top: top - middle.z), corners)
+    prism = ConvexShape(kind, size, none, tops.map(lambda top: top - middle.z), corners)
     return Lanes(prism, over.solid, over.pos - middle, over.rot), middle
 
 
-def lanes_at(lanes: Tree, index: Array) -> Tree:
+def lanes_at(lanes: PyTree, index: Array) -> PyTree:
     """Gather lanes by index."""
     return jax.tree.map(lambda x: x.at[index].get(mode="clip"), lanes)

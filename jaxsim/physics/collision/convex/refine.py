@@ -7,7 +7,7 @@ face, and two parallel side lines have more corners than they determine. Here th
 chosen: from a pool of four corners each subset of at most three takes a Newton step, and the step
 of least h is kept, among equal ones that of least residual. Six hypotheses are tried until one
 passes the optimality conditions: each cap as a face or as a rim (four combinations), or a whole cap
-of one shape (`WAYS`, `way`).
+of one shape (`_NUM_HYPOTHESES`, `way`).
 """
 
 from itertools import combinations
@@ -18,21 +18,26 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.lanes import for_some
-from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
-from jaxsim.physics.collision.convex.feature import Feature, feature_of, residual, stepped
+from jaxsim.physics.collision.convex.feature import (
+    Feature,
+    feature_of,
+    feature_residual,
+    newton_step,
+)
+from jaxsim.transforms.compaction import for_some
+from jaxsim.transforms.materialize_result import materialize_decision
 
-POOL = 4  # corners from which active subsets are chosen
-SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(POOL), size)]
-ITERATIONS = 12  # per hypothesis
-LANES = 8  # lanes per chunk
-WAYS = 6  # hypotheses of how caps touch
-ABSENT: Any = None  # placeholder for a field that is not tiled
-TURN = 0.5  # largest rotation of a rim point about the axis in a step [rad]
+_POOL_SIZE = 4  # corners from which active subsets are chosen
+_CORNER_SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(_POOL_SIZE), size)]
+_MAX_ITERATIONS = 12  # per hypothesis
+_LANES_PER_CHUNK = 8  # lanes per chunk
+_NUM_HYPOTHESES = 6  # hypotheses of how caps touch
+_NOT_TILED: Any = None  # placeholder for a field that is not tiled
+_MAX_RIM_ROTATION = 0.5  # largest rotation of a rim point about the axis in a step [rad]
 
 
 class _Merit(NamedTuple):
@@ -81,7 +86,7 @@ class _Lanes(NamedTuple):
     found: _Tried
 
 
-def refined(
+def refine_features(
     set_: Difference,
     corners: tuple[Corner, Corner, Corner],
     weight: tuple[Array, Array, Array],
@@ -104,51 +109,55 @@ def refined(
         (set_, corners, weight, normal, f, beyond)
     )
     found = _Tried(f, _merit(set_, f, beyond), beyond)
-    wanted = ~decide(_is_optimal, found.merit)
-    lanes = _Lanes(set_._replace(assets=ABSENT), corners, weight, normal, found)
+    wanted = ~materialize_decision(_is_optimal, found.merit)
+    lanes = _Lanes(set_._replace(assets=_NOT_TILED), corners, weight, normal, found)
 
     def refine(lanes: _Lanes) -> Feature:
-        return _refined(lanes._replace(set_=lanes.set_._replace(assets=assets)))
+        return _refine_lanes(lanes._replace(set_=lanes.set_._replace(assets=assets)))
 
-    return for_some(refine, wanted, lanes, LANES, f)
+    return for_some(refine, wanted, lanes, _LANES_PER_CHUNK, f)
 
 
-def _refined(lanes: _Lanes) -> Feature:
+def _refine_lanes(lanes: _Lanes) -> Feature:
     """Return the best feature over all hypotheses of how caps touch."""
     set_, corners, weight, normal, found = lanes
-    every = _tiled(set_._replace(assets=ABSENT), len(SUBSETS))._replace(assets=set_.assets)
+    every = _repeat_lanes(set_._replace(assets=_NOT_TILED), len(_CORNER_SUBSETS))._replace(
+        assets=set_.assets
+    )
 
-    def turn(s: _State) -> _State:
+    def iteration(s: _State) -> _State:
         """Take one Newton step for each subset of the current hypothesis."""
         # Each hypothesis starts with its own features.
-        begins = s.k % ITERATIONS == 0
+        begins = s.k % _MAX_ITERATIONS == 0
         searched = found.feature._replace(normal=normal)
-        start = _start(set_, corners, weight, searched, s.k // ITERATIONS)
+        start = _start(set_, corners, weight, searched, s.k // _MAX_ITERATIONS)
         # Newton step of each subset of the pool, all as lanes of one call.
         tried = _subsets(s.now.feature, s.pool)
-        longest = TURN * _tiled(s.part, len(SUBSETS))
-        tried = stepped(every, tried, longest * every.rim(tried.normal, tried.flat))
-        tried = select(begins, _tiled(start, len(SUBSETS)), tried)
+        longest = _MAX_RIM_ROTATION * _repeat_lanes(s.part, len(_CORNER_SUBSETS))
+        tried = newton_step(every, tried, longest * every.rim(tried.normal, tried.flat))
+        tried = select(begins, _repeat_lanes(start, len(_CORNER_SUBSETS)), tried)
         beyond = every.farthest(tried.normal)
         rows = _Tried(tried, _merit(every, tried, beyond), beyond)
-        rows = jax.tree.map(lambda x: x.reshape(*x.shape[:-1], len(SUBSETS), -1), rows)
+        rows = jax.tree.map(lambda x: x.reshape(*x.shape[:-1], len(_CORNER_SUBSETS), -1), rows)
         # Keep the best subset; adapt the trust region; update the best of all hypotheses.
-        first = decide(_first_best, rows.merit)
+        first = materialize_decision(_first_best, rows.merit)
         new = jax.tree.map(lambda x: _pick(x, first), rows)
-        better = begins | decide(_is_better, s.now.merit, new.merit)
+        better = begins | materialize_decision(_is_better, s.now.merit, new.merit)
         part = jnp.where(begins, 1, jnp.where(better, jnp.minimum(2 * s.part, 1), s.part / 4))
         now = select(better, new, s.now)
-        best = select(decide(_is_nearer_optimum, s.best.merit, now.merit), now, s.best)
+        best = select(
+            materialize_decision(_is_nearer_optimum, s.best.merit, now.merit), now, s.best
+        )
         pool = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), now.feature.corners)
-        return _State(best, now, _pooled(now, select(begins, pool, s.pool)), part, s.k + 1)
+        return _State(best, now, _update_pool(now, select(begins, pool, s.pool)), part, s.k + 1)
 
-    def going(s: _State) -> Array:
+    def not_converged(s: _State) -> Array:
         """Return whether some lane is not optimal and hypotheses are left."""
-        return (s.k < WAYS * ITERATIONS) & ~jnp.all(_is_optimal(s.best.merit))
+        return (s.k < _NUM_HYPOTHESES * _MAX_ITERATIONS) & ~jnp.all(_is_optimal(s.best.merit))
 
     pool = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), found.feature.corners)
     state = _State(found, found, pool, jnp.ones_like(found.merit.h), jnp.int32(0))
-    return lax.while_loop(going, turn, state).best.feature
+    return lax.while_loop(not_converged, iteration, state).best.feature
 
 
 def _start(
@@ -183,21 +192,21 @@ def _pick(x: Array, row: Array) -> Array:
     return jnp.take_along_axis(x, index, axis=-2).squeeze(-2)
 
 
-def _pooled(now: _Tried, pool: Corner) -> Corner:
+def _update_pool(now: _Tried, pool: Corner) -> Corner:
     """Return the pool: the active corners, other known ones, and a new one in the last slot."""
     f = now.feature
     count = 1 + f.needed[0].astype(jnp.int32) + f.needed[1].astype(jnp.int32)
     moved = jax.tree.map(lambda mine, all_: _front(mine, all_, count), f.corners, pool)
     each = jax.tree.map(lambda x: x[None], now.beyond)
     new = ~jnp.any(same_features(each, moved), axis=0)
-    last = (np.arange(POOL)[:, None] == POOL - 1) & new[None]
+    last = (np.arange(_POOL_SIZE)[:, None] == _POOL_SIZE - 1) & new[None]
     return select(last, each, moved)
 
 
 def _front(own: Array, pool: Array, count: Array) -> Array:
     """Return the first `count` rows of `own`, followed by rows of `pool`."""
     rows = []
-    for k in range(POOL):
+    for k in range(_POOL_SIZE):
         older = pool[max(k - 1, 0)]
         rows.append(jnp.where(k < count, own[k], older) if k < len(own) else older)
     return jnp.stack(rows)
@@ -206,14 +215,14 @@ def _front(own: Array, pool: Array, count: Array) -> Array:
 def _subsets(f: Feature, pool: Corner) -> Feature:
     """Return the feature with each subset of the pool as its corners, `[len(SUBSETS) n]`."""
     # Constant table of the subsets; missing corners repeat the first.
-    size = np.array([len(s) for s in SUBSETS], np.int32)
-    index = np.array([(*s, *(s[0],) * (3 - len(s))) for s in SUBSETS]).T
+    size = np.array([len(s) for s in _CORNER_SUBSETS], np.int32)
+    index = np.array([(*s, *(s[0],) * (3 - len(s))) for s in _CORNER_SUBSETS]).T
     n = f.normal.x.shape[0]
 
     def row(x: Array) -> Array:
-        return x[index].reshape(3, len(SUBSETS) * n)
+        return x[index].reshape(3, len(_CORNER_SUBSETS) * n)
 
-    many = _tiled(f._replace(corners=ABSENT), len(SUBSETS))
+    many = _repeat_lanes(f._replace(corners=_NOT_TILED), len(_CORNER_SUBSETS))
     count = jnp.asarray(np.repeat(size, n))
     share = 1 / count.astype(f.normal.x.dtype)
     two, three = count > 1, count > 2
@@ -224,7 +233,7 @@ def _subsets(f: Feature, pool: Corner) -> Feature:
     )
 
 
-def _tiled(x: Tree, times: int) -> Tree:
+def _repeat_lanes(x: PyTree, times: int) -> PyTree:
     """Repeat the lanes."""
     return jax.tree.map(lambda a: jnp.tile(a, (1,) * (a.ndim - 1) + (times,)), x)
 
@@ -232,7 +241,7 @@ def _tiled(x: Tree, times: int) -> Tree:
 def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
     """Return the merit of a feature, given the support point along its normal."""
     # Support value, residual with the gap to the support, and the most negative weight.
-    y, square = residual(set_, f)
+    y, square = feature_residual(set_, f)
     first, second = f.weight
     x = y[0] + (y[1] - y[0]).scale(first) + (y[2] - y[0]).scale(second)
     h = f.normal.dot(beyond.y)

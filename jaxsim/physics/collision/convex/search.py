@@ -13,29 +13,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec, select
-from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.lanes import for_some
-from jaxsim.physics.arrays.platform import platform
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.difference import Corner, Difference
-from jaxsim.physics.collision.convex.epa import deepest
-from jaxsim.physics.collision.convex.feature import Feature, feature_of, points, solved
-from jaxsim.physics.collision.convex.gjk import nearest, weighted
-from jaxsim.physics.collision.convex.patch import POINTS, Patch, patch_of
-from jaxsim.physics.collision.convex.patch import contacts as patch_contacts
-from jaxsim.physics.collision.convex.refine import refined
-from jaxsim.physics.collision.convex.solid import Assets, Solid, radius
+from jaxsim.physics.collision.convex.epa import epa_deepest_face
+from jaxsim.physics.collision.convex.feature import Feature, feature_of, points, solve_feature
+from jaxsim.physics.collision.convex.gjk import combine_corners, gjk_nearest
+from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS, Patch, patch_of
+from jaxsim.physics.collision.convex.patch import patch_contacts as patch_contacts
+from jaxsim.physics.collision.convex.refine import refine_features
+from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, core_radius
+from jaxsim.transforms.compaction import for_some
+from jaxsim.transforms.platform import platform
 
-NEWTON_TURNS = 6
+_NEWTON_ITERATIONS = 6
 
 
 class Lanes(NamedTuple):
     """Pairs of shapes, `[n]`; see Difference."""
 
-    a: Solid
-    b: Solid
+    a: ConvexShape
+    b: ConvexShape
     pos: Vec
     rot: Rot
 
@@ -45,7 +45,7 @@ class Lanes(NamedTuple):
         return Difference(assets, both, self.pos, self.rot)
 
 
-class Found(NamedTuple):
+class ConvexSearchResult(NamedTuple):
     """Result of a search.
 
     Attributes:
@@ -71,7 +71,9 @@ class _Nearest(NamedTuple):
     near: Array
 
 
-def search(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> Found:
+def search_convex_pairs(
+    assets: Assets, lanes: Lanes, reach: Array, features: bool
+) -> ConvexSearchResult:
     """Compute the nearest or deepest points, and patches of flat contact.
 
     Args:
@@ -82,18 +84,18 @@ def search(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> Found:
     """
     size = platform().lanes
     few = min(platform().few, max(8, len(reach) // 8))  # few pairs of a world are in contact
-    cutoff = reach + radius(lanes.a) + radius(lanes.b)
+    cutoff = reach + core_radius(lanes.a) + core_radius(lanes.b)
     # GJK on active lanes, EPA on overlapping cores, Newton and patches on lanes within reach.
     approach = functools.partial(_approach, assets)
-    found = for_some(approach, reach > -FAR / 2, (lanes, cutoff), size)
+    found = for_some(approach, reach > -NO_CONTACT_DISTANCE / 2, (lanes, cutoff), size)
     penetrate = functools.partial(_penetrate, assets)
     found = for_some(penetrate, found.near & found.inside, (lanes, found), few, found)
     finish = functools.partial(_finish, assets, features)
     at, feature, patch = for_some(finish, found.near, (lanes, found, reach), few)
-    return Found(found.near, at, feature, patch)
+    return ConvexSearchResult(found.near, at, feature, patch)
 
 
-def contacts(
+def search_contacts(
     set_: Difference, f: Feature, patch: Patch | None, point: Vec | None = None
 ) -> tuple[Array, Vec, Vec]:
     """Return distance, position and normal of the contacts, `[k, n]`.
@@ -110,8 +112,8 @@ def contacts(
         return single
     # Patch contacts, or the single contact in the first slot.
     several = patch_contacts(set_, f, patch, point)
-    first = np.arange(POINTS).reshape(POINTS, 1) == 0
-    only = jnp.where(first, single[0], FAR), single[1], single[2]
+    first = np.arange(MAX_PATCH_POINTS).reshape(MAX_PATCH_POINTS, 1) == 0
+    only = jnp.where(first, single[0], NO_CONTACT_DISTANCE), single[1], single[2]
     only = jax.tree.map(lambda x: jnp.broadcast_to(x, several[0].shape), only)
     return select(patch.number == 0, only, several)
 
@@ -119,8 +121,8 @@ def contacts(
 def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
     """Run GJK."""
     lanes, cutoff = operands
-    near = nearest(lanes.difference(assets), cutoff, assets.turns)
-    towards = -weighted(_ys(near.triangle), near.weight)
+    near = gjk_nearest(lanes.difference(assets), cutoff, assets.max_iterations)
+    towards = -combine_corners(_ys(near.triangle), near.weight)
     normal = towards.normalize(fallback=lanes.pos.normalize())
     return _Nearest(near.triangle, near.weight, normal, near.inside, ~near.apart)
 
@@ -128,7 +130,7 @@ def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
 def _penetrate(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
     """Run EPA."""
     lanes, found = operands
-    deep = deepest(lanes.difference(assets), assets.turns)
+    deep = epa_deepest_face(lanes.difference(assets), assets.max_iterations)
     return found._replace(corners=deep.triangle, weight=deep.weight, normal=deep.normal)
 
 
@@ -140,15 +142,15 @@ def _finish(
     # Features of the final simplex, refined by Newton's method.
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
-    feature, beyond = solved(set_, feature, NEWTON_TURNS)
+    feature, beyond = solve_feature(set_, feature, _NEWTON_ITERATIONS)
     # Exact features of a curved pair take two thirds more compile time and a fifth of its step. In
-    # single precision, where distances are accurate to 1e-6 at best, the result of `solved` is
-    # kept.
+    # single precision, where distances are accurate to 1e-6 at best, the result of `solve_feature`
+    # is kept.
     is_curved = {GeomType.CYLINDER, GeomType.ELLIPSOID} & set(assets.kinds)
     if is_curved and feature.normal.x.dtype == np.float64:
-        feature = refined(set_, found.corners, found.weight, found.normal, feature, beyond)
+        feature = refine_features(set_, found.corners, found.weight, found.normal, feature, beyond)
     patch, point = patch_of(set_, feature, reach) if assets.patches else (None, None)
-    at = contacts(set_, feature, patch, point)
+    at = search_contacts(set_, feature, patch, point)
     return (at, feature, patch) if features else (at, None, None)
 
 

@@ -14,17 +14,19 @@ sdf; `mjc_SDF`.) All initial points of all pairs descend together.
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MAXVAL
 from jaxsim.math import Vec, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.collision.field.pair import Pair, Slopes
+from jaxsim.transforms.platform import platform
 
-DECREASE = 0.1  # Armijo condition: smallest decrease, as a fraction of the linear prediction
-TRIALS = 15  # step lengths 1, 1/2, ... of the line search; the last is below 1e-4
+_MIN_DECREASE_FRACTION = (
+    0.1  # Armijo condition: smallest decrease, as a fraction of the linear prediction
+)
+_MAX_STEP_TRIALS = 15  # step lengths 1, 1/2, ... of the line search; the last is below 1e-4
 
 
-def descend(pair: Pair, x: Vec, iterations: int) -> tuple[Vec, Array]:
+def descend_gradient(pair: Pair, x: Vec, iterations: int) -> tuple[Vec, Array]:
     """Return the final points of the descent, and max(A, B) there.
 
     Args:
@@ -43,7 +45,7 @@ def descend(pair: Pair, x: Vec, iterations: int) -> tuple[Vec, Array]:
         # Objective and descent direction; stopped points take part in the last step only.
         s = pair.slopes(x)
         value, slope = _objective(s.first, s.second, last), _slope(s, last)
-        number = _is_number(slope)
+        number = _is_finite(slope)
         going = number & (last | ~stopped)
         # Line search; the point moves only if the objective does not increase.
         new_x, new = _line_search(pair, x, slope, value, going, last)
@@ -72,7 +74,7 @@ def _slope(s: Slopes, last: Array) -> Vec:
     return select(last, larger, s.slope1 + s.slope2 + larger.scale(jnp.where(out, 1.0, -1.0)))
 
 
-def _is_number(v: Vec) -> Array:
+def _is_finite(v: Vec) -> Array:
     """Return whether a vector is finite."""
     x, y, z = (jnp.abs(c) <= MAXVAL for c in v.parts)
     return x & y & z
@@ -89,7 +91,7 @@ def _line_search(
       going: points that take a step; the others stay.
       last: which objective.
     """
-    promised = DECREASE * slope.dot(slope)
+    promised = _MIN_DECREASE_FRACTION * slope.dot(slope)
 
     def halve(state):
         """Evaluate the next step length."""
@@ -102,11 +104,11 @@ def _line_search(
     def go_on(state):
         """Return whether some point still searches."""
         trial, *_, done = state
-        return (trial < TRIALS) & ~jnp.all(done)
+        return (trial < _MAX_STEP_TRIALS) & ~jnp.all(done)
 
     state = jnp.int32(0), jnp.ones((), value.dtype), x, value, ~going
     if platform().branches:
         state = lax.while_loop(go_on, halve, state)
     else:
-        state = lax.fori_loop(0, TRIALS, lambda _, state: halve(state), state)
+        state = lax.fori_loop(0, _MAX_STEP_TRIALS, lambda _, state: halve(state), state)
     return state[2], state[3]

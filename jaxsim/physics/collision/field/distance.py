@@ -11,18 +11,18 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.assets.sdf.shapes import Shape
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.node import node
+from jaxsim.assets.sdf.shapes import SdfShape
 from jaxsim.enums import GeomType
 from jaxsim.extend.registry import shapes
 from jaxsim.math import Vec, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
 from jaxsim.physics.collision.field import primitive
-from jaxsim.physics.collision.field.octree import Octree, octree_distance
+from jaxsim.physics.collision.field.octree import SdfOctrees, octree_distance
 
 
 @node("kinds")
-class Solid:
+class SdfGeoms:
     """Geoms as signed distance functions, `[1, n, *W]` each.
 
     Attributes:
@@ -37,10 +37,10 @@ class Solid:
     code: jax.Array
     size: Vec
     constants: dict[str, tuple[jax.Array, ...]]
-    octree: Octree | None
+    octree: SdfOctrees | None
 
 
-class Function(NamedTuple):
+class SdfFunction(NamedTuple):
     """A signed distance function.
 
     Attributes:
@@ -50,40 +50,40 @@ class Function(NamedTuple):
         None: the gradient itself.
     """
 
-    distance: Callable[[Vec, Solid], Array]
+    distance: Callable[[Vec, SdfGeoms], Array]
     slope: Callable[[Vec, Vec, Vec], Vec] | None = None
 
 
-def distance(x: Vec, solid: Solid) -> Array:
+def signed_distance(x: Vec, solid: SdfGeoms) -> Array:
     """Return signed distances of points in the frames of geoms, `[k, n, *W]` [m]."""
     # Evaluate every function for all geoms and select.
     first, *others = solid.kinds
-    value = function(first).distance(x, solid)
+    value = sdf_function(first).distance(x, solid)
     for kind in others:
-        value = jnp.where(_is(solid, kind), function(kind).distance(x, solid), value)
+        value = jnp.where(_is(solid, kind), sdf_function(kind).distance(x, solid), value)
     return value
 
 
-def distance_and_slope(x: Vec, solid: Solid) -> tuple[Array, Vec]:
+def distance_and_slope(x: Vec, solid: SdfGeoms) -> tuple[Array, Vec]:
     """Return signed distances of points, and the descent directions of the search."""
-    value, back = jax.vjp(lambda x: distance(x, solid), x)
+    value, back = jax.vjp(lambda x: signed_distance(x, solid), x)
     (slope,) = back(jnp.ones_like(value))
     # Replace the gradient for types with a descent direction of their own.
     for kind in solid.kinds:
-        turned = function(kind).slope
+        turned = sdf_function(kind).slope
         if turned is not None:
             slope = select(_is(solid, kind), turned(x, solid.size, slope), slope)
     return value, slope
 
 
-def function(kind: str) -> Function:
+def sdf_function(kind: str) -> SdfFunction:
     """Return the signed distance function of a geom type or plugin shape by name.
 
     Raises:
       ValueError: the plugin is not registered any more, or was registered again.
     """
-    if kind in FUNCTIONS:
-        return FUNCTIONS[kind]
+    if kind in SDF_FUNCTIONS:
+        return SDF_FUNCTIONS[kind]
     known = shapes()
     if kind not in known:
         raise ValueError(
@@ -93,45 +93,45 @@ def function(kind: str) -> Function:
     return _of_plugin(kind, known[kind])
 
 
-def code(kind: str) -> int:
+def sdf_function_id(kind: str) -> int:
     """Return the id of a function, which stays the same for the life of the process."""
     return _CODES.setdefault(kind, len(_CODES))
 
 
-def _is(solid: Solid, kind: str) -> Array:
+def _is(solid: SdfGeoms, kind: str) -> Array:
     """Return which geoms have a function."""
-    return solid.code == code(kind)
+    return solid.code == sdf_function_id(kind)
 
 
-def _primitive(function: Callable, slope: Callable | None = None) -> Function:
+def _primitive(function: Callable, slope: Callable | None = None) -> SdfFunction:
     """Return the table entry of a geom type."""
-    return Function(lambda x, solid: function(x, solid.size), slope)
+    return SdfFunction(lambda x, solid: function(x, solid.size), slope)
 
 
-def _of_plugin(name: str, shape: Shape) -> Function:
+def _of_plugin(name: str, shape: SdfShape) -> SdfFunction:
     """Return the table entry of a plugin shape."""
-    return Function(lambda x, solid: shape.distance(*x.parts, *solid.constants[name]))
+    return SdfFunction(lambda x, solid: shape.distance(*x.parts, *solid.constants[name]))
 
 
-def _of_mesh(x: Vec, solid: Solid) -> Array:
+def _of_mesh(x: Vec, solid: SdfGeoms) -> Array:
     """Return distances from meshes."""
     assert solid.octree is not None
     return octree_distance(x, solid.octree)
 
 
-def name(geom_type: int) -> str:
+def sdf_name(geom_type: int) -> str:
     """Return the name of a geom type's function."""
     return GeomType(geom_type).name.lower()
 
 
-OCTREE = "octree"  # function of meshes; the others are named after geom types
-FUNCTIONS: dict[str, Function] = {
-    name(GeomType.PLANE): _primitive(primitive.plane),
-    name(GeomType.SPHERE): _primitive(primitive.sphere),
-    name(GeomType.CAPSULE): _primitive(primitive.capsule),
-    name(GeomType.ELLIPSOID): _primitive(primitive.ellipsoid, primitive.ellipsoid_slope),
-    name(GeomType.CYLINDER): _primitive(primitive.cylinder),
-    name(GeomType.BOX): _primitive(primitive.box, primitive.box_slope),
-    OCTREE: Function(_of_mesh),
+OCTREE_SDF = "octree"  # function of meshes; the others are named after geom types
+SDF_FUNCTIONS: dict[str, SdfFunction] = {
+    sdf_name(GeomType.PLANE): _primitive(primitive.sdf_plane),
+    sdf_name(GeomType.SPHERE): _primitive(primitive.sdf_sphere),
+    sdf_name(GeomType.CAPSULE): _primitive(primitive.sdf_capsule),
+    sdf_name(GeomType.ELLIPSOID): _primitive(primitive.sdf_ellipsoid, primitive.ellipsoid_slope),
+    sdf_name(GeomType.CYLINDER): _primitive(primitive.sdf_cylinder),
+    sdf_name(GeomType.BOX): _primitive(primitive.sdf_box, primitive.box_slope),
+    OCTREE_SDF: SdfFunction(_of_mesh),
 }
 _CODES: dict[str, int] = {}

@@ -3,7 +3,8 @@
 A face that may reach into the geom is searched from several initial points by the Frank-Wolfe
 method (conditional gradient): step k moves towards the corner in whose direction the distance
 decreases most, by 2 / (k + 2) of the way. Step k = 0 ends in that corner, so all searches of a face
-follow one of three paths, which are computed once each (`_ways`); `way` is the path of a search.
+follow one of three paths, which are computed once each (`_corner_searches`); `way` is the path of a
+search.
 """
 
 from typing import NamedTuple
@@ -11,16 +12,18 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, safe_divide, safe_sqrt
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.field.distance import Solid, distance, distance_and_slope
-from jaxsim.physics.collision.field.faces import CORNERS
-from jaxsim.physics.collision.field.fields import Fields
-from jaxsim.physics.collision.field.starts import halton
-from jaxsim.physics.collision.shape import choose, per_slot
+from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope, signed_distance
+from jaxsim.physics.collision.field.faces import CORNERS_PER_FACE
+from jaxsim.physics.collision.field.fields import SdfTables
+from jaxsim.physics.collision.field.starts import radical_inverse
+from jaxsim.physics.collision.shape import choose_static, per_slot
 
-HEIGHT = 0.1  # height of a point above a face, relative to its distance; also the least one [m]
+_START_HEIGHT = (
+    0.1  # height of a point above a face, relative to its distance; also the least one [m]
+)
 
 
 class Searched(NamedTuple):
@@ -43,20 +46,22 @@ class Searched(NamedTuple):
         number = jnp.arange(count, dtype=jnp.int32).reshape(-1, *(1,) * (self.way.ndim - 1))
         return [
             jnp.min(jnp.where(hit & (self.way == k), number, count), axis=0, keepdims=True)
-            for k in range(CORNERS)
+            for k in range(CORNERS_PER_FACE)
         ]
 
 
-def searched(corners: tuple[Vec, ...], wanted: Array, solid: Solid, fields: Fields) -> Searched:
+def search_faces(
+    corners: tuple[Vec, ...], wanted: Array, solid: SdfGeoms, fields: SdfTables
+) -> Searched:
     """Search faces `[1, n, *W]` where `wanted`."""
     # Follow all three paths, and assign each initial point to its path.
-    x, dist = _ways(corners, solid, fields.iterations)
+    x, dist = _corner_searches(corners, solid, fields.iterations)
     way = _steepest(_starts(corners, max(1, fields.starts)), corners, solid)
-    hit = wanted & (choose(way, [dist[k : k + 1] for k in range(CORNERS)]) < 0)
+    hit = wanted & (choose_static(way, [dist[k : k + 1] for k in range(CORNERS_PER_FACE)]) < 0)
     return Searched(x, dist, way, hit)
 
 
-def may_reach(corners: tuple[Vec, ...], solid: Solid) -> Array:
+def may_reach(corners: tuple[Vec, ...], solid: SdfGeoms) -> Array:
     """Return whether a sphere through the corners of a face reaches into a geom, as in MuJoCo.
 
     The sphere also passes through a point above the middle of the face, on the side away from the
@@ -65,7 +70,7 @@ def may_reach(corners: tuple[Vec, ...], solid: Solid) -> Array:
     """
     a, b, c = corners
     middle = (a + b + c).scale(1 / 3)
-    near = distance(middle, solid)
+    near = signed_distance(middle, solid)
     ab, bc, ca = (v.norm() for v in (b - a, c - b, a - c))
     # Circumradius from Heron's formula.
     half = 0.5 * (ab + bc + ca)
@@ -73,20 +78,20 @@ def may_reach(corners: tuple[Vec, ...], solid: Solid) -> Array:
     flat = near < ab * bc * ca / (4 * jnp.maximum(area, MINVAL))
 
     # Circumsphere of the corners and the point above.
-    top = middle + (b - a).cross(c - a).normalize().scale(HEIGHT * near)
+    top = middle + (b - a).cross(c - a).normalize().scale(_START_HEIGHT * near)
     p, q, r = (corner - top for corner in corners)
     qr, rp, pq = q.cross(r), r.cross(p), p.cross(q)
     volume = 2 * p.dot(qr)
     center = qr.scale(p.dot(p)) + rp.scale(q.dot(q)) + pq.scale(r.dot(r))
     center = center.scale(safe_divide(1.0, volume))
-    around = distance(top + center, solid) < center.norm()
+    around = signed_distance(top + center, solid) < center.norm()
     around = jnp.where(jnp.abs(volume) < MINVAL, near < ab, around)
-    return jnp.where(HEIGHT * jnp.abs(near) < HEIGHT, flat, around)
+    return jnp.where(_START_HEIGHT * jnp.abs(near) < _START_HEIGHT, flat, around)
 
 
 def _starts(corners: tuple[Vec, ...], count: int) -> Vec:
     """Return points of a Halton sequence on faces, `[count, n, *W]`."""
-    u, v = (halton(count + 1, base)[1:] for base in (2, 3))
+    u, v = (radical_inverse(count + 1, base)[1:] for base in (2, 3))
     # Fold the unit square onto the triangle.
     over = u + v > 1
     u, v = abs(over - u), abs(over - v)
@@ -96,20 +101,22 @@ def _starts(corners: tuple[Vec, ...], count: int) -> Vec:
     return a + b + c
 
 
-def _ways(corners: tuple[Vec, ...], solid: Solid, iterations: int) -> tuple[Vec, Array]:
+def _corner_searches(
+    corners: tuple[Vec, ...], solid: SdfGeoms, iterations: int
+) -> tuple[Vec, Array]:
     """Return the ends of the searches that move to each of the corners first, `[3, n, *W]`."""
     start = Vec(*(jnp.concatenate([c.parts[k] for c in corners]) for k in range(3)))
 
     def step(k, x: Vec) -> Vec:
         """Take one Frank-Wolfe step."""
         way = _steepest(x, corners, solid)
-        return x + (choose(way, corners) - x).scale(2 / (k + 2).astype(x.x.dtype))
+        return x + (choose_static(way, corners) - x).scale(2 / (k + 2).astype(x.x.dtype))
 
     x = lax.fori_loop(1, max(1, iterations), step, start)
-    return x, distance(x, solid)
+    return x, signed_distance(x, solid)
 
 
-def _steepest(x: Vec, corners: tuple[Vec, ...], solid: Solid) -> Array:
+def _steepest(x: Vec, corners: tuple[Vec, ...], solid: SdfGeoms) -> Array:
     """Return the first corner in whose direction the distance decreases most."""
     slope = distance_and_slope(x, solid)[1]
     a, b, c = (slope.dot(corner) for corner in corners)

@@ -4,17 +4,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column, gather
+from jaxsim.arrays.node import node
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.collision.candidates.pairs import known_pairs
-from jaxsim.physics.collision.shape import Placed, per_slot, slots
+from jaxsim.physics.collision.shape import PlacedGeoms, add_slot_axis, per_slot
 
-CORNERS = 3
+CORNERS_PER_FACE = 3
 
 
 @node("most")
@@ -35,7 +35,7 @@ class Faces:
     corner: tuple[jax.Array, ...]
     vertex: Vec
 
-    def of(self, geoms: Placed) -> tuple[tuple[Vec, ...], Array]:
+    def of(self, geoms: PlacedGeoms) -> tuple[tuple[Vec, ...], Array]:
         """Return the faces of the meshes of geoms `[n, *W]`.
 
         Returns:
@@ -43,36 +43,36 @@ class Faces:
           exist, bool.
         """
         # Mesh of each geom, and addresses of its faces in the padded lists.
-        row = pick(self.row, geoms.id)
-        row, number = slots((row, pick(self.number, row)))
+        row = gather(self.row, geoms.id)
+        row, number = add_slot_axis((row, gather(self.number, row)))
         place = per_slot(np.arange(self.most), row[0])
         shape = self.most, *row.shape[1:]
         flat = (self.most * row + place).reshape(-1, *shape[2:])
         # Positions of the vertices of each corner.
         corners = []
         for corner in self.corner:
-            index = pick(corner, flat)
+            index = gather(corner, flat)
             worlds = jnp.broadcast_shapes(index.shape[1:], self.vertex.shape[1:])
-            found = pick(self.vertex, jnp.broadcast_to(index, (len(index), *worlds)))
+            found = gather(self.vertex, jnp.broadcast_to(index, (len(index), *worlds)))
             corners.append(found.map(lambda c: c.reshape(*shape[:2], *c.shape[1:])))
         return tuple(corners), jnp.asarray(place < number)
 
 
-def faces(m: Model) -> Faces:
+def sdf_mesh_faces(m: Model) -> Faces:
     """Return the faces of the meshes of an (unpacked) model that collide with `sdf` geoms."""
-    return faces_of(m, _meshes(m.structure, m.pair_flags))
+    return mesh_faces_of(m, _meshes(m.structure, m.pair_flags))
 
 
-def faces_of(m: Model, meshes: np.ndarray) -> Faces:
+def mesh_faces_of(m: Model, meshes: np.ndarray) -> Faces:
     """Return the faces of some meshes, ids ascending, of an (unpacked) model."""
     s = m.structure
     most = int(s.mesh_facenum[meshes].max(initial=1))
-    corner = np.zeros((len(meshes), most, CORNERS), np.int32)
+    corner = np.zeros((len(meshes), most, CORNERS_PER_FACE), np.int32)
     # Vertex ids of each mesh's faces, in MuJoCo's order.
     for row, mesh in enumerate(meshes):
         start, number = s.mesh_faceadr[mesh], s.mesh_facenum[mesh]
         here = slice(start, start + number)
-        face = np.asarray(s.mesh_face).reshape(-1, CORNERS)[here][s.mesh_faceorder[here]]
+        face = np.asarray(s.mesh_face).reshape(-1, CORNERS_PER_FACE)[here][s.mesh_faceorder[here]]
         corner[row, :number] = face + s.mesh_vertadr[mesh]
     rows = np.searchsorted(meshes, s.geom_dataid)
     rows = np.where(np.isin(s.geom_dataid, meshes), rows, 0).astype(np.int32)
@@ -84,7 +84,7 @@ def faces_of(m: Model, meshes: np.ndarray) -> Faces:
         most=most,
         row=constant(rows),
         number=constant(s.mesh_facenum[meshes]),
-        corner=tuple(constant(corner[..., k].ravel()) for k in range(CORNERS)),
+        corner=tuple(constant(corner[..., k].ravel()) for k in range(CORNERS_PER_FACE)),
         vertex=m.mesh_vert,
     )
 

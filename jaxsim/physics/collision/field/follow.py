@@ -18,16 +18,18 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Vec, concat
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.once import once
-from jaxsim.physics.collision.field.fields import Fields
-from jaxsim.physics.collision.field.found import Found
-from jaxsim.physics.collision.field.pair import Pair, pair_of, unit
+from jaxsim.physics.collision.field.fields import SdfTables
+from jaxsim.physics.collision.field.found import SdfSearchResult
+from jaxsim.physics.collision.field.pair import Pair, normalize_or_zero, pair_of
 from jaxsim.physics.collision.frame import contact_frame
-from jaxsim.physics.collision.shape import Placed, slots
+from jaxsim.physics.collision.shape import PlacedGeoms, add_slot_axis
+from jaxsim.transforms.materialize_result import materialize_result
 
-FLAT = 0.3  # regularization: curvature, in radians per geom size, below which points hardly slide
+_MIN_CURVATURE = (
+    0.3  # regularization: curvature, in radians per geom size, below which points hardly slide
+)
 
 
 class _Surfaces(NamedTuple):
@@ -39,7 +41,9 @@ class _Surfaces(NamedTuple):
     normal2: Vec
 
 
-def followed(found: Found, a: Placed, b: Placed, fields: Fields) -> Found:
+def follow_contacts(
+    found: SdfSearchResult, a: PlacedGeoms, b: PlacedGeoms, fields: SdfTables
+) -> SdfSearchResult:
     """Return the same contacts, as differentiable functions of the geoms.
 
     Args:
@@ -52,32 +56,34 @@ def followed(found: Found, a: Placed, b: Placed, fields: Fields) -> Found:
     # Values and derivatives at the found points, held constant.
     fixed: Pair = lax.stop_gradient(pair)
     tangents = contact_frame(found.normal).rows[1:]
-    still, bends = once(_bent, fixed, found.x, tangents)
+    still, bends = materialize_result(_surfaces_and_curvatures, fixed, found.x, tangents)
 
     # Move with both geoms.
     x = (found.x + pair.to_second(fixed.to_first(found.x))).scale(0.5)
-    s = once(_surfaces, pair, x)
+    s = materialize_result(_surfaces, pair, x)
     by_second = still.second > still.first
     change = jnp.where(by_second, s.second - still.second, s.first - still.first)
 
     # Slide along the surfaces to where the normals have the same angle.
     turned = s.normal1 + s.normal2 - still.normal1 - still.normal2
-    size = slots(lax.stop_gradient(fields.box(a)[1].norm()))
+    size = add_slot_axis(lax.stop_gradient(fields.box(a)[1].norm()))
     normal = s.normal1 - s.normal2
-    ways = _way_back(turned, tangents, bends, FLAT / size)
+    ways = _restoring_displacement(turned, tangents, bends, _MIN_CURVATURE / size)
     for way, tangent, bend in zip(ways, tangents, bends, strict=True):
         x = x + tangent.scale(way)
         normal = normal + (bend.normal1 - bend.normal2).scale(way)
-    return Found(x, found.dist + change, unit(normal))
+    return SdfSearchResult(x, found.dist + change, normalize_or_zero(normal))
 
 
 def _surfaces(pair: Pair, x: Vec) -> _Surfaces:
     """Return distances and normals at points."""
     s = pair.slopes(x)
-    return _Surfaces(s.first, s.second, unit(s.slope1), unit(s.slope2))
+    return _Surfaces(s.first, s.second, normalize_or_zero(s.slope1), normalize_or_zero(s.slope2))
 
 
-def _bent(pair: Pair, x: Vec, tangents: tuple[Vec, ...]) -> tuple[_Surfaces, list[_Surfaces]]:
+def _surfaces_and_curvatures(
+    pair: Pair, x: Vec, tangents: tuple[Vec, ...]
+) -> tuple[_Surfaces, list[_Surfaces]]:
     """Return distances and normals at points, and their derivatives along each tangent."""
 
     def surfaces(x: Vec) -> _Surfaces:
@@ -86,14 +92,14 @@ def _bent(pair: Pair, x: Vec, tangents: tuple[Vec, ...]) -> tuple[_Surfaces, lis
     number = len(tangents)
     here, change = jax.jvp(surfaces, (concat([x] * number),), (concat(tangents),))
 
-    def part(tree: Tree, k: int) -> Tree:
+    def part(tree: PyTree, k: int) -> PyTree:
         """Return the k-th of the stacked parts."""
         return jax.tree.map(lambda v: jnp.split(v, number)[k], tree)
 
     return part(here, 0), [part(change, k) for k in range(number)]
 
 
-def _way_back(
+def _restoring_displacement(
     turned: Vec, tangents: tuple[Vec, ...], bends: list[_Surfaces], least: Array
 ) -> tuple[Array, Array]:
     """Return the displacement along the tangents that restores the angle between the surfaces.

@@ -6,16 +6,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
-from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.shape import Placed, Touch, slots
+from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis
 
-SAME = 4.5  # tolerance of equal points, in units of machine epsilon; in double: MINVAL
+_SAME_POINT_ULPS = 4.5  # tolerance of equal points, in units of machine epsilon; in double: MINVAL
 
 
-class Found(NamedTuple):
+class SdfSearchResult(NamedTuple):
     """Final points of searches, `[k, n, *W]`.
 
     Attributes:
@@ -29,26 +29,26 @@ class Found(NamedTuple):
     normal: Vec
 
 
-def contacts(found: Found, possible: Array) -> Found:
+def filter_contacts(found: SdfSearchResult, possible: Array) -> SdfSearchResult:
     """Set the distance to FAR for points that are apart, without normal, or repeated."""
     touches = possible & (found.dist <= 0) & (found.normal.dot(found.normal) > MINVAL)
-    touches = touches & ~_repeated(found.x, touches)
-    return found._replace(dist=jnp.where(touches, found.dist, FAR))
+    touches = touches & ~_is_repeated(found.x, touches)
+    return found._replace(dist=jnp.where(touches, found.dist, NO_CONTACT_DISTANCE))
 
 
-def in_world(found: Found, frame: Placed) -> Touch:
+def contacts_in_world(found: SdfSearchResult, frame: PlacedGeoms) -> ContactPoints:
     """Return contacts in the world frame, half a distance in front of the final points."""
-    pos, rot = slots((frame.pos, frame.rot))
+    pos, rot = add_slot_axis((frame.pos, frame.rot))
     normal = rot @ found.normal
     back = jnp.where(found.dist > 0, 0.0, 0.5 * found.dist)  # only contacts are moved
     pos = pos + rot @ found.x + normal.scale(back)
-    return Touch(found.dist, pos, normal)
+    return ContactPoints(found.dist, pos, normal)
 
 
-def _repeated(x: Vec, counts: Array) -> Array:
+def _is_repeated(x: Vec, counts: Array) -> Array:
     """Return whether an earlier search with `counts` found the same point."""
     number = jnp.arange(counts.shape[0], dtype=jnp.int32).reshape(-1, *(1,) * (counts.ndim - 1))
-    near = (SAME * jnp.finfo(x.x.dtype).eps) ** 2
+    near = (_SAME_POINT_ULPS * jnp.finfo(x.x.dtype).eps) ** 2
 
     def compare(k, again):
         """Flag the later points equal to the k-th."""

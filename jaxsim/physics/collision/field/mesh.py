@@ -11,26 +11,26 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import running_sum
 from jaxsim.math import Vec, select
-from jaxsim.model.data import FAR
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import running_sum
-from jaxsim.physics.collision.field.distance import Solid, distance_and_slope
-from jaxsim.physics.collision.field.face import may_reach, searched
-from jaxsim.physics.collision.field.faces import CORNERS, Faces, faces
-from jaxsim.physics.collision.field.fields import Fields, fields
-from jaxsim.physics.collision.field.found import Found, contacts, in_world
-from jaxsim.physics.collision.field.pair import Pair, pair_of, unit
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope
+from jaxsim.physics.collision.field.face import may_reach, search_faces
+from jaxsim.physics.collision.field.faces import CORNERS_PER_FACE, Faces, sdf_mesh_faces
+from jaxsim.physics.collision.field.fields import SdfTables, sdf_tables
+from jaxsim.physics.collision.field.found import SdfSearchResult, contacts_in_world, filter_contacts
+from jaxsim.physics.collision.field.pair import Pair, normalize_or_zero, pair_of
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
-MOST = 50  # most searches of a mesh that end in a contact (mjMAXCONPAIR)
+MAX_MESH_CONTACTS = 50  # most searches of a mesh that end in a contact (mjMAXCONPAIR)
 
 
 class MeshFields(NamedTuple):
     """Tables for contacts of meshes with `sdf` geoms."""
 
-    fields: Fields
+    fields: SdfTables
     faces: Faces
 
 
@@ -51,24 +51,26 @@ class _State(NamedTuple):
     dist: Array
 
 
-def mesh_fields(m: Model) -> MeshFields:
+def mesh_sdf_tables(m: Model) -> MeshFields:
     """Return signed distance functions and faces of a model in the form of the physics."""
-    return MeshFields(fields(m), faces(m))
+    return MeshFields(sdf_tables(m), sdf_mesh_faces(m))
 
 
-def mesh_sdf(a: Placed, b: Placed, assets: MeshFields, reach: Array | None = None) -> Touch:
+def mesh_sdf(
+    a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields, reach: Array | None = None
+) -> ContactPoints:
     """Compute the contacts of meshes with `sdf` geoms; `reach` is not used."""
     return _contacts(a, b, assets)
 
 
 @jax.custom_jvp
-def _contacts(a: Placed, b: Placed, assets: MeshFields) -> Touch:
+def _contacts(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> ContactPoints:
     """Return the contacts in the world frame."""
-    return in_world(_search(a, b, assets), b)
+    return contacts_in_world(_search(a, b, assets), b)
 
 
 @_contacts.defjvp
-def _mesh_sdf_jvp(primals: tuple, tangents: tuple) -> tuple[Touch, Touch]:
+def _mesh_sdf_jvp(primals: tuple, tangents: tuple) -> tuple[ContactPoints, ContactPoints]:
     """Differentiate at fixed points of the mesh, which do not slide along a face."""
     found = _search(*primals)
 
@@ -79,13 +81,15 @@ def _mesh_sdf_jvp(primals: tuple, tangents: tuple) -> tuple[Touch, Touch]:
         x = pair.to_second(fixed.to_first(found.x))
         change, slope = distance_and_slope(x, pair.b)
         change = change - lax.stop_gradient(change)
-        return in_world(Found(x, found.dist + change, unit(-slope)), b)
+        return contacts_in_world(
+            SdfSearchResult(x, found.dist + change, normalize_or_zero(-slope)), b
+        )
 
     _, tangent = jax.jvp(follow, primals, tangents)
-    return in_world(found, primals[1]), tangent
+    return contacts_in_world(found, primals[1]), tangent
 
 
-def _search(a: Placed, b: Placed, assets: MeshFields) -> Found:
+def _search(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> SdfSearchResult:
     """Return the contacts in the frames of the `sdf` geoms."""
     pair = pair_of(a, b, assets.fields)
     corners, there = assets.faces.of(a)
@@ -102,37 +106,42 @@ def _search(a: Placed, b: Placed, assets: MeshFields) -> Found:
         wanted = face < assets.faces.most
         face = jnp.minimum(face, assets.faces.most - 1)
         here = jax.tree.map(lambda c: jnp.take_along_axis(c, face, axis=0), corners)
-        return _visited(state, here, wanted, pair.b, assets.fields)
+        return _search_next_face(state, here, wanted, pair.b, assets.fields)
 
     def go_on(state: _State) -> Array:
         """Return whether some mesh has faces left and has found fewer than MOST contacts."""
         last = state.visit >= assets.faces.most
         face = lax.dynamic_slice_in_dim(faces, jnp.minimum(state.visit, len(faces) - 1), 1)
-        return ~last & jnp.any((face < assets.faces.most) & (state.hits < MOST))
+        return ~last & jnp.any((face < assets.faces.most) & (state.hits < MAX_MESH_CONTACTS))
 
     # Visit faces until all meshes have none left or enough contacts.
     zero = jnp.zeros_like(corners[0].x[:1])
-    none, far = zero.astype(jnp.int32), jnp.full((MOST, *zero.shape[1:]), FAR, zero.dtype)
+    none, far = (
+        zero.astype(jnp.int32),
+        jnp.full((MAX_MESH_CONTACTS, *zero.shape[1:]), NO_CONTACT_DISTANCE, zero.dtype),
+    )
     x = Vec(*(jnp.zeros_like(far) for _ in range(3)))
     state = lax.while_loop(go_on, visit, _State(jnp.int32(0), none, none, x, far))
     slope = distance_and_slope(state.x, pair.b)[1]
-    return contacts(Found(state.x, state.dist, unit(-slope)), jnp.ones_like(none, bool))
+    return filter_contacts(
+        SdfSearchResult(state.x, state.dist, normalize_or_zero(-slope)), jnp.ones_like(none, bool)
+    )
 
 
-def _visited(
-    state: _State, corners: tuple[Vec, ...], wanted: Array, solid: Solid, fields: Fields
+def _search_next_face(
+    state: _State, corners: tuple[Vec, ...], wanted: Array, solid: SdfGeoms, fields: SdfTables
 ) -> _State:
     """Search one face `[1, n, *W]` of each mesh where `wanted`, and record its contacts."""
-    search = searched(corners, wanted, solid, fields)
+    search = search_faces(corners, wanted, solid, fields)
     hit = search.hit
     # Ignore searches beyond the limit of contacts.
-    hit = hit & (state.hits + running_sum(hit.astype(jnp.int32)) <= MOST)
+    hit = hit & (state.hits + running_sum(hit.astype(jnp.int32)) <= MAX_MESH_CONTACTS)
 
     # Each path ends in one point; points are ordered by the first search that follows the path.
     way, first = search.way, search.first(hit)
-    place = jnp.arange(MOST, dtype=jnp.int32).reshape(-1, *(1,) * (way.ndim - 1))
+    place = jnp.arange(MAX_MESH_CONTACTS, dtype=jnp.int32).reshape(-1, *(1,) * (way.ndim - 1))
     places, points, dists = state.places, state.x, state.dist
-    for k in range(CORNERS):
+    for k in range(CORNERS_PER_FACE):
         earlier = sum(((f < first[k]).astype(jnp.int32) for f in first), jnp.zeros_like(first[k]))
         here = (first[k] < len(way)) & (place == state.places + earlier)
         points = select(here, search.x[k : k + 1], points)

@@ -10,18 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather
+from jaxsim.arrays.node import node
 from jaxsim.math import Vec, safe_sqrt
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.select import pick
+from jaxsim.model.structure import Structure, cache_by_structure
 
-LEAF = -1  # marks a missing child
-WITHIN = 1e-6  # distance inside the boundary to which outside points are projected [m]
+_NO_CHILD = -1  # marks a missing child
+_BOUNDARY_INSET = 1e-6  # distance inside the boundary to which outside points are projected [m]
 
 
 @node("depth")
-class Octree:
+class SdfOctrees:
     """The octrees of some geoms.
 
     Attributes:
@@ -40,17 +40,17 @@ class Octree:
     side: Vec
 
 
-@derived
-def children(s: Structure) -> np.ndarray:
+@cache_by_structure
+def child_cells(s: Structure) -> np.ndarray:
     """Return the ids of the children of all cells, or LEAF, `[8 * noct]`."""
     first = np.zeros(s.noct, np.int64)
     for start, count in zip(s.mesh_octadr, s.mesh_octnum, strict=True):
         first[start : start + count] = start
     child = np.asarray(s.oct_child).reshape(-1, 8)
-    return np.where(child < 0, LEAF, child + first[:, None]).astype(np.int32).ravel()
+    return np.where(child < 0, _NO_CHILD, child + first[:, None]).astype(np.int32).ravel()
 
 
-def octree_distance(x: Vec, octree: Octree) -> Array:
+def octree_distance(x: Vec, octree: SdfOctrees) -> Array:
     """Return signed distances of points in the frame of the mesh.
 
     Args:
@@ -59,26 +59,26 @@ def octree_distance(x: Vec, octree: Octree) -> Array:
     """
     # Project on the octree, descend to the leaf, interpolate.
     axes = zip(x.parts, octree.low.parts, octree.side.parts, strict=True)
-    u = [_within(*axis) for axis in axes]
+    u = [_clamp_to_octree(*axis) for axis in axes]
     cell, scale, origin = _leaf(octree, lax.stop_gradient([inside for inside, _ in u]))
     place = [inside * scale - o for (inside, _), o in zip(u, origin, strict=True)]
-    value = _interpolated(octree, cell, place)
+    value = _interpolate(octree, cell, place)
     beyond = [over for _, over in u]
     return value + safe_sqrt(sum(over * over for over in beyond))
 
 
-def _within(x: Array, low: Array, side: Array) -> tuple[Array, Array]:
+def _clamp_to_octree(x: Array, low: Array, side: Array) -> tuple[Array, Array]:
     """Project on the octree along one axis: coordinate from 0 to 1, and distance to it."""
     half = 0.5 * side
     # Distance from the boundary, and the projection just inside of it.
     r = x - (low + half)
     over = jnp.abs(r) - half
     outside = over >= 0
-    edge = jnp.where(r > 0, side - WITHIN, WITHIN)
+    edge = jnp.where(r > 0, side - _BOUNDARY_INSET, _BOUNDARY_INSET)
     return jnp.where(outside, edge, x - low) / side, jnp.where(outside, over, 0.0)
 
 
-def _leaf(octree: Octree, u: list[Array]) -> tuple[Array, Array, list[Array]]:
+def _leaf(octree: SdfOctrees, u: list[Array]) -> tuple[Array, Array, list[Array]]:
     """Return the leaf that contains each point.
 
     Args:
@@ -97,7 +97,7 @@ def _leaf(octree: Octree, u: list[Array]) -> tuple[Array, Array, list[Array]]:
         upper = [2 * (a * scale - o) >= 1 for a, o in zip(u, origin, strict=True)]
         slot = sum(bit.astype(jnp.int32) << k for k, bit in enumerate(upper))
         child = _look_up(octree.child, 8 * cell + slot)
-        inner = child != LEAF
+        inner = child != _NO_CHILD
         # Descend if the child exists; stay in a leaf.
         origin = [
             jnp.where(inner, 2 * o + bit.astype(o.dtype), o)
@@ -110,7 +110,7 @@ def _leaf(octree: Octree, u: list[Array]) -> tuple[Array, Array, list[Array]]:
     return lax.fori_loop(0, octree.depth, halve, start)
 
 
-def _interpolated(octree: Octree, cell: Array, place: list[Array]) -> Array:
+def _interpolate(octree: SdfOctrees, cell: Array, place: list[Array]) -> Array:
     """Interpolate trilinearly between the corners of a cell, the first axis fastest."""
     corners = [_look_up(octree.value, 8 * cell + k) for k in range(8)]
     for c in place:
@@ -123,4 +123,4 @@ def _interpolated(octree: Octree, cell: Array, place: list[Array]) -> Array:
 def _look_up(table: Array, index: Array) -> Array:
     """Return entries of a table `[m, *W]` by an index `[k, n, *W]`."""
     flat = index.reshape(-1, *index.shape[2:])
-    return pick(table, flat).reshape(index.shape)
+    return gather(table, flat).reshape(index.shape)

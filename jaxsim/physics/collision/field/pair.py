@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Rot, Vec, safe_divide
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.field.distance import Solid, distance, distance_and_slope
-from jaxsim.physics.collision.field.fields import Fields
-from jaxsim.physics.collision.shape import Placed, slots
+from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope, signed_distance
+from jaxsim.physics.collision.field.fields import SdfTables
+from jaxsim.physics.collision.shape import PlacedGeoms, add_slot_axis
 
 
 class Slopes(NamedTuple):
@@ -26,8 +26,8 @@ class Pair(NamedTuple):
       turn, offset: pose of the second in the frame of the first.
     """
 
-    a: Solid
-    b: Solid
+    a: SdfGeoms
+    b: SdfGeoms
     turn: Rot
     offset: Vec
 
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
 
     def distances(self, x: Vec) -> tuple[Array, Array]:
         """Return the distances of points, in the frame of the second geom, from both geoms."""
-        return distance(self.to_first(x), self.a), distance(x, self.b)
+        return signed_distance(self.to_first(x), self.a), signed_distance(x, self.b)
 
     def slopes(self, x: Vec) -> Slopes:
         """Return distances and descent directions of points, in the frame of the second geom."""
@@ -50,27 +50,27 @@ class Pair(NamedTuple):
         return Slopes(first, second, self.turn.T @ slope, slope2)
 
 
-def normals(pair: Pair, x: Vec) -> Vec:
+def pair_normals(pair: Pair, x: Vec) -> Vec:
     """Return unit normals of the surface of equal distances, from the first geom to the second.
 
     Zero where there is none.
     """
     s = pair.slopes(x)
-    return unit(unit(s.slope1) - unit(s.slope2))
+    return normalize_or_zero(normalize_or_zero(s.slope1) - normalize_or_zero(s.slope2))
 
 
-def pair_of(a: Placed, b: Placed, fields: Fields) -> Pair:
+def pair_of(a: PlacedGeoms, b: PlacedGeoms, fields: SdfTables) -> Pair:
     """Return the pairs of placed geoms `[n, *W]`."""
-    turn, offset = relative(a, b)
+    turn, offset = relative_pose(a, b)
     solids = fields.solid(a, fields.first), fields.solid(b, fields.second)
-    return Pair(*solids, *slots((turn, offset)))
+    return Pair(*solids, *add_slot_axis((turn, offset)))
 
 
-def relative(a: Placed, b: Placed) -> tuple[Rot, Vec]:
+def relative_pose(a: PlacedGeoms, b: PlacedGeoms) -> tuple[Rot, Vec]:
     """Return the pose of the second geom in the frame of the first, `[n, *W]`."""
     return a.rot.T @ b.rot, a.rot.T @ (b.pos - a.pos)
 
 
-def unit(v: Vec) -> Vec:
+def normalize_or_zero(v: Vec) -> Vec:
     """Return unit vectors; zero stays zero."""
     return v.scale(safe_divide(1.0, v.norm()))

@@ -9,34 +9,34 @@ faces are equally near. MuJoCo's descent direction is not always the gradient of
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, safe_divide, safe_sqrt, select
-from jaxsim.physics.arrays.array import Array
 
 # `where` instead of `maximum`: the derivative of a maximum compares the result with its operands,
 # and a recomputed operand may be rounded differently, so that neither is equal.
 
 
-def plane(x: Vec, size: Vec) -> Array:
+def sdf_plane(x: Vec, size: Vec) -> Array:
     """Return the height over a plane, whatever its size."""
     return x.z
 
 
-def sphere(x: Vec, size: Vec) -> Array:
+def sdf_sphere(x: Vec, size: Vec) -> Array:
     """Return the distance from a sphere."""
     return x.norm() - size.x
 
 
-def capsule(x: Vec, size: Vec) -> Array:
+def sdf_capsule(x: Vec, size: Vec) -> Array:
     """Return the distance from a capsule: that from its segment, minus the radius."""
     half = size.y
     along = jnp.where(x.z > half, half, jnp.where(x.z < -half, -half, x.z))
     return Vec(x.x, x.y, x.z - along).norm() - size.x
 
 
-def ellipsoid(x: Vec, size: Vec) -> Array:
+def sdf_ellipsoid(x: Vec, size: Vec) -> Array:
     """Return a distance exact to first order at the surface (I. Quilez, Distance functions)."""
-    scaled = _divided(x, size)
-    k0, k1 = scaled.norm(), _divided(scaled, size).norm()
+    scaled = _divide(x, size)
+    k0, k1 = scaled.norm(), _divide(scaled, size).norm()
     return k0 * (k0 - 1) * safe_divide(1.0, k1)
 
 
@@ -45,7 +45,7 @@ def ellipsoid_slope(x: Vec, size: Vec, derivative: Vec) -> Vec:
     return _unit(derivative)
 
 
-def cylinder(x: Vec, size: Vec) -> Array:
+def sdf_cylinder(x: Vec, size: Vec) -> Array:
     """Return the distance from a cylinder."""
     side = safe_sqrt(x.x * x.x + x.y * x.y) - size.x
     cap = jnp.abs(x.z) - size.y
@@ -55,9 +55,9 @@ def cylinder(x: Vec, size: Vec) -> Array:
     return jnp.where(inside < 0, inside, safe_sqrt(beside * beside + above * above))
 
 
-def box(x: Vec, size: Vec) -> Array:
+def sdf_box(x: Vec, size: Vec) -> Array:
     """Return the distance from a box; inside, along the field of `_inside` to the nearest face."""
-    over = _over(x, size)
+    over = _face_distances(x, size)
     outside = over.map(_positive).norm()
     # Inside, the shortest way along the field to a face.
     depth, way = over.map(_depth), _inside(over, size)
@@ -67,13 +67,13 @@ def box(x: Vec, size: Vec) -> Array:
 
 def box_slope(x: Vec, size: Vec, derivative: Vec) -> Vec:
     """Return the gradient outside, and the field of `_inside` inside of a box."""
-    over = _over(x, size)
+    over = _face_distances(x, size)
     way = _inside(over, size)
     signed = (jnp.where(c < 0, -w, w) for c, w in zip(x.parts, way.parts, strict=True))
     return select(_is_inside(over), Vec(*signed), derivative)
 
 
-def _over(x: Vec, size: Vec) -> Vec:
+def _face_distances(x: Vec, size: Vec) -> Vec:
     """Return the signed distances of a point from the pairs of faces, negative inside."""
     return Vec(*(jnp.abs(c) - s for c, s in zip(x.parts, size.parts, strict=True)))
 
@@ -90,10 +90,10 @@ def _depth(over: Array) -> Array:
 
 def _inside(over: Vec, size: Vec) -> Vec:
     """Return the direction of the positive vector (size / depth): near a face, its normal."""
-    return _unit(_divided(size, over.map(_depth)))
+    return _unit(_divide(size, over.map(_depth)))
 
 
-def _divided(x: Vec, by: Vec) -> Vec:
+def _divide(x: Vec, by: Vec) -> Vec:
     """Divide componentwise."""
     return Vec(*(c / s for c, s in zip(x.parts, by.parts, strict=True)))
 

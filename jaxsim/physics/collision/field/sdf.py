@@ -7,17 +7,19 @@ first counts. Corresponds to `mjc_SDF` in MuJoCo. The descent is in `descent.py`
 
 import jax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.field.descent import descend
-from jaxsim.physics.collision.field.fields import Fields
-from jaxsim.physics.collision.field.follow import followed
-from jaxsim.physics.collision.field.found import Found, contacts, in_world
-from jaxsim.physics.collision.field.pair import normals, pair_of, relative
+from jaxsim.arrays.array import Array
+from jaxsim.physics.collision.field.descent import descend_gradient
+from jaxsim.physics.collision.field.fields import SdfTables
+from jaxsim.physics.collision.field.follow import follow_contacts
+from jaxsim.physics.collision.field.found import SdfSearchResult, contacts_in_world, filter_contacts
+from jaxsim.physics.collision.field.pair import pair_normals, pair_of, relative_pose
 from jaxsim.physics.collision.field.starts import starting_points
-from jaxsim.physics.collision.shape import Placed, Touch, slots
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis
 
 
-def sdf_contacts(a: Placed, b: Placed, fields: Fields, reach: Array | None = None) -> Touch:
+def sdf_contacts(
+    a: PlacedGeoms, b: PlacedGeoms, fields: SdfTables, reach: Array | None = None
+) -> ContactPoints:
     """Compute the contacts of geoms with `sdf` geoms, at most one per initial point.
 
     `reach` is not used: the distance of a pair is unknown before the search ends.
@@ -26,26 +28,26 @@ def sdf_contacts(a: Placed, b: Placed, fields: Fields, reach: Array | None = Non
 
 
 @jax.custom_jvp
-def _contacts(a: Placed, b: Placed, fields: Fields) -> Touch:
+def _contacts(a: PlacedGeoms, b: PlacedGeoms, fields: SdfTables) -> ContactPoints:
     """Return the contacts in the world frame."""
-    return in_world(_search(a, b, fields), b)
+    return contacts_in_world(_search(a, b, fields), b)
 
 
 @_contacts.defjvp
-def _sdf_contacts_jvp(primals: tuple, tangents: tuple) -> tuple[Touch, Touch]:
+def _sdf_contacts_jvp(primals: tuple, tangents: tuple) -> tuple[ContactPoints, ContactPoints]:
     """Differentiate the contacts at fixed results of the search (follow.py)."""
     found = _search(*primals)
 
     def follow(a, b, fields):
-        return in_world(followed(found, a, b, fields), b)
+        return contacts_in_world(follow_contacts(found, a, b, fields), b)
 
     _, tangent = jax.jvp(follow, primals, tangents)
-    return in_world(found, primals[1]), tangent
+    return contacts_in_world(found, primals[1]), tangent
 
 
-def _search(a: Placed, b: Placed, fields: Fields) -> Found:
+def _search(a: PlacedGeoms, b: PlacedGeoms, fields: SdfTables) -> SdfSearchResult:
     """Return the contacts in the frames of the second geoms."""
     pair = pair_of(a, b, fields)
-    y, meet = starting_points(fields.box(a), fields.box(b), *relative(a, b), fields.starts)
-    x, dist = descend(pair, pair.to_second(y), fields.iterations)
-    return contacts(Found(x, dist, normals(pair, x)), slots(meet))
+    y, meet = starting_points(fields.box(a), fields.box(b), *relative_pose(a, b), fields.starts)
+    x, dist = descend_gradient(pair, pair.to_second(y), fields.iterations)
+    return filter_contacts(SdfSearchResult(x, dist, pair_normals(pair, x)), add_slot_axis(meet))

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Rot, Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.shape import per_slot, slots
+from jaxsim.physics.collision.shape import add_slot_axis, per_slot
 
-BASES = (2, 3, 5)  # bases of the Halton sequence along x, y and z
+_HALTON_BASES = (2, 3, 5)  # bases of the Halton sequence along x, y and z
 
 
 def starting_points(
@@ -34,12 +34,12 @@ def starting_points(
     high = _each(jnp.minimum, middle1 + half1, middle2 + half2)
     meet = (low.x <= high.x) & (low.y <= high.y) & (low.z <= high.z)
     # Halton points in the intersection.
-    share = Vec(*(per_slot(halton(count, base), low.x) for base in BASES))
-    low, side = slots((low, high - low))
+    share = Vec(*(per_slot(radical_inverse(count, base), low.x) for base in _HALTON_BASES))
+    low, side = add_slot_axis((low, high - low))
     return low + _each(jnp.multiply, side, share), meet
 
 
-def halton(count: int, base: int) -> np.ndarray:
+def radical_inverse(count: int, base: int) -> np.ndarray:
     """Return the first `count` numbers of the van der Corput sequence, the radical inverse."""
     index, out, scale = np.arange(count), np.zeros(count), 1.0
     while index.any():

@@ -9,51 +9,51 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
-from jaxsim.physics.collision.flex.item import Hull, Soft, any_edge, as_capsule
-from jaxsim.physics.collision.ids import Ids
+from jaxsim.physics.collision.flex.item import FlexItems, RoundedHull, any_edge, as_capsule
+from jaxsim.physics.collision.ids import IdArray
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.sphere import sphere_box
-from jaxsim.physics.collision.shape import Placed, Touch, slots
-from jaxsim.physics.flex.frames import chains, first_record, tangents
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis
+from jaxsim.physics.flex.frames import edge_tangents, first_record, rod_chains
 from jaxsim.physics.flex.twist import material_axis
 
-LOWEST = 2  # corners of a section that may touch a plane
+MAX_PLANE_CORNERS = 2  # corners of a section that may touch a plane
 
 
-def bars(m: Model, d: Data) -> Placed | None:
+def rod_edges(m: Model, d: Data) -> PlacedGeoms | None:
     """The edges of all rods with twist; what has no box section has no size across."""
     if not np.any(m.flex_boxed):
         return None
-    table = chains(m)
-    f, t = material_axis(m, d), tangents(d.flexvert_xpos, table)
-    ends = [take(d.flexvert_xpos, table.vert[:, k]) for k in range(2)]
-    weak, more, side = (take(m.flex_bending, first_record(m) + k) for k in (4, 5, 9))
+    table = rod_chains(m)
+    f, t = material_axis(m, d), edge_tangents(d.flexvert_xpos, table)
+    ends = [gather_static(d.flexvert_xpos, table.vert[:, k]) for k in range(2)]
+    weak, more, side = (gather_static(m.flex_bending, first_record(m) + k) for k in (4, 5, 9))
     short = jnp.abs(side)
     long = short * safe_sqrt(safe_divide(weak + more, weak))
     half = 0.5 * (ends[1] - ends[0]).norm()
     size = Vec(*(jnp.broadcast_to(x, half.shape) for x in (long, short, half)))
     rot = Rot.from_rows(f, t.cross(f), t).T
-    return Placed((ends[0] + ends[1]).scale(0.5), rot, size, jnp.zeros(half.shape, jnp.int32))
+    return PlacedGeoms((ends[0] + ends[1]).scale(0.5), rot, size, jnp.zeros(half.shape, jnp.int32))
 
 
-def bars_of(s: Structure, soft: Soft, item: Ids, size: int) -> Placed:
+def bars_of(s: Structure, soft: FlexItems, item: IdArray, size: int) -> PlacedGeoms:
     """Elements, which have two corners, or vertices, at which the box of their edge is cut."""
     assert soft.bars is not None
-    found: Placed = item.look_up(np.maximum(any_edge(s), 0)).take(soft.bars)
+    found: PlacedGeoms = item.look_up(np.maximum(any_edge(s), 0)).take(soft.bars)
     if size > 1:
         return found
     vertex = item.look_up(np.maximum(np.arange(len(any_edge(s))) - s.nflexelem, 0) % s.nflexvert)
     return found._replace(pos=vertex.take(soft.xpos))
 
 
-def plane_bar(plane: Placed, bar: Placed, assets: None, reach: Array) -> Touch:
+def plane_bar(plane: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) -> ContactPoints:
     """The lowest corners of the section at a vertex, the deeper one first."""
     normal, (f, g, _) = plane.axis, bar.rot.cols
     corners = [
@@ -61,19 +61,19 @@ def plane_bar(plane: Placed, bar: Placed, assets: None, reach: Array) -> Touch:
         for i, j in itertools.product((-1, 1), repeat=2)
     ]
     height = [(corner - plane.pos).dot(normal) for corner in corners]
-    place = [_place(height, k) for k in range(len(height))]
+    place = [_rank(height, k) for k in range(len(height))]
     low = []
-    for slot in range(LOWEST):
+    for slot in range(MAX_PLANE_CORNERS):
         here = [(p == slot).astype(normal.x.dtype) for p in place]
         parts = [c.scale(on) for c, on in zip(corners, here, strict=True)]
         low.append(parts[0] + parts[1] + parts[2] + parts[3])
     corner = Vec(*(jnp.stack(x) for x in zip(*(c.parts for c in low), strict=True)))
-    pos, normal = slots((plane.pos, normal))
+    pos, normal = add_slot_axis((plane.pos, normal))
     dist = (corner - pos).dot(normal)
-    return Touch(dist, corner - normal.scale(0.5 * dist), normal)
+    return ContactPoints(dist, corner - normal.scale(0.5 * dist), normal)
 
 
-def _place(height: list[Array], k: int) -> Array:
+def _rank(height: list[Array], k: int) -> Array:
     """How many are lower, or as low and before it."""
     before = [
         (h <= height[k] if j < k else h < height[k]).astype(jnp.int32)
@@ -83,27 +83,33 @@ def _place(height: list[Array], k: int) -> Array:
     return before[0] + before[1] + before[2]
 
 
-def sphere_bar(sphere: Placed, bar: Placed, assets: None, reach: Array) -> Touch:
+def sphere_bar(sphere: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) -> ContactPoints:
     """One contact."""
     return sphere_box(sphere, bar)
 
 
-def capsule_bar(capsule: Placed, bar: Placed, assets: None, reach: Array) -> Touch:
+def capsule_bar(
+    capsule: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array
+) -> ContactPoints:
     """Up to two contacts."""
     return capsule_box(capsule, bar)
 
 
-def box_bar(box: Placed, bar: Placed, assets: None, reach: Array) -> Touch:
+def box_bar(box: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) -> ContactPoints:
     """Up to eight contacts; also of two bars."""
     return box_box(box, bar)
 
 
-def segment_bar(segment: Hull, bar: Placed, assets: None, reach: Array) -> Touch:
+def segment_bar(
+    segment: RoundedHull, bar: PlacedGeoms, assets: None, reach: Array
+) -> ContactPoints:
     """Up to two contacts of an edge of a round rod."""
     return capsule_box(as_capsule(segment), bar)
 
 
-def bar_segment(bar: Placed, segment: Hull, assets: None, reach: Array) -> Touch:
+def bar_segment(
+    bar: PlacedGeoms, segment: RoundedHull, assets: None, reach: Array
+) -> ContactPoints:
     """The same, the other way around."""
     touch = capsule_box(as_capsule(segment), bar)
     return touch._replace(normal=-touch.normal)

@@ -14,20 +14,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.math import Vec
-from jaxsim.model.data import FAR
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.collision.compact import deepest, first_true
+from jaxsim.physics.collision.compact import first_true, select_deepest
 from jaxsim.physics.collision.flex.clusters import ClusterPairs, Side, corner_keys, visits
-from jaxsim.physics.collision.flex.item import Soft
-from jaxsim.physics.collision.flex.near import between_elements, between_geoms
+from jaxsim.physics.collision.flex.item import FlexItems
+from jaxsim.physics.collision.flex.near import element_box_gap, geom_box_gap
 from jaxsim.physics.collision.flex.plan import SoftGroup
-from jaxsim.physics.collision.ids import Chosen, Fixed, Ids
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.ids import IdArray, StaticIds, TracedIds
+from jaxsim.physics.collision.shape import PlacedGeoms
 
-SPARE = 4  # roundings by which boxes around clusters are larger than those of their elements
+_BOX_ROUNDING_ULPS = (
+    4  # roundings by which boxes around clusters are larger than those of their elements
+)
 
 
 class NearEntries(NamedTuple):
@@ -41,56 +43,58 @@ class NearEntries(NamedTuple):
       lost: number of near entries beyond the capacity, `[1, *W]`, or 0.
     """
 
-    pair: Ids
-    first: Ids
-    second: Ids
-    rank: Ids
+    pair: IdArray
+    first: IdArray
+    second: IdArray
+    rank: IdArray
     reach: Array
     lost: Array | int
 
 
 def near_entries(
-    s: Structure, group: SoftGroup, geoms: Placed, soft: Soft, reach: Array
+    s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> NearEntries:
     """Return what of a group may touch in a state; `reach` is that of all pairs."""
     if group.clusters is not None:
         return _of_clusters(s, group, group.clusters, geoms, soft, reach)
     entries = group.entries
     lost: Array | int = 0
-    reach = Fixed.of(entries.pair).take(reach)
+    reach = StaticIds.of(entries.pair).take(reach)
     if group.all:
-        number: Ids = Fixed.of(np.arange(len(entries.pair)))
+        number: IdArray = StaticIds.of(np.arange(len(entries.pair)))
     else:
         gap = entry_gaps(s, group, geoms, soft)
         mask = jnp.broadcast_to(gap <= reach, jnp.broadcast_shapes(gap.shape, reach.shape))
-        kept = deepest(mask, gap, group.budget)
+        kept = select_deepest(mask, gap, group.budget)
         index, _ = first_true(kept, np.arange(len(entries.pair)), group.budget)
         count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
         filled = column(np.arange(group.budget, dtype=np.int32), count) < count
-        number = Chosen(index)
-        reach = jnp.where(filled, number.take(reach), -FAR)
+        number = TracedIds(index)
+        reach = jnp.where(filled, number.take(reach), -NO_CONTACT_DISTANCE)
         lost = jnp.maximum(count - group.budget, 0)
     pair, first, second = (number.look_up(table) for table in entries)
     return NearEntries(pair, first, second, number.look_up(group.rank), reach, lost)
 
 
-def entry_gaps(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft) -> Array:
+def entry_gaps(s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems) -> Array:
     """Return the gaps between the boxes of all entries of a group, `[n, *W]` [m]."""
-    first, second = (Fixed.of(a) for a in group.entries[1:])
+    first, second = (StaticIds.of(a) for a in group.entries[1:])
     box = second.take((soft.center, soft.half))
     if group.sizes[0]:
-        return between_elements(*first.take((soft.center, soft.half)), *box)
-    return between_geoms(first.take(geoms), *box)
+        return element_box_gap(*first.take((soft.center, soft.half)), *box)
+    return geom_box_gap(first.take(geoms), *box)
 
 
-def number_near(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft, reach: Array) -> Array:
+def number_near(
+    s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems, reach: Array
+) -> Array:
     """Return the capacity that the near pairs of a group need, `[1, *W]`.
 
     With clusters it is the larger of the number of near pairs of clusters, and of near pairs of
     elements in the pairs of clusters that are kept.
     """
     if group.clusters is None:
-        near = entry_gaps(s, group, geoms, soft) <= take(reach, group.entries.pair)
+        near = entry_gaps(s, group, geoms, soft) <= gather_static(reach, group.entries.pair)
         return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)
     cells = _near_clusters(group, group.clusters, geoms, soft, reach)
     tested = _elements(s, group, group.clusters, geoms, soft, reach, cells)
@@ -119,8 +123,8 @@ def _of_clusters(
     s: Structure,
     group: SoftGroup,
     clusters: ClusterPairs,
-    geoms: Placed,
-    soft: Soft,
+    geoms: PlacedGeoms,
+    soft: FlexItems,
     reach: Array,
 ) -> NearEntries:
     """Find near pairs of clusters, and in them near pairs of elements."""
@@ -130,7 +134,7 @@ def _of_clusters(
 
     # Keep the nearest pairs of elements, up to the capacity.
     near, gap = _flat(tested.near, 3), _flat(tested.gap, 3)
-    index, _ = first_true(deepest(near, gap, group.budget), None, group.budget)
+    index, _ = first_true(select_deepest(near, gap, group.budget), None, group.budget)
     count = _count(near)
     filled = column(np.arange(group.budget, dtype=np.int32), count) < count
     lost = jnp.maximum(cells.number - group.cluster_budget, 0)
@@ -141,29 +145,31 @@ def _of_clusters(
     cell, slot = index // (width1 * width2), index % (width1 * width2)
     slots = cell * width1 + slot // width2, cell * width2 + slot % width2
     items = (_flat(a) for a in tested.item)
-    first, second = (pick(a, k) for a, k in zip(items, slots, strict=True))
-    pair = pick(cells.pair, cell)
+    first, second = (gather(a, k) for a, k in zip(items, slots, strict=True))
+    pair = gather(cells.pair, cell)
     if clusters.is_alone.any():  # elements of one flex in the order of their numbers
         alone = _of_pair(clusters.is_alone, pair)
         low, high = jnp.minimum(first, second), jnp.maximum(first, second)
         first, second = jnp.where(alone, low, first), jnp.where(alone, high, second)
-    reach = jnp.where(filled, pick(reach, pair), -FAR)
+    reach = jnp.where(filled, gather(reach, pair), -NO_CONTACT_DISTANCE)
     if group.in_order:
         pair, first, second, reach = _in_order(s, group, pair, first, second, reach)
     rank = _rank(group, clusters, pair, first, second)
-    return NearEntries(Chosen(pair), Chosen(first), Chosen(second), Chosen(rank), reach, lost)
+    return NearEntries(
+        TracedIds(pair), TracedIds(first), TracedIds(second), TracedIds(rank), reach, lost
+    )
 
 
 def _near_clusters(
-    group: SoftGroup, clusters: ClusterPairs, geoms: Placed, soft: Soft, reach: Array
+    group: SoftGroup, clusters: ClusterPairs, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> _Cells:
     """Find pairs of clusters whose boxes are near, the nearest up to the capacity."""
     one, other = clusters.sides
-    box = _apart(_around(*_boxes(soft, other)), 0)
+    box = _insert_axis(_around(*_boxes(soft, other)), 0)
     if group.sizes[0]:
-        gap = between_elements(*_apart(_around(*_boxes(soft, one)), 1), *box)
+        gap = element_box_gap(*_insert_axis(_around(*_boxes(soft, one)), 1), *box)
     else:
-        gap = between_geoms(_apart(take(geoms, one.member[:, 0]), 1), *box)
+        gap = geom_box_gap(_insert_axis(gather_static(geoms, one.member[:, 0]), 1), *box)
     limit = _limits(clusters, reach)
     shape = jnp.broadcast_shapes(gap.shape, limit.shape)
     near = jnp.broadcast_to(gap <= limit, shape)
@@ -171,7 +177,7 @@ def _near_clusters(
         near = near & mask.reshape(*mask.shape, *(1,) * (near.ndim - 2))
     near, gap = (_flat(jnp.broadcast_to(a, shape)) for a in (near, gap))
     size = group.cluster_budget
-    index, _ = first_true(deepest(near, gap, size), None, size)
+    index, _ = first_true(select_deepest(near, gap, size), None, size)
     columns = len(other.member)
     row, col = index // columns, index % columns
     owner = _of_pair(one.owner, row) * clusters.pair.shape[1] + _of_pair(other.owner, col)
@@ -183,19 +189,19 @@ def _limits(clusters: ClusterPairs, reach: Array) -> Array:
     """Return how far contacts of pairs of clusters reach, `[n1, n2, *W]`, or `[1, 1, *W]`."""
     pair = np.maximum(clusters.pair, 0)
     if pair.size == 1:
-        return take(reach, pair.ravel())[None]
-    of_owners = take(reach, pair.ravel()).reshape(*pair.shape, *reach.shape[1:])
+        return gather_static(reach, pair.ravel())[None]
+    of_owners = gather_static(reach, pair.ravel()).reshape(*pair.shape, *reach.shape[1:])
     one, other = clusters.sides
-    rows = take(of_owners, one.owner)
-    return jnp.moveaxis(take(jnp.moveaxis(rows, 1, 0), other.owner), 0, 1)
+    rows = gather_static(of_owners, one.owner)
+    return jnp.moveaxis(gather_static(jnp.moveaxis(rows, 1, 0), other.owner), 0, 1)
 
 
 def _elements(
     s: Structure,
     group: SoftGroup,
     clusters: ClusterPairs,
-    geoms: Placed,
-    soft: Soft,
+    geoms: PlacedGeoms,
+    soft: FlexItems,
     reach: Array,
     cells: _Cells,
 ) -> _Tested:
@@ -203,14 +209,14 @@ def _elements(
     one, other = clusters.sides
     row, col = cells.ids
     item = _members(one, row), _members(other, col)
-    box = _apart(_rows(_boxes(soft, other), col), 1)
+    box = _insert_axis(_rows(_boxes(soft, other), col), 1)
     if group.sizes[0]:
-        gap = between_elements(*_apart(_rows(_boxes(soft, one), row), 2), *box)
+        gap = element_box_gap(*_insert_axis(_rows(_boxes(soft, one), row), 2), *box)
     else:
-        geom = Chosen(item[0][:, 0]).take(geoms)
-        gap = between_geoms(_apart(_apart(geom, 1), 1), *box)
+        geom = TracedIds(item[0][:, 0]).take(geoms)
+        gap = geom_box_gap(_insert_axis(_insert_axis(geom, 1), 1), *box)
     index = column(np.arange(len(row), dtype=np.int32), cells.number)
-    limit = jnp.where(index < cells.number, pick(reach, cells.pair), -FAR)
+    limit = jnp.where(index < cells.number, gather(reach, cells.pair), -NO_CONTACT_DISTANCE)
     near = gap <= limit[:, None, None]
     if clusters.filtered:
         near = near & ~_share(s, group, item)
@@ -223,22 +229,22 @@ def _elements(
     return _Tested(jnp.broadcast_to(gap, near.shape), near, item)
 
 
-def _boxes(soft: Soft, side: Side) -> tuple[Vec, Vec]:
+def _boxes(soft: FlexItems, side: Side) -> tuple[Vec, Vec]:
     """Gather boxes of the elements of all clusters, `[n, width, *W]`; empty slots are far away."""
     shape = side.member.shape
-    center, half = take((soft.center, soft.half), np.maximum(side.member, 0).ravel())
+    center, half = gather_static((soft.center, soft.half), np.maximum(side.member, 0).ravel())
     center, half = jax.tree.map(lambda a: a.reshape(*shape, *a.shape[1:]), (center, half))
     if (side.member >= 0).all():
         return center, half
     filled = (side.member >= 0).reshape(*shape, *(1,) * (center.x.ndim - 2))
-    return center, half.map(lambda a: jnp.where(filled, a, -FAR))
+    return center, half.map(lambda a: jnp.where(filled, a, -NO_CONTACT_DISTANCE))
 
 
 def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
     """Return boxes around those in the second axis, a few roundings larger."""
     low = (center - half).map(lambda a: jnp.min(a, axis=1))
     high = (center + half).map(lambda a: jnp.max(a, axis=1))
-    spare = SPARE * jnp.finfo(low.x.dtype).eps
+    spare = _BOX_ROUNDING_ULPS * jnp.finfo(low.x.dtype).eps
     more = low.map(jnp.abs) + high.map(jnp.abs)
     return (low + high).scale(0.5), (high - low).scale(0.5) + more.scale(spare)
 
@@ -261,7 +267,7 @@ def _in_order(
     s: Structure, group: SoftGroup, pair: Array, first: Array, second: Array, reach: Array
 ) -> tuple[Array, ...]:
     """Sort entries by pair, then by element of each side; empty ones come last."""
-    last = jnp.where(reach > -FAR / 2, pair, np.iinfo(np.int32).max)
+    last = jnp.where(reach > -NO_CONTACT_DISTANCE / 2, pair, np.iinfo(np.int32).max)
     visit = _of_pair(visits(s), second) if group.collider.among else second
     reach = jnp.broadcast_to(reach, pair.shape)
     keys = last, first if group.sizes[0] else jnp.zeros_like(first), visit
@@ -289,7 +295,7 @@ def _rank(
 def _of_pair(table: np.ndarray, index: Array) -> Array:
     """Look up entries of a constant table, `[n]`, `[k, *W]` -> `[k, *W]`."""
     kind = bool if table.dtype == bool else np.int32
-    return pick(jnp.asarray(column(table.astype(kind), index)), index)
+    return gather(jnp.asarray(column(table.astype(kind), index)), index)
 
 
 def _members(side: Side, index: Array) -> Array:
@@ -297,19 +303,19 @@ def _members(side: Side, index: Array) -> Array:
     return _rows(jnp.asarray(column(side.member.astype(np.int32), index)), index)
 
 
-def _rows(x: Tree, index: Array) -> Tree:
+def _rows(x: PyTree, index: Array) -> PyTree:
     """Gather rows of `[n, width, *W]` that each world chooses, `[k, width, *W]`."""
 
     def rows(a: Array) -> Array:
         width = a.shape[1]
         slot = np.arange(width, dtype=np.int32).reshape(1, width, *(1,) * (index.ndim - 1))
         at = _flat(index[:, None] * width + slot)
-        return pick(_flat(a), at).reshape(len(index), width, *index.shape[1:])
+        return gather(_flat(a), at).reshape(len(index), width, *index.shape[1:])
 
     return jax.tree.map(rows, x)
 
 
-def _apart(x: Tree, axis: int) -> Tree:
+def _insert_axis(x: PyTree, axis: int) -> PyTree:
     """Insert an axis of length 1, so that all of one side meet all of the other."""
     return jax.tree.map(lambda a: jnp.expand_dims(a, axis), x)
 

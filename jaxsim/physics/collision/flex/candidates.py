@@ -10,16 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.model.data import FAR
+from jaxsim.arrays.array import Array
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.once import once
 from jaxsim.physics.collision.flex.bar import bars_of
 from jaxsim.physics.collision.flex.broadphase import near_entries
-from jaxsim.physics.collision.flex.item import Hull, Soft, hulls_of, no_item
+from jaxsim.physics.collision.flex.item import FlexItems, RoundedHull, hulls_of, no_item
 from jaxsim.physics.collision.flex.plan import SoftGroup
-from jaxsim.physics.collision.ids import Chosen, Fixed, Ids
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.ids import IdArray, StaticIds, TracedIds
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
+from jaxsim.transforms.materialize_result import materialize_result
 
 
 class SoftPoints(NamedTuple):
@@ -33,18 +33,18 @@ class SoftPoints(NamedTuple):
       found: not farther than contacts reach.
     """
 
-    touch: Touch
-    pair: Ids
-    item: tuple[Ids, Ids]
-    rank: Ids
+    touch: ContactPoints
+    pair: IdArray
+    item: tuple[IdArray, IdArray]
+    rank: IdArray
     found: jax.Array
 
 
-def soft_points(
+def flex_narrow_phase(
     s: Structure,
     group: SoftGroup,
-    geoms: Placed,
-    soft: Soft,
+    geoms: PlacedGeoms,
+    soft: FlexItems,
     reach: Array,
     assets: Mapping[Callable | None, Any],
 ) -> tuple[SoftPoints, Array | int]:
@@ -52,33 +52,39 @@ def soft_points(
     pair, first, second, start, reach, lost = near_entries(s, group, geoms, soft, reach)
     a = _side(s, group, 0, geoms, soft, first)
     b = _side(s, group, 1, geoms, soft, second)
-    touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
+    touch = materialize_result(
+        group.collider.collide, a, b, assets.get(group.collider.assets), reach
+    )
     if group.collider.among:
         touch = group.collider.among(touch, pair.array(touch.dist[0]))
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
     slots = group.slots
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape, (slots, *reach.shape))
-    found = (touch.dist <= reach[None]) & (reach > -FAR / 2)[None]
+    found = (touch.dist <= reach[None]) & (reach > -NO_CONTACT_DISTANCE / 2)[None]
 
     def flat(x: Array) -> Array:
         return jnp.broadcast_to(x, shape).reshape(slots * shape[1], *shape[2:])
 
-    def again(ids: Ids) -> Ids:
+    def repeat_ids(ids: IdArray) -> IdArray:
         return ids.repeated(slots)
 
     if not group.sizes[0]:
         first = pair.look_up(np.full(int(group.entries.pair.max()) + 1, no_item(s)))
     touch = jax.tree.map(flat, touch._replace(tangent=None, lost=None))
     points = SoftPoints(
-        touch, again(pair), (again(first), again(second)), _ranks(start, slots), flat(found)
+        touch,
+        repeat_ids(pair),
+        (repeat_ids(first), repeat_ids(second)),
+        _ranks(start, slots),
+        flat(found),
     )
     return points, lost
 
 
 def _side(
-    s: Structure, group: SoftGroup, k: int, geoms: Placed, soft: Soft, ids: Ids
-) -> Placed | Hull:
+    s: Structure, group: SoftGroup, k: int, geoms: PlacedGeoms, soft: FlexItems, ids: IdArray
+) -> PlacedGeoms | RoundedHull:
     """What a group has on one side."""
     if group.bars[k]:
         return bars_of(s, soft, ids, group.sizes[k])
@@ -87,9 +93,9 @@ def _side(
     return hulls_of(s, soft, ids, group.sizes[k])
 
 
-def _ranks(first: Ids, number: int) -> Ids:
+def _ranks(first: IdArray, number: int) -> IdArray:
     """Of all first points, then of all second ones, from those of the first."""
     slots = range(number)
-    if isinstance(first, Fixed):
-        return Fixed(tuple(r + k for k in slots for r in first.id))
-    return Chosen(jnp.concatenate([first.id + k for k in slots]))
+    if isinstance(first, StaticIds):
+        return StaticIds(tuple(r + k for k in slots for r in first.id))
+    return TracedIds(jnp.concatenate([first.id + k for k in slots]))

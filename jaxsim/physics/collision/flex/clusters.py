@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.collision.candidates.pairs import Pairs
-from jaxsim.physics.collision.flex.item import corners
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.candidates.pairs import GeomPairs
+from jaxsim.physics.collision.flex.item import element_vertices
 from jaxsim.physics.collision.flex.pairs import active_elements, active_in_order
 
 WIDTH = 16  # elements of a cluster at most
@@ -95,7 +95,7 @@ def number_of_entries(s: Structure, first: int, f: int) -> int:
     return int(np.sum(~(corner_keys(s)[own] == s.geom_bodyid[first]).any(axis=1)))
 
 
-def cluster_pairs(s: Structure, pairs: Pairs, numbers: Sequence[int]) -> ClusterPairs:
+def cluster_pairs(s: Structure, pairs: GeomPairs, numbers: Sequence[int]) -> ClusterPairs:
     """Make the clusters of the pairs that one function collides.
 
     Args:
@@ -172,14 +172,14 @@ def _filtered(s: Structure, first: np.ndarray, second: np.ndarray) -> bool:
     return False
 
 
-@derived
+@cache_by_structure
 def _only_key(s: Structure) -> np.ndarray:
     """Return the body that all elements of each flex are on, `[nflex]`; -1: there are several."""
     keys = [corner_keys(s)[active_elements(s, f)] for f in range(s.nflex)]
     return np.array([k[0, 0] if k.size and (k == k[0, 0]).all() else -1 for k in keys], int)
 
 
-@derived
+@cache_by_structure
 def visits(s: Structure) -> np.ndarray:
     """Return the index of each element in the order of the tree of its flex, `[nflexelem]`."""
     order = np.asarray(s.flex_elemorder) + np.repeat(s.flex_elemadr, s.flex_elemnum)
@@ -188,12 +188,12 @@ def visits(s: Structure) -> np.ndarray:
     return index
 
 
-@derived
+@cache_by_structure
 def corner_keys(s: Structure) -> np.ndarray:
     """Return numbers of which two elements that never touch have one in common, `[nflexelem, 4]`.
 
     They are the bodies of the vertices; of a vertex that has none its own number after all bodies.
     """
-    vertex = corners(s)[0]
+    vertex = element_vertices(s)[0]
     body = np.asarray(s.flex_vertbodyid)[vertex]
     return np.where(body >= 0, body, s.nbody + vertex).astype(np.int32)

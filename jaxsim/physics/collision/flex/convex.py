@@ -8,19 +8,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec, safe_sqrt, select
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.convex.convex import solid_of, solids_touch
 from jaxsim.physics.collision.convex.hfield import on_field
-from jaxsim.physics.collision.convex.prisms import Fields, most_contacts
-from jaxsim.physics.collision.convex.prisms import fields as geom_fields
-from jaxsim.physics.collision.convex.solid import ELEMENT, Assets, Solid
-from jaxsim.physics.collision.convex.solid import assets as geom_assets
-from jaxsim.physics.collision.flex.item import MOST, Hull
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.convex.prisms import HfieldTables, max_prism_contacts
+from jaxsim.physics.collision.convex.prisms import hfield_tables as geom_fields
+from jaxsim.physics.collision.convex.solid import FLEX_ELEMENT, Assets, ConvexShape
+from jaxsim.physics.collision.convex.solid import convex_assets as geom_assets
+from jaxsim.physics.collision.flex.item import MAX_ELEMENT_VERTICES, RoundedHull
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
 WALL, NEARER = 0.95, 0.25  # where a cylinder is touched on its side: see `_on_side`
 
@@ -30,17 +30,19 @@ class _Frame(NamedTuple):
     rot: Rot
 
 
-def assets(m: Model) -> Assets:
+def flex_convex_assets(m: Model) -> Assets:
     """What the search needs of a model; of a flex a pair has one contact, flat or not."""
     geoms = geom_assets(m)
-    return replace(geoms, kinds=(*geoms.kinds, ELEMENT), patches=False)
+    return replace(geoms, kinds=(*geoms.kinds, FLEX_ELEMENT), patches=False)
 
 
-def geom_element(geom: Placed, element: Hull, assets: Assets, reach: Array) -> Touch:
+def geom_element(
+    geom: PlacedGeoms, element: RoundedHull, assets: Assets, reach: Array
+) -> ContactPoints:
     """Contact of a convex geom with elements."""
     solid = solid_of(assets, geom)
     zero = jnp.zeros_like(geom.size.x)
-    solid = solid._replace(corners=(Vec(zero, zero, zero),) * MOST)
+    solid = solid._replace(corners=(Vec(zero, zero, zero),) * MAX_ELEMENT_VERTICES)
     frame, other = _solid(element)
     touch = solids_touch(assets, (solid, other), geom, frame, reach)
     if len(element.corner) != 3 or GeomType.CYLINDER not in assets.kinds:
@@ -48,47 +50,51 @@ def geom_element(geom: Placed, element: Hull, assets: Assets, reach: Array) -> T
     return touch._replace(normal=_on_side(assets, geom, touch))
 
 
-def fields(m: Model) -> Fields:
+def flex_hfield_tables(m: Model) -> HfieldTables:
     """What the search between elements and height fields needs of a model."""
     geoms = geom_fields(m)
-    convex = replace(geoms.convex, kinds=(GeomType.HFIELD, ELEMENT))
+    convex = replace(geoms.convex, kinds=(GeomType.HFIELD, FLEX_ELEMENT))
     return replace(geoms, convex=convex, slots=field_slots(m.structure))
 
 
 def field_slots(s: Structure) -> int:
     """How many contacts a height field and an element can have."""
-    return most_contacts(int(np.max(s.flex_prismnum, initial=0)))
+    return max_prism_contacts(int(np.max(s.flex_prismnum, initial=0)))
 
 
-def field_element(field: Placed, element: Hull, assets: Fields, reach: Array) -> Touch:
+def field_element(
+    field: PlacedGeoms, element: RoundedHull, assets: HfieldTables, reach: Array
+) -> ContactPoints:
     """Contacts of elements with the prisms of height fields that they reach."""
     frame, solid = _solid(element)
     solid = solid._replace(tops=solid.size.map(jnp.zeros_like))
     return on_field(field, solid, frame, assets, reach)
 
 
-def element_element(one: Hull, other: Hull, assets: Assets, reach: Array) -> Touch:
+def element_element(
+    one: RoundedHull, other: RoundedHull, assets: Assets, reach: Array
+) -> ContactPoints:
     """Contact of elements with elements."""
     first, second = _solid(one), _solid(other)
     return solids_touch(assets, (first[1], second[1]), first[0], second[0], reach)
 
 
-def _solid(element: Hull) -> tuple[_Frame, Solid]:
+def _solid(element: RoundedHull) -> tuple[_Frame, ConvexShape]:
     """Elements about their middle, along the axes of the world."""
     middle = element.corner[0]
     for corner in element.corner[1:]:
         middle = middle + corner
     middle = middle.scale(1 / len(element.corner))
     corners = [corner - middle for corner in element.corner]
-    corners += [corners[0]] * (MOST - len(corners))
+    corners += [corners[0]] * (MAX_ELEMENT_VERTICES - len(corners))
     zero, one = jnp.zeros_like(middle.x), jnp.ones_like(middle.x)
-    kind = jnp.full(zero.shape, ELEMENT, jnp.int32)
+    kind = jnp.full(zero.shape, FLEX_ELEMENT, jnp.int32)
     radius = jnp.broadcast_to(element.radius, zero.shape)
-    solid = Solid(kind, Vec(radius, zero, zero), jnp.zeros_like(kind), corners=tuple(corners))
+    solid = ConvexShape(kind, Vec(radius, zero, zero), jnp.zeros_like(kind), corners=tuple(corners))
     return _Frame(middle, Rot(one, zero, zero, zero, one, zero, zero, zero, one)), solid
 
 
-def _on_side(assets: Assets, geom: Placed, touch: Touch) -> Vec:
+def _on_side(assets: Assets, geom: PlacedGeoms, touch: ContactPoints) -> Vec:
     """Normals of thin elements at cylinders: where they touch on the side, out of the axis.
 
     MuJoCo takes the side where a point is not near a cap, and much nearer to the side than to it.

@@ -10,54 +10,59 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.gather import running_sum
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, select
-from jaxsim.model.data import FAR
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.select import running_sum
-from jaxsim.physics.collision.field.distance import Solid, distance_and_slope
-from jaxsim.physics.collision.field.face import Searched, may_reach, searched
-from jaxsim.physics.collision.field.fields import Fields, fields_of
-from jaxsim.physics.collision.field.found import Found, in_world
-from jaxsim.physics.collision.field.kinds import NONE, kind_of, under_shells
-from jaxsim.physics.collision.field.mesh import MOST
-from jaxsim.physics.collision.field.pair import unit
-from jaxsim.physics.collision.flex.item import Hull
-from jaxsim.physics.collision.flex.triangle import mean, nearest_shares
-from jaxsim.physics.collision.shape import Placed, Touch, slots
+from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope
+from jaxsim.physics.collision.field.face import Searched, may_reach, search_faces
+from jaxsim.physics.collision.field.fields import SdfTables, fields_of
+from jaxsim.physics.collision.field.found import SdfSearchResult, contacts_in_world
+from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of, shell_collidable_geoms
+from jaxsim.physics.collision.field.mesh import MAX_MESH_CONTACTS
+from jaxsim.physics.collision.field.pair import normalize_or_zero
+from jaxsim.physics.collision.flex.item import RoundedHull
+from jaxsim.physics.collision.flex.triangle import nearest_shares, weighted_point
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis
 
-SAME = 16  # points closer than this many roundings of where they are are one
+_SAME_POINT_ULPS = 16  # points closer than this many roundings of where they are are one
 
 
-def shell_fields(m: Model) -> Fields:
+def shell_fields(m: Model) -> SdfTables:
     """The signed distances of the geoms that shells may touch."""
     s = m.structure
-    geoms = under_shells(s, m.pair_flags)
-    kinds = [kind_of(s, g) if g in geoms else NONE for g in range(s.ngeom)]
-    return fields_of(m, kinds, (), tuple(sorted({*kinds} - {NONE})))
+    geoms = shell_collidable_geoms(s, m.pair_flags)
+    kinds = [kind_of(s, g) if g in geoms else NO_SDF for g in range(s.ngeom)]
+    return fields_of(m, kinds, (), tuple(sorted({*kinds} - {NO_SDF})))
 
 
-def sdf_triangle(geom: Placed, triangle: Hull, assets: Fields, reach: Array) -> Touch:
+def sdf_triangle(
+    geom: PlacedGeoms, triangle: RoundedHull, assets: SdfTables, reach: Array
+) -> ContactPoints:
     """One contact of each triangle, from the geom to the shell; how far they reach is not asked.
 
     To its derivative the found point is fixed to the triangle.
     """
     back, origin = geom.rot.T, geom.pos
-    corners = tuple(slots(back @ (corner - origin)) for corner in triangle.corner)
+    corners = tuple(add_slot_axis(back @ (corner - origin)) for corner in triangle.corner)
     solid = assets.solid(geom, assets.second)
-    wanted = slots(reach > -FAR / 2)
+    wanted = add_slot_axis(reach > -NO_CONTACT_DISTANCE / 2)
     x, found = lax.stop_gradient(_search(*lax.stop_gradient((corners, wanted, solid)), assets))
     shares = lax.stop_gradient(nearest_shares(x, corners))
-    x = x + _change(mean(shares, corners))
+    x = x + _zero_with_tangent(weighted_point(shares, corners))
     dist, slope = distance_and_slope(x, solid)
-    dist = found + _change(dist)
+    dist = found + _zero_with_tangent(dist)
     exists = slope.dot(slope) > MINVAL
-    touch = in_world(Found(x, jnp.where(exists, dist, FAR), unit(-slope)), geom)
+    touch = contacts_in_world(
+        SdfSearchResult(x, jnp.where(exists, dist, NO_CONTACT_DISTANCE), normalize_or_zero(-slope)),
+        geom,
+    )
     return touch._replace(normal=-touch.normal)
 
 
-def first_visits(touch: Touch, pair: Array) -> Touch:
+def first_visits(touch: ContactPoints, pair: Array) -> ContactPoints:
     """What counts of the points `[1, n, *W]` of all triangles, which are in the order of the visit.
 
     Args:
@@ -68,17 +73,17 @@ def first_visits(touch: Touch, pair: Array) -> Touch:
     new = jnp.concatenate([jnp.ones_like(pair[:1], bool), pair[1:] != pair[:-1]])
     number = running_sum(hit.astype(jnp.int32))
     before = lax.cummax(jnp.where(new, number - hit.astype(jnp.int32), 0), axis=0)
-    hit = hit & (number - before <= MOST)
+    hit = hit & (number - before <= MAX_MESH_CONTACTS)
     pos = lax.stop_gradient(touch.pos.map(lambda a: jnp.broadcast_to(a[0], hit.shape)))
-    hit = hit & ~_again(pos, hit, pair)
-    return touch._replace(dist=jnp.where(hit[None], touch.dist, FAR))
+    hit = hit & ~_is_repeated(pos, hit, pair)
+    return touch._replace(dist=jnp.where(hit[None], touch.dist, NO_CONTACT_DISTANCE))
 
 
 def _search(
-    corners: tuple[Vec, ...], wanted: Array, solid: Solid, assets: Fields
+    corners: tuple[Vec, ...], wanted: Array, solid: SdfGeoms, assets: SdfTables
 ) -> tuple[Vec, Array]:
     """The deepest points of triangles in the frames of the geoms, and the distances there."""
-    search = searched(corners, wanted & may_reach(corners, solid), solid, assets)
+    search = search_faces(corners, wanted & may_reach(corners, solid), solid, assets)
     return _deepest(search)
 
 
@@ -86,19 +91,22 @@ def _deepest(search: Searched) -> tuple[Vec, Array]:
     """Of the ways that end in the geom the deepest one's end, of equal ones the first's."""
     first, count = search.first(search.hit), len(search.way)
     x = search.x.map(lambda a: a[:1])
-    best, since = jnp.full_like(search.dist[:1], FAR), jnp.full_like(first[0], count)
+    best, since = (
+        jnp.full_like(search.dist[:1], NO_CONTACT_DISTANCE),
+        jnp.full_like(first[0], count),
+    )
     for k, start in enumerate(first):
-        dist = jnp.where(start < count, search.dist[k : k + 1], FAR)
+        dist = jnp.where(start < count, search.dist[k : k + 1], NO_CONTACT_DISTANCE)
         better = (dist < best) | ((dist == best) & (start < since))
         x = select(better, search.x.map(lambda a, k=k: a[k : k + 1]), x)
         best, since = jnp.where(better, dist, best), jnp.where(better, start, since)
     return x, best
 
 
-def _again(pos: Vec, hit: Array, pair: Array) -> Array:
+def _is_repeated(pos: Vec, hit: Array, pair: Array) -> Array:
     """Whether a point was found before in the same pair, `[n, *W]`."""
     number = jnp.arange(len(hit), dtype=jnp.int32).reshape(-1, *(1,) * (hit.ndim - 1))
-    near = SAME * jnp.finfo(pos.x.dtype).eps
+    near = _SAME_POINT_ULPS * jnp.finfo(pos.x.dtype).eps
 
     def compare(k, again):
         here, first, of = (
@@ -111,6 +119,6 @@ def _again(pos: Vec, hit: Array, pair: Array) -> Array:
     return lax.fori_loop(0, len(hit), compare, jnp.zeros_like(hit))
 
 
-def _change(x: Tree) -> Tree:
+def _zero_with_tangent(x: PyTree) -> PyTree:
     """Zero, with the derivative of x."""
     return jax.tree.map(lambda a: a - lax.stop_gradient(a), x)

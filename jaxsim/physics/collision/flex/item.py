@@ -11,57 +11,59 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Rot, Vec
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.frame import contact_frame
-from jaxsim.physics.collision.ids import Ids
-from jaxsim.physics.collision.shape import Placed
-from jaxsim.physics.flex.frames import chains
+from jaxsim.physics.collision.ids import IdArray
+from jaxsim.physics.collision.shape import PlacedGeoms
+from jaxsim.physics.flex.frames import rod_chains
 
-MOST = 4  # vertices of an element
+MAX_ELEMENT_VERTICES = 4  # vertices of an element
 
 
-@derived
-def corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+@cache_by_structure
+def element_vertices(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Vertices of each element `[nflexelem, 4]`, the first again where it has less; its flex."""
-    parts = [np.zeros((0, MOST), int)]
+    parts = [np.zeros((0, MAX_ELEMENT_VERTICES), int)]
     for f in range(s.nflex):
         size, first = s.flex_dim[f] + 1, s.flex_elemdataadr[f]
         elem = s.flex_elem[first : first + size * s.flex_elemnum[f]].reshape(-1, size)
-        padded = np.concatenate([elem, np.repeat(elem[:, :1], MOST - size, axis=1)], axis=1)
+        padded = np.concatenate(
+            [elem, np.repeat(elem[:, :1], MAX_ELEMENT_VERTICES - size, axis=1)], axis=1
+        )
         parts.append(s.flex_vertadr[f] + padded)
     return np.concatenate(parts), np.repeat(np.arange(s.nflex), s.flex_elemnum)
 
 
-@derived
+@cache_by_structure
 def item_corners(s: Structure) -> np.ndarray:
     """Vertices of each item `[nflexelem + nflexvert, 4]`; of a vertex it alone."""
-    vertex = np.repeat(np.arange(s.nflexvert)[:, None], MOST, axis=1)
-    return np.concatenate([corners(s)[0], vertex])
+    vertex = np.repeat(np.arange(s.nflexvert)[:, None], MAX_ELEMENT_VERTICES, axis=1)
+    return np.concatenate([element_vertices(s)[0], vertex])
 
 
-@derived
+@cache_by_structure
 def item_flex(s: Structure) -> np.ndarray:
     """The flex of each item, `[nflexelem + nflexvert]`."""
     vertex = np.repeat(np.arange(s.nflex), s.flex_vertnum)
-    return np.concatenate([corners(s)[1], vertex])
+    return np.concatenate([element_vertices(s)[1], vertex])
 
 
-@derived
+@cache_by_structure
 def any_edge(s: Structure) -> np.ndarray:
     """[nflexelem + nflexvert + 1]: the edge of a rod with twist that an item is of; -1: none."""
-    out, vert = np.full(no_item(s) + 1, -1), chains(s).vert
+    out, vert = np.full(no_item(s) + 1, -1), rod_chains(s).vert
     of_ends = {frozenset(ends): k for k, ends in enumerate(vert.tolist())}
-    rods = np.flatnonzero(np.isin(item_flex(s)[: s.nflexelem], chains(s).flex))
+    rods = np.flatnonzero(np.isin(item_flex(s)[: s.nflexelem], rod_chains(s).flex))
     for item in rods:
-        out[item] = of_ends[frozenset(corners(s)[0][item, :2].tolist())]
+        out[item] = of_ends[frozenset(element_vertices(s)[0][item, :2].tolist())]
     for end in (1, 0):  # the edge that begins at a vertex comes last
         out[s.nflexelem + vert[:, end]] = np.arange(len(vert))
     return out
 
 
-@derived
+@cache_by_structure
 def item_ids(s: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each item, and of no item: its flex; its element and its vertex in it, -1 for none."""
     flex = item_flex(s)
@@ -79,7 +81,7 @@ def no_item(s: Structure) -> int:
     return s.nflexelem + s.nflexvert
 
 
-class Soft(NamedTuple):
+class FlexItems(NamedTuple):
     """The flexes of a state.
 
     Attributes:
@@ -93,10 +95,10 @@ class Soft(NamedTuple):
     center: Vec
     half: Vec
     radius: jax.Array
-    bars: Placed | None = None
+    bars: PlacedGeoms | None = None
 
 
-class Hull(NamedTuple):
+class RoundedHull(NamedTuple):
     """Items in the world: the hulls of their corners, with a radius.
 
     Attributes:
@@ -108,14 +110,14 @@ class Hull(NamedTuple):
     radius: jax.Array
 
 
-def hulls_of(s: Structure, soft: Soft, item: Ids, size: int) -> Hull:
+def hulls_of(s: Structure, soft: FlexItems, item: IdArray, size: int) -> RoundedHull:
     """Items with `size` corners."""
     table = item_corners(s)
     corner = tuple(item.look_up(table[:, k]).take(soft.xpos) for k in range(size))
-    return Hull(corner, item.look_up(item_flex(s)).take(soft.radius))
+    return RoundedHull(corner, item.look_up(item_flex(s)).take(soft.radius))
 
 
-def as_capsule(hull: Hull) -> Placed:
+def as_capsule(hull: RoundedHull) -> PlacedGeoms:
     """Elements of two vertices as capsules."""
     first, second = hull.corner
     along = first - second
@@ -123,15 +125,17 @@ def as_capsule(hull: Hull) -> Placed:
     size = Vec(hull.radius, 0.5 * along.norm(), jnp.zeros_like(axis.x))
     size = size.map(lambda a: jnp.broadcast_to(a, axis.x.shape))
     rot = Rot.from_rows(rows[1], rows[2], axis).T
-    return Placed((first + second).scale(0.5), rot, size, _no_id(axis.x))
+    return PlacedGeoms((first + second).scale(0.5), rot, size, _no_id(axis.x))
 
 
-def as_sphere(hull: Hull) -> Placed:
+def as_sphere(hull: RoundedHull) -> PlacedGeoms:
     """Vertices as spheres."""
     (center,) = hull.corner
     one, zero = jnp.ones_like(center.x), jnp.zeros_like(center.x)
     size = Vec(jnp.broadcast_to(hull.radius, one.shape), zero, zero)
-    return Placed(center, Rot(one, zero, zero, zero, one, zero, zero, zero, one), size, _no_id(one))
+    return PlacedGeoms(
+        center, Rot(one, zero, zero, zero, one, zero, zero, zero, one), size, _no_id(one)
+    )
 
 
 def _no_id(like: Array) -> Array:

@@ -18,38 +18,40 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import outer_sum
+from jaxsim.arrays.gather import gather_static
 from jaxsim.math import Vec, safe_divide, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import outer_sum
-from jaxsim.physics.arrays.select import take
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.item import any_edge, item_flex, no_item
 from jaxsim.physics.collision.flex.triangle import share_on_segment
-from jaxsim.physics.collision.ids import Ids
-from jaxsim.physics.flex.frames import chains
+from jaxsim.physics.collision.ids import IdArray
+from jaxsim.physics.flex.frames import rod_chains
 from jaxsim.physics.topology import ancestors
 
 
-@derived
+@cache_by_structure
 def item_edge(s: Structure) -> np.ndarray:
     """[nflexelem + nflexvert + 1]: the edge with a hinge (frames.py) that an item moves with; -1:
     none."""
-    return np.where(chains(s).dof[any_edge(s)] >= 0, any_edge(s), -1) if _some(s) else any_edge(s)
+    return (
+        np.where(rod_chains(s).dof[any_edge(s)] >= 0, any_edge(s), -1) if _some(s) else any_edge(s)
+    )
 
 
 def _some(s: Structure) -> bool:
-    return len(chains(s).flex) > 0
+    return len(rod_chains(s).flex) > 0
 
 
-@derived
+@cache_by_structure
 def _place(s: Structure) -> np.ndarray:
     """[nflexelem + nflexvert + 1]: share of an edge's end at a vertex, 0 or 1; -1: no vertex."""
     out, edge = np.full(no_item(s) + 1, -1.0), any_edge(s)
     vertex = s.nflexelem + np.flatnonzero(edge[s.nflexelem : -1] >= 0)
-    out[vertex] = chains(s).vert[edge[vertex], 1] == vertex - s.nflexelem
+    out[vertex] = rod_chains(s).vert[edge[vertex], 1] == vertex - s.nflexelem
     return out
 
 
@@ -60,9 +62,9 @@ def turning_rows(m: Model, d: Data, c: Contacts, size: int) -> list[Array]:
     return [second - first for first, second in zip(*sides, strict=True)]
 
 
-def _side_rows(m: Model, d: Data, c: Contacts, item: Ids, size: int) -> list[Array]:
+def _side_rows(m: Model, d: Data, c: Contacts, item: IdArray, size: int) -> list[Array]:
     """The motion of one side; of others than edges with a hinge zero."""
-    s, table = m.structure, chains(m)
+    s, table = m.structure, rod_chains(m)
     number = np.maximum(item_edge(s), 0)
     end = [item.look_up(table.vert[number, k]) for k in range(2)]
     first, second = (ids.take(d.flexvert_xpos) for ids in end)
@@ -93,7 +95,7 @@ def _side_rows(m: Model, d: Data, c: Contacts, item: Ids, size: int) -> list[Arr
     return rows
 
 
-def _arm(m: Model, c: Contacts, item: Ids, start: Vec, vertex: Array) -> Vec:
+def _arm(m: Model, c: Contacts, item: IdArray, start: Vec, vertex: Array) -> Vec:
     """From the axis of the edge to the contact; at a plane to its own surface: straight down, or
     to the corner of a box."""
     to = c.pos - start
@@ -106,7 +108,7 @@ def _arm(m: Model, c: Contacts, item: Ids, start: Vec, vertex: Array) -> Vec:
 
 def _point_motion(m: Model, d: Data, point: Vec) -> Callable[[Vec], Array]:
     """A function of an axis `[n, *W]`: the speed of points along it per unit of each dof."""
-    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    origin = gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid])
     turn, shift = d.cdof.rot, d.cdof.lin - d.cdof.rot.cross(origin)
 
     def along(axis: Vec) -> Array:
@@ -116,10 +118,10 @@ def _point_motion(m: Model, d: Data, point: Vec) -> Callable[[Vec], Array]:
     return along
 
 
-@derived
+@cache_by_structure
 def _hinges(s: Structure) -> np.ndarray:
     """[nflexelem + nflexvert + 1, nv]: 1 at the hinge of the edge of an item."""
     out, edge = np.zeros((no_item(s) + 1, s.nv)), item_edge(s)
     there = np.flatnonzero(edge >= 0)
-    out[there, chains(s).dof[edge[there]]] = 1
+    out[there, rod_chains(s).dof[edge[there]]] = 1
     return out

@@ -2,24 +2,24 @@
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Rot, Vec
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import PlacedGeoms
 
 
-def between_elements(center1: Vec, half1: Vec, center2: Vec, half2: Vec) -> Array:
+def element_box_gap(center1: Vec, half1: Vec, center2: Vec, half2: Vec) -> Array:
     """Largest gap along an axis of the world between boxes along these axes; negative: none [m]."""
     return _largest(center2 - center1, half1 + half2)
 
 
-def between_geoms(geom: Placed, center: Vec, half: Vec) -> Array:
+def geom_box_gap(geom: PlacedGeoms, center: Vec, half: Vec) -> Array:
     """Largest gap along an axis of the world, or of the geom's own box."""
     assert geom.box is not None
     middle, size = geom.box
     offset = center - middle
-    along_world = _largest(offset, _spread(geom.rot, size) + half)
+    along_world = _largest(offset, _rotated_half_sizes(geom.rot, size) + half)
     back = geom.rot.T
-    return jnp.maximum(along_world, _largest(back @ offset, _spread(back, half) + size))
+    return jnp.maximum(along_world, _largest(back @ offset, _rotated_half_sizes(back, half) + size))
 
 
 def _largest(offset: Vec, reach: Vec) -> Array:
@@ -27,6 +27,6 @@ def _largest(offset: Vec, reach: Vec) -> Array:
     return jnp.maximum(jnp.maximum(gaps[0], gaps[1]), gaps[2])
 
 
-def _spread(rot: Rot, half: Vec) -> Vec:
+def _rotated_half_sizes(rot: Rot, half: Vec) -> Vec:
     """Half sizes of the box around a turned box."""
     return rot.map(jnp.abs) @ half

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.model.soft import meet, of_mode
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.collision.candidates.pairs import Pairs
-from jaxsim.physics.collision.flex.item import corners
+from jaxsim.model.soft import bits_in_common, mode_contacts
+from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.candidates.pairs import GeomPairs
+from jaxsim.physics.collision.flex.item import element_vertices
 
 
-class Entries(NamedTuple):
+class FlexPairEntries(NamedTuple):
     """What may touch in pairs with a flex, integer arrays `[n]`.
 
     Attributes:
@@ -32,16 +32,20 @@ class Entries(NamedTuple):
     second: np.ndarray
 
 
-def flex_pairs(s: Structure, disableflags: int, by_mode: bool = False) -> Pairs:
+def flex_pairs(s: Structure, disableflags: int, by_mode: bool = False) -> GeomPairs:
     """All pairs of a geom with a flex and of two flexes, then flexes with themselves.
 
     Flexes are counted on after the geoms. `by_mode`: without those that the mode ipc resolves.
     """
     if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not s.nflex:
-        return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
-    geom, flex, itself = meet(s, "geom", "flex"), meet(s, "flex", "flex"), touches_itself(s)
+        return GeomPairs(*(np.zeros(0, np.int32) for _ in GeomPairs._fields))
+    geom, flex, itself = (
+        bits_in_common(s, "geom", "flex"),
+        bits_in_common(s, "flex", "flex"),
+        touches_itself(s),
+    )
     if by_mode:
-        taken, of_flexes = of_mode(s)
+        taken, of_flexes = mode_contacts(s)
         geom, flex, itself = geom & ~taken.T, flex & ~of_flexes, itself & ~np.diag(of_flexes)
     with_geom = np.nonzero(geom)
     with_flex = np.nonzero(np.triu(flex, 1))
@@ -49,7 +53,7 @@ def flex_pairs(s: Structure, disableflags: int, by_mode: bool = False) -> Pairs:
     first = np.concatenate([with_geom[0], s.ngeom + with_flex[0], s.ngeom + alone])
     second = s.ngeom + np.concatenate([with_geom[1], with_flex[1], alone])
     table = np.stack([first, second, _dim(s, first, second), np.full(len(first), -1)])
-    return Pairs(*table.astype(np.int32))
+    return GeomPairs(*table.astype(np.int32))
 
 
 def touches_itself(s: Structure) -> np.ndarray:
@@ -61,20 +65,20 @@ def touches_itself(s: Structure) -> np.ndarray:
 
 def _dim(s: Structure, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Dimension of the surface of higher priority, of equal ones the larger."""
-    priority, dim = surface(s, "priority"), surface(s, "condim")
+    priority, dim = surface_table(s, "priority"), surface_table(s, "condim")
     p1, p2, d1, d2 = priority[first], priority[second], dim[first], dim[second]
     return np.where(p1 == p2, np.maximum(d1, d2), np.where(p1 > p2, d1, d2))
 
 
-def surface(s: Structure, name: str) -> np.ndarray:
+def surface_table(s: Structure, name: str) -> np.ndarray:
     """A table of the geoms with that of the flexes after it."""
     return np.concatenate([np.asarray(getattr(s, f"{kind}_{name}")) for kind in ("geom", "flex")])
 
 
-@derived
+@cache_by_structure
 def element_bodies(s: Structure) -> np.ndarray:
     """Bodies of the vertices of each element `[nflexelem, 4]`; those of nodes have -1."""
-    return np.asarray(s.flex_vertbodyid)[corners(s)[0]]
+    return np.asarray(s.flex_vertbodyid)[element_vertices(s)[0]]
 
 
 def active_elements(s: Structure, f: int) -> np.ndarray:
@@ -91,12 +95,12 @@ def active_in_order(s: Structure, f: int) -> np.ndarray:
 
 
 def _is_active(s: Structure, item: np.ndarray) -> np.ndarray:
-    flex = corners(s)[1][item]
+    flex = element_vertices(s)[1][item]
     layer, most = np.asarray(s.flex_elemlayer)[item], np.asarray(s.flex_activelayers)[flex]
     return (np.asarray(s.flex_dim)[flex] < 3) | (layer < most)
 
 
-def geom_entries(s: Structure, pair: int, geom: int, f: int) -> Entries:
+def geom_entries(s: Structure, pair: int, geom: int, f: int) -> FlexPairEntries:
     """A geom with the elements of a flex; a plane with its vertices.
 
     An `sdf` geom meets a shell only, and that in the order of the visit, whatever it is fixed to.
@@ -108,10 +112,10 @@ def geom_entries(s: Structure, pair: int, geom: int, f: int) -> Entries:
     else:
         item = active_elements(s, f)
         item = item[~(element_bodies(s)[item] == s.geom_bodyid[geom]).any(axis=1)]
-    return Entries(np.full_like(item, pair), np.full_like(item, geom), item)
+    return FlexPairEntries(np.full_like(item, pair), np.full_like(item, geom), item)
 
 
-def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> Entries:
+def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> FlexPairEntries:
     """The elements of two flexes, or of one with each other."""
     one, other = np.meshgrid(active_elements(s, f1), active_elements(s, f2), indexing="ij")
     one, other = one.ravel(), other.ravel()
@@ -120,8 +124,8 @@ def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> Entries:
         one, other = one[keep], other[keep]
     apart = ~_share(element_bodies(s), one, other)
     if f1 == f2:
-        apart &= ~_share(corners(s)[0], one, other)
-    return Entries(np.full_like(one, pair)[apart], one[apart], other[apart])
+        apart &= ~_share(element_vertices(s)[0], one, other)
+    return FlexPairEntries(np.full_like(one, pair)[apart], one[apart], other[apart])
 
 
 def _share(table: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:

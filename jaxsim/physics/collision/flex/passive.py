@@ -9,26 +9,26 @@ their rows, a mocap body among it, and so do all under the flag `ipc`.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import EnableBit
 from jaxsim.model.model import Model
-from jaxsim.model.soft import asks_passive, meet
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
+from jaxsim.model.soft import asks_passive, bits_in_common
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.item import item_flex
 
 
-@derived
+@cache_by_structure
 def passive_flexes(s: Structure) -> np.ndarray:
     """[nflex] bool: flexes that ask for passive contacts."""
     return asks_passive(s.flex_passive, s.flex_dim, s.flex_rigid)
 
 
-@derived
-def flexes_that_push(s: Structure) -> np.ndarray:
+@cache_by_structure
+def flexes_with_passive_contacts(s: Structure) -> np.ndarray:
     """[n, 2]: two flexes whose contacts with each other are passive."""
     asks = passive_flexes(s)
-    some = meet(s, "flex", "flex") & (asks[:, None] | asks)
+    some = bits_in_common(s, "flex", "flex") & (asks[:, None] | asks)
     return np.argwhere(np.triu(some, 1))
 
 

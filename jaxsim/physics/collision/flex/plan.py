@@ -6,31 +6,22 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.model.structure import Structure
-from jaxsim.physics.collision.candidates.pairs import Pairs
+from jaxsim.physics.collision.candidates.pairs import GeomPairs
 from jaxsim.physics.collision.flex.clusters import (
     ClusterPairs,
     cluster_pairs,
     number_of_entries,
 )
-from jaxsim.physics.collision.flex.pairs import (
-    Entries,
-    flex_entries,
-    geom_entries,
-)
-from jaxsim.physics.collision.flex.table import (
-    ON_BARS,
-    SoftCollider,
-    flex_collider,
-    geom_collider,
-)
+from jaxsim.physics.collision.flex.pairs import FlexPairEntries, flex_entries, geom_entries
+from jaxsim.physics.collision.flex.table import ON_BARS, FlexCollider, flex_collider, geom_collider
 
-FEW = 64  # entries of a group for which a test would cost more than it saves
-NEIGHBORS = {1: 4, 2: 8, 3: 24}  # of an element among those of flexes, by the larger dimension
+_MAX_UNTESTED_ENTRIES = 64  # entries of a group for which a test would cost more than it saves
+_MAX_NEIGHBORS = {1: 4, 2: 8, 3: 24}  # of an element among those of flexes, by the larger dimension
 GEOMS = 4  # of a cluster among geoms, and of a geom among clusters
 ON_BOX = 3  # contacts of a triangle that lies on a box
 ON_BAR = 4  # contacts of an edge that is a box
-BESIDE = 4  # contacts of an element with other elements
-MOST = 1024  # contacts for which there is room if nothing is said
+_CONTACTS_PER_ELEMENT = 4  # contacts of an element with other elements
+_DEFAULT_CONTACT_CAPACITY = 1024  # contacts for which there is room if nothing is said
 TABLE = 2**14  # entries of a group that are a table; more are made of clusters in each state
 RANKS = 2**30  # numbers of contact points that may go by the numbers of the elements
 
@@ -53,8 +44,8 @@ class SoftGroup(NamedTuple):
       in_order: entries made of clusters are sorted before the narrow phase.
     """
 
-    collider: SoftCollider
-    entries: Entries
+    collider: FlexCollider
+    entries: FlexPairEntries
     sizes: tuple[int, int]
     bars: tuple[bool, bool]
     slots: int
@@ -82,7 +73,7 @@ class SoftGroup(NamedTuple):
         return _items(self.entries, self.sizes)
 
 
-def soft_groups(s: Structure, pairs: Pairs) -> tuple[SoftGroup, ...]:
+def soft_groups(s: Structure, pairs: GeomPairs) -> tuple[SoftGroup, ...]:
     """The groups of all pairs with a flex, without ranks; `pairs` are those of the whole model."""
     parts: dict[tuple, list[int]] = {}
     for k in np.flatnonzero(pairs.geom2 >= s.ngeom).tolist():
@@ -112,9 +103,9 @@ def soft_groups(s: Structure, pairs: Pairs) -> tuple[SoftGroup, ...]:
 
 def _group(
     s: Structure,
-    pairs: Pairs,
+    pairs: GeomPairs,
     numbers: list[int],
-    collider: SoftCollider,
+    collider: FlexCollider,
     sizes: tuple[int, int],
     bars: tuple[bool, bool],
 ) -> SoftGroup:
@@ -124,13 +115,13 @@ def _group(
     each = [number_of_entries(s, *of_pair) for of_pair in zip(first, flex, strict=True)]
     if sizes[1] == 1 or sum(each) <= TABLE:
         some = [_entries(s, *of_pair) for of_pair in zip(numbers, first, flex, strict=True)]
-        entries = Entries(*(np.concatenate(a) for a in zip(*some, strict=True)))
+        entries = FlexPairEntries(*(np.concatenate(a) for a in zip(*some, strict=True)))
         budget = _budget(s, len(entries.pair), _items(entries, sizes), sizes)
         return SoftGroup(collider, entries, sizes, bars, slots, budget, none)
     clusters = cluster_pairs(s, pairs, numbers)
     return SoftGroup(
         collider,
-        Entries(np.array(numbers), np.array(first), clusters.start[1][numbers]),
+        FlexPairEntries(np.array(numbers), np.array(first), clusters.start[1][numbers]),
         sizes,
         bars,
         slots,
@@ -142,14 +133,14 @@ def _group(
     )
 
 
-def _entries(s: Structure, pair: int, first: int, f: int) -> Entries:
+def _entries(s: Structure, pair: int, first: int, f: int) -> FlexPairEntries:
     """List what may touch in a pair."""
     if first < s.ngeom:
         return geom_entries(s, pair, first, f)
     return flex_entries(s, pair, first - s.ngeom, f)
 
 
-def _items(entries: Entries, sizes: tuple[int, int]) -> int:
+def _items(entries: FlexPairEntries, sizes: tuple[int, int]) -> int:
     """Count the elements or vertices that take part."""
     first, second = entries.first, entries.second
     return len(np.union1d(first, second) if sizes[0] else np.unique(second))
@@ -162,8 +153,8 @@ def _budget(s: Structure, number: int, items: int, sizes: tuple[int, int]) -> in
         return number
     if s.nnear:
         return min(number, s.nnear)
-    most = NEIGHBORS[max(sizes) - 1] * items if sizes[0] else items
-    return min(number, max(FEW, most))
+    most = _MAX_NEIGHBORS[max(sizes) - 1] * items if sizes[0] else items
+    return min(number, max(_MAX_UNTESTED_ENTRIES, most))
 
 
 def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]) -> int:
@@ -172,8 +163,8 @@ def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]
     if s.nnear:
         return min(clusters.number, s.nnear)
     one, other = (len(side.member) for side in clusters.sides)
-    neighbors = NEIGHBORS[max(sizes) - 1] if sizes[0] else GEOMS
-    return min(clusters.number, max(FEW, neighbors * (one + other)))
+    neighbors = _MAX_NEIGHBORS[max(sizes) - 1] if sizes[0] else GEOMS
+    return min(clusters.number, max(_MAX_UNTESTED_ENTRIES, neighbors * (one + other)))
 
 
 def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
@@ -182,7 +173,7 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
     for group in groups:
         first, items = group.entries.first, group.items
         if group.sizes[0]:
-            touching = BESIDE * items
+            touching = _CONTACTS_PER_ELEMENT * items
             touching *= 2 if all(group.bars) else 1
         else:
             on_box = group.sizes[1] == 3 and (s.geom_type[first] == GeomType.BOX).any()
@@ -190,7 +181,7 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
             touching = items * each
             touching = min(group.points, max(touching, group.slots))
         room += min(group.points, touching)
-    return min(room, MOST)
+    return min(room, _DEFAULT_CONTACT_CAPACITY)
 
 
 def _visit(group: SoftGroup) -> np.ndarray:
@@ -200,7 +191,7 @@ def _visit(group: SoftGroup) -> np.ndarray:
     return group.entries.second
 
 
-def ranked(
+def rank_contacts(
     s: Structure, geom_slots: np.ndarray, groups: tuple[SoftGroup, ...]
 ) -> tuple[np.ndarray, tuple[SoftGroup, ...]]:
     """Numbers of contact points in MuJoCo's order: by pair, by element of each side, by point.

@@ -16,25 +16,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import column
 from jaxsim.math import Vec, safe_divide, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.collision.flex.item import MOST, item_corners, item_flex
+from jaxsim.physics.collision.flex.item import MAX_ELEMENT_VERTICES, item_corners, item_flex
 from jaxsim.physics.collision.flex.levers import item_edge
-from jaxsim.physics.collision.flex.triangle import mean, nearest_shares, share_on_segment
-from jaxsim.physics.collision.ids import Ids
-from jaxsim.physics.flex.lattice import inside, lattice, shape
+from jaxsim.physics.collision.flex.triangle import nearest_shares, share_on_segment, weighted_point
+from jaxsim.physics.collision.ids import IdArray
+from jaxsim.physics.flex.lattice import inner_nodes, lattice_shape, shape_functions
 from jaxsim.physics.topology import ancestors
 
-VERTEX = 0  # dimension of an item that is a vertex
-FACES = ((0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 3, 2))
+_VERTEX_DIM = 0  # dimension of an item that is a vertex
+_TETRAHEDRON_FACES = ((0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 3, 2))
 
 
-def moved_by_flexes(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
+def flex_jacobian_shares(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
     """What the flexes on both sides of contacts add to their Jacobian and approximate inertia.
 
     Returns:
@@ -46,7 +46,7 @@ def moved_by_flexes(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
     return share[1] - share[0], weight[0] + weight[1]
 
 
-def _side(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[Array, Array]:
+def _side(m: Model, d: Data, c: Contacts, item: IdArray) -> tuple[Array, Array]:
     """Shares of the dofs, and the mean weight, on one side; zero where it is a geom."""
     corner, share = corner_shares(m, d, c, item)
     turns = item.values(item_edge(m.structure) >= 0, c.dist)
@@ -68,39 +68,41 @@ def _side(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[Array, Array]:
     return dofs, weight
 
 
-@derived
+@cache_by_structure
 def _vertex_bodies(s: Structure) -> np.ndarray:
     """Bodies of all vertices, and of the place after the last: the world where there is none."""
     return np.append(np.maximum(s.flex_vertbodyid, 0), 0)
 
 
-def corner_shares(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[list[Ids], list[Array]]:
+def corner_shares(
+    m: Model, d: Data, c: Contacts, item: IdArray
+) -> tuple[list[IdArray], list[Array]]:
     """The vertices of the items, and their barycentric shares, which are zero for geoms."""
     table, dim = _corner_table(m.structure), _item_dim(m.structure)
-    corner = [item.look_up(table[:, k]) for k in range(MOST)]
+    corner = [item.look_up(table[:, k]) for k in range(MAX_ELEMENT_VERTICES)]
     xpos = d.flexvert_xpos.map(lambda a: jnp.concatenate([a, a[:1]]))
     place = [ids.take(xpos) for ids in corner]
     of_item = item.values(dim, c.dist)
     zero = jnp.zeros_like(c.dist)
-    shares = [zero] * MOST
+    shares = [zero] * MAX_ELEMENT_VERTICES
     for kind in sorted(set(dim[:-1].tolist())):
-        found = SHARES[kind](c.pos, place[: kind + 1])
+        found = _SHARE_FUNCTIONS[kind](c.pos, place[: kind + 1])
         for k, part in enumerate(found):
             shares[k] = jnp.where(of_item == kind, part, shares[k])
     return corner, shares
 
 
-@derived
+@cache_by_structure
 def _corner_table(s: Structure) -> np.ndarray:
     """Vertices of each item, and of no item the place after the last."""
-    return np.concatenate([item_corners(s), np.full((1, MOST), s.nflexvert)])
+    return np.concatenate([item_corners(s), np.full((1, MAX_ELEMENT_VERTICES), s.nflexvert)])
 
 
-@derived
+@cache_by_structure
 def _item_dim(s: Structure) -> np.ndarray:
     """Dimension of each item; -1: it is no item."""
     dim = np.asarray(s.flex_dim)[item_flex(s)].astype(np.int32)
-    dim[s.nflexelem :] = VERTEX
+    dim[s.nflexelem :] = _VERTEX_DIM
     return np.append(dim, np.int32(-1))
 
 
@@ -129,13 +131,13 @@ def _in_tetrahedron(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
         within = within & (part >= 0)
     least = jnp.where(within, -1.0, jnp.inf).astype(point.x.dtype)
     zero = jnp.zeros_like(point.x)
-    for face in FACES:
+    for face in _TETRAHEDRON_FACES:
         some = tuple(corner[k] for k in face)
         share = nearest_shares(point, some)
-        offset = mean(share, some) - point
+        offset = weighted_point(share, some) - point
         square = lax.stop_gradient(offset.dot(offset))
         nearer = square < least
-        spread = [zero] * MOST
+        spread = [zero] * MAX_ELEMENT_VERTICES
         for k, part in zip(face, share, strict=True):
             spread[k] = part
         found = select(nearer, tuple(spread), found)
@@ -143,17 +145,17 @@ def _in_tetrahedron(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
     return found
 
 
-SHARES = {VERTEX: _at_vertex, 1: _on_segment, 2: _on_triangle, 3: _in_tetrahedron}
+_SHARE_FUNCTIONS = {_VERTEX_DIM: _at_vertex, 1: _on_segment, 2: _on_triangle, 3: _in_tetrahedron}
 
 
-def node_shares(m: Model, item: Ids, corner: list[Ids], share: list[Array]) -> Array:
+def node_shares(m: Model, item: IdArray, corner: list[IdArray], share: list[Array]) -> Array:
     """Shares of all nodes `[n, nflexnode, *W]`; of geoms, and of what has none, zero."""
     vert0 = m.flex_vert0.map(lambda a: jnp.concatenate([a, a[:1]]))
-    place = mean(tuple(share), tuple(ids.take(vert0) for ids in corner))
+    place = weighted_point(tuple(share), tuple(ids.take(vert0) for ids in corner))
     flex = item.values(np.append(item_flex(m), -1).astype(np.int32), place.x)
     parts = []
     for f in range(m.nflex):
-        order, size = lattice(m.structure, f)
+        order, size = lattice_shape(m.structure, f)
         if not order:
             continue
         along = [
@@ -179,15 +181,15 @@ def _along(x: Array, order: int, cells: int, nodes: int) -> Array:
     first = (order * cell).astype(jnp.int32)[:, None]
     parts = [
         jnp.where(number == first + k, part[:, None], 0)
-        for k, part in enumerate(shape(local, order))
+        for k, part in enumerate(shape_functions(local, order))
     ]
     return sum(parts[1:], parts[0])
 
 
-@derived
+@cache_by_structure
 def _walls(s: Structure) -> np.ndarray | None:
     """[nflexnode, nflexnode]: what the nodes inside shells leave to those on the walls."""
-    table = inside(s)
+    table = inner_nodes(s)
     if not len(table.node):
         return None
     spread = np.eye(s.nflexnode)

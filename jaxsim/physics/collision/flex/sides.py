@@ -3,19 +3,19 @@
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.array import Array
+from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.item import item_corners, item_flex
 from jaxsim.physics.collision.flex.levers import item_edge
 from jaxsim.physics.collision.flex.passive import passive_contacts
-from jaxsim.physics.collision.ids import Chosen, Ids
-from jaxsim.physics.flex.frames import chains
+from jaxsim.physics.collision.ids import IdArray, TracedIds
+from jaxsim.physics.flex.frames import rod_chains
 from jaxsim.physics.topology import ancestors
 
 
-@derived
+@cache_by_structure
 def item_moves(s: Structure) -> np.ndarray:
     """[nflexelem + nflexvert + 1] bool: some dof moves some body of an item; for no item, false."""
     moving = ancestors(s).astype(bool).any(axis=1)
@@ -28,7 +28,7 @@ def item_moves(s: Structure) -> np.ndarray:
     return np.append(found, False) | (item_edge(s) >= 0)
 
 
-@derived
+@cache_by_structure
 def item_body(s: Structure) -> np.ndarray:
     """[nflexelem + nflexvert + 1]: one body that stands for an item, which is what sensors see: the
     first of those of its vertices, or of the nodes of its flex, that moves. Of none the world."""
@@ -43,7 +43,7 @@ def item_body(s: Structure) -> np.ndarray:
     return np.append(found, 0).astype(np.int32)
 
 
-@derived
+@cache_by_structure
 def item_trees(s: Structure) -> np.ndarray:
     """[nflexelem + nflexvert + 1, ntree]: 1 where a tree carries a vertex of an item, its hinge,
     or a node of its flex; for no item, 0."""
@@ -57,7 +57,7 @@ def item_trees(s: Structure) -> np.ndarray:
         found[item_flex(s) == f] = np.isin(every, of_node)
     found = np.append(1.0 * found, np.zeros((1, s.ntree)), axis=0)
     turns = np.flatnonzero(item_edge(s) >= 0)
-    found[turns, s.dof_treeid[chains(s).dof[item_edge(s)[turns]]]] = 1
+    found[turns, s.dof_treeid[rod_chains(s).dof[item_edge(s)[turns]]]] = 1
     return found
 
 
@@ -66,12 +66,12 @@ def with_sides(m: Model, c: Contacts) -> Contacts:
     where they are no passive ones."""
     assert c.item is not None
     moves = np.append(ancestors(m).astype(bool).any(axis=1), False)
-    body: list[Ids] = []
+    body: list[IdArray] = []
     moved = jnp.zeros_like(c.active)
     for geom, own, item in zip(c.geom, c.body, c.item, strict=True):
         is_geom = c.each(geom) >= 0
         number = jnp.where(is_geom, own.array(c.dist), item.values(item_body(m.structure), c.dist))
-        body.append(Chosen(number))
+        body.append(TracedIds(number))
         of_geom = is_geom & own.values(moves, c.dist)
         moved = moved | of_geom | item.values(item_moves(m.structure), c.dist)
     c = c._replace(active=c.active & moved, body=(body[0], body[1]))

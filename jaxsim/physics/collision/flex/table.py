@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.flex.bar import (
-    LOWEST,
+    MAX_PLANE_CORNERS,
     bar_segment,
     box_bar,
     capsule_bar,
@@ -17,25 +17,25 @@ from jaxsim.physics.collision.flex.bar import (
     sphere_bar,
 )
 from jaxsim.physics.collision.flex.convex import (
-    assets,
     element_element,
     field_element,
     field_slots,
-    fields,
+    flex_convex_assets,
+    flex_hfield_tables,
     geom_element,
 )
 from jaxsim.physics.collision.flex.field import first_visits, sdf_triangle, shell_fields
-from jaxsim.physics.collision.flex.item import Hull, as_capsule, as_sphere
+from jaxsim.physics.collision.flex.item import RoundedHull, as_capsule, as_sphere
 from jaxsim.physics.collision.flex.triangle import box_triangle, capsule_triangle, sphere_triangle
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import plane_sphere
 from jaxsim.physics.collision.primitive.sphere import capsule_capsule, sphere_capsule
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
-Side = Placed | Hull
+_GeomsOrHull = PlacedGeoms | RoundedHull
 
 
-class SoftCollider(NamedTuple):
+class FlexCollider(NamedTuple):
     """How contacts with a flex are found.
 
     Attributes:
@@ -47,92 +47,106 @@ class SoftCollider(NamedTuple):
         function of them and of the numbers of their pairs; None: all, each for itself.
     """
 
-    collide: Callable[[Any, Any, Any, Array], Touch]
+    collide: Callable[[Any, Any, Any, Array], ContactPoints]
     slots: int | Callable[[Structure], int]
     assets: Callable[[Model], Any] | None = None
-    among: Callable[[Touch, Array], Touch] | None = None
+    among: Callable[[ContactPoints, Array], ContactPoints] | None = None
 
     def points(self, s: Structure) -> int:
         """The number of contact points in a model."""
         return self.slots if isinstance(self.slots, int) else self.slots(s)
 
 
-def _plane(plane: Placed, vertex: Hull, assets: None, reach: Array) -> Touch:
+def _plane(plane: PlacedGeoms, vertex: RoundedHull, assets: None, reach: Array) -> ContactPoints:
     return plane_sphere(plane, as_sphere(vertex))
 
 
-def _sphere_segment(sphere: Placed, segment: Hull, assets: None, reach: Array) -> Touch:
+def _sphere_segment(
+    sphere: PlacedGeoms, segment: RoundedHull, assets: None, reach: Array
+) -> ContactPoints:
     return sphere_capsule(sphere, as_capsule(segment))
 
 
-def _capsule_segment(capsule: Placed, segment: Hull, assets: None, reach: Array) -> Touch:
+def _capsule_segment(
+    capsule: PlacedGeoms, segment: RoundedHull, assets: None, reach: Array
+) -> ContactPoints:
     return capsule_capsule(capsule, as_capsule(segment))
 
 
-def _box_segment(box: Placed, segment: Hull, assets: None, reach: Array) -> Touch:
+def _box_segment(
+    box: PlacedGeoms, segment: RoundedHull, assets: None, reach: Array
+) -> ContactPoints:
     touch = capsule_box(as_capsule(segment), box)
     return touch._replace(normal=-touch.normal)
 
 
-def _segments(one: Hull, other: Hull, assets: None, reach: Array) -> Touch:
+def _segments(one: RoundedHull, other: RoundedHull, assets: None, reach: Array) -> ContactPoints:
     return capsule_capsule(as_capsule(one), as_capsule(other))
 
 
-def _sphere_triangle(sphere: Placed, triangle: Hull, assets: None, reach: Array) -> Touch:
+def _sphere_triangle(
+    sphere: PlacedGeoms, triangle: RoundedHull, assets: None, reach: Array
+) -> ContactPoints:
     return sphere_triangle(sphere, triangle)
 
 
-def _capsule_triangle(capsule: Placed, triangle: Hull, assets: None, reach: Array) -> Touch:
+def _capsule_triangle(
+    capsule: PlacedGeoms, triangle: RoundedHull, assets: None, reach: Array
+) -> ContactPoints:
     return capsule_triangle(capsule, triangle)
 
 
-def _box_triangle(box: Placed, triangle: Hull, assets: None, reach: Array) -> Touch:
+def _box_triangle(
+    box: PlacedGeoms, triangle: RoundedHull, assets: None, reach: Array
+) -> ContactPoints:
     return box_triangle(box, triangle, reach)
 
 
-PLANE = SoftCollider(_plane, 1)
-CONVEX = SoftCollider(geom_element, 1, assets)
-ON_FIELD = SoftCollider(field_element, field_slots, fields)
-SHELL_SDF = SoftCollider(sdf_triangle, 1, shell_fields, first_visits)
-BETWEEN = SoftCollider(element_element, 1, assets)
-SEGMENTS = SoftCollider(_segments, 2)
+_PLANE_VERTEX_COLLIDER = FlexCollider(_plane, 1)
+_CONVEX_ELEMENT_COLLIDER = FlexCollider(geom_element, 1, flex_convex_assets)
+_HFIELD_ELEMENT_COLLIDER = FlexCollider(field_element, field_slots, flex_hfield_tables)
+SHELL_SDF = FlexCollider(sdf_triangle, 1, shell_fields, first_visits)
+_ELEMENT_COLLIDER = FlexCollider(element_element, 1, flex_convex_assets)
+_SEGMENT_COLLIDER = FlexCollider(_segments, 2)
 
 # by the type of a geom and the dimension of a flex; with other kinds the general function
-BY_KIND: dict[tuple[int, int], SoftCollider] = {
-    (GeomType.SPHERE, 1): SoftCollider(_sphere_segment, 1),
-    (GeomType.CAPSULE, 1): SoftCollider(_capsule_segment, 2),
-    (GeomType.BOX, 1): SoftCollider(_box_segment, 2),
-    (GeomType.SPHERE, 2): SoftCollider(_sphere_triangle, 1),
-    (GeomType.CAPSULE, 2): SoftCollider(_capsule_triangle, 5),
-    (GeomType.BOX, 2): SoftCollider(_box_triangle, 11),
+BY_KIND: dict[tuple[int, int], FlexCollider] = {
+    (GeomType.SPHERE, 1): FlexCollider(_sphere_segment, 1),
+    (GeomType.CAPSULE, 1): FlexCollider(_capsule_segment, 2),
+    (GeomType.BOX, 1): FlexCollider(_box_segment, 2),
+    (GeomType.SPHERE, 2): FlexCollider(_sphere_triangle, 1),
+    (GeomType.CAPSULE, 2): FlexCollider(_capsule_triangle, 5),
+    (GeomType.BOX, 2): FlexCollider(_box_triangle, 11),
     (GeomType.SDF, 2): SHELL_SDF,
 }
 
 
 # with edges that are boxes; with other kinds they are capsules
-ON_BARS: dict[int, SoftCollider] = {
-    GeomType.PLANE: SoftCollider(plane_bar, LOWEST),
-    GeomType.SPHERE: SoftCollider(sphere_bar, 1),
-    GeomType.CAPSULE: SoftCollider(capsule_bar, 2),
-    GeomType.BOX: SoftCollider(box_bar, 8),
+ON_BARS: dict[int, FlexCollider] = {
+    GeomType.PLANE: FlexCollider(plane_bar, MAX_PLANE_CORNERS),
+    GeomType.SPHERE: FlexCollider(sphere_bar, 1),
+    GeomType.CAPSULE: FlexCollider(capsule_bar, 2),
+    GeomType.BOX: FlexCollider(box_bar, 8),
 }
 # of two rods, by which are boxes
 OF_RODS = {
-    (False, False): SEGMENTS,
-    (False, True): SoftCollider(segment_bar, 2),
-    (True, False): SoftCollider(bar_segment, 2),
+    (False, False): _SEGMENT_COLLIDER,
+    (False, True): FlexCollider(segment_bar, 2),
+    (True, False): FlexCollider(bar_segment, 2),
     (True, True): ON_BARS[GeomType.BOX],
 }
 
 
-def geom_collider(geom_type: int, dim: int, boxed: bool = False) -> SoftCollider:
+def geom_collider(geom_type: int, dim: int, boxed: bool = False) -> FlexCollider:
     """What collides a geom with a flex; an `sdf` geom has entries with shells only."""
     if boxed and geom_type in ON_BARS:
         return ON_BARS[geom_type]
-    of_any = {GeomType.PLANE: PLANE, GeomType.HFIELD: ON_FIELD}
-    return of_any.get(GeomType(geom_type)) or BY_KIND.get((geom_type, dim), CONVEX)
+    of_any = {GeomType.PLANE: _PLANE_VERTEX_COLLIDER, GeomType.HFIELD: _HFIELD_ELEMENT_COLLIDER}
+    return of_any.get(GeomType(geom_type)) or BY_KIND.get(
+        (geom_type, dim), _CONVEX_ELEMENT_COLLIDER
+    )
 
 
-def flex_collider(dim1: int, dim2: int, bars: tuple[bool, bool] = (False, False)) -> SoftCollider:
+def flex_collider(dim1: int, dim2: int, bars: tuple[bool, bool] = (False, False)) -> FlexCollider:
     """What collides elements of flexes with each other."""
-    return OF_RODS[bars] if dim1 == dim2 == 1 else BETWEEN
+    return OF_RODS[bars] if dim1 == dim2 == 1 else _ELEMENT_COLLIDER

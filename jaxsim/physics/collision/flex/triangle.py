@@ -12,20 +12,20 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, safe_divide, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.flex.item import Hull
+from jaxsim.physics.collision.flex.item import RoundedHull
 from jaxsim.physics.collision.primitive.sphere import spheres
-from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, touch_if
 
 
-def sphere_triangle(sphere: Placed, triangle: Hull) -> Touch:
+def sphere_triangle(sphere: PlacedGeoms, triangle: RoundedHull) -> ContactPoints:
     """One contact."""
-    return slots(_ball(sphere.pos, sphere.size.x, triangle))
+    return add_slot_axis(_ball(sphere.pos, sphere.size.x, triangle))
 
 
-def capsule_triangle(capsule: Placed, triangle: Hull) -> Touch:
+def capsule_triangle(capsule: PlacedGeoms, triangle: RoundedHull) -> ContactPoints:
     """Contacts of both ends, and of vertices beside the axis."""
     radius, half = capsule.size.x, capsule.size.y
     half_axis = capsule.axis.scale(half)
@@ -38,20 +38,20 @@ def capsule_triangle(capsule: Placed, triangle: Hull) -> Touch:
         center = ends[0] + half_axis.scale(2 * share)
         touch = spheres(center, radius, vertex, triangle.radius, _x(vertex))
         touches.append(touch_if(beside, touch))
-    return _stacked(touches)
+    return _concat_contacts(touches)
 
 
-def box_triangle(box: Placed, triangle: Hull, reach: Array) -> Touch:
+def box_triangle(box: PlacedGeoms, triangle: RoundedHull, reach: Array) -> ContactPoints:
     """Contacts of vertices over a face, or in the box, and of the corners of the box."""
     touches = [_vertex(box, vertex, triangle.radius, reach) for vertex in triangle.corner]
     none = jnp.zeros_like(box.size.x)
     for z, y, x in itertools.product((-1, 1), repeat=3):
         corner = Vec(x * box.size.x, y * box.size.y, z * box.size.z)
         touches.append(_ball(box.pos + box.rot @ corner, none, triangle))
-    return _stacked(touches)
+    return _concat_contacts(touches)
 
 
-def _vertex(box: Placed, vertex: Vec, radius: Array, reach: Array) -> Touch:
+def _vertex(box: PlacedGeoms, vertex: Vec, radius: Array, reach: Array) -> ContactPoints:
     """A vertex over the face of the box to which it is nearest, or in which it is least deep."""
     local = box.rot.T @ (vertex - box.pos)
     out = [jnp.abs(x) - size for x, size in zip(local.parts, box.size.parts, strict=True)]
@@ -69,10 +69,10 @@ def _vertex(box: Placed, vertex: Vec, radius: Array, reach: Array) -> Touch:
     ]
     normal = box.rot @ Vec(*sign)
     dist = best - radius
-    return touch_if(over, Touch(dist, vertex - normal.scale(radius + 0.5 * dist), normal))
+    return touch_if(over, ContactPoints(dist, vertex - normal.scale(radius + 0.5 * dist), normal))
 
 
-def _ball(center: Vec, radius: Array, triangle: Hull) -> Touch:
+def _ball(center: Vec, radius: Array, triangle: RoundedHull) -> ContactPoints:
     """A sphere at the point of the triangle that is nearest to its center."""
     nearest = nearest_on_triangle(center, triangle.corner)
     one, two, three = triangle.corner
@@ -82,7 +82,7 @@ def _ball(center: Vec, radius: Array, triangle: Hull) -> Touch:
 
 def nearest_on_triangle(point: Vec, corner: tuple[Vec, ...]) -> Vec:
     """The point of a triangle that is nearest to a point."""
-    return mean(nearest_shares(point, corner), corner)
+    return weighted_point(nearest_shares(point, corner), corner)
 
 
 def nearest_shares(point: Vec, corner: tuple[Vec, ...]) -> tuple[Array, Array, Array]:
@@ -99,7 +99,7 @@ def nearest_shares(point: Vec, corner: tuple[Vec, ...]) -> tuple[Array, Array, A
         share = share_on_segment(point, corner[first], corner[second])
         parts = [zero, zero, zero]
         parts[first], parts[second] = 1 - share, share
-        offset = mean(tuple(parts), corner) - point
+        offset = weighted_point(tuple(parts), corner) - point
         square = lax.stop_gradient(offset.dot(offset))
         nearer = square < least
         found, least = select(nearer, tuple(parts), found), jnp.where(nearer, square, least)
@@ -123,7 +123,7 @@ def share_on_segment(point: Vec, start: Vec, end: Vec) -> Array:
     return jnp.clip(safe_divide((point - start).dot(along), along.dot(along)), 0, 1)
 
 
-def mean(share: tuple[Array, ...], corner: tuple[Vec, ...]) -> Vec:
+def weighted_point(share: tuple[Array, ...], corner: tuple[Vec, ...]) -> Vec:
     """The mean of points with given shares."""
     parts = [c.scale(w) for c, w in zip(corner, share, strict=True)]
     total = parts[0]
@@ -137,7 +137,7 @@ def _x(like: Vec) -> Vec:
     return Vec(one, zero, zero)
 
 
-def _stacked(touches: list[Touch]) -> Touch:
+def _concat_contacts(touches: list[ContactPoints]) -> ContactPoints:
     """Contact points, one after another."""
 
     def stack(*parts: Array) -> Array:

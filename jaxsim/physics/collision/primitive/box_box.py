@@ -17,19 +17,32 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Rot, Vec, select
-from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.once import decide, decode, encode, once
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.primitive.segment import nearest_on_segments
-from jaxsim.physics.collision.shape import CYCLIC, Placed, Touch, choose, per_slot, slots, turned
+from jaxsim.physics.collision.shape import (
+    CYCLIC_AXES,
+    ContactPoints,
+    PlacedGeoms,
+    add_slot_axis,
+    choose_static,
+    per_slot,
+    permute_parts,
+)
+from jaxsim.transforms.materialize_result import (
+    materialize_decision,
+    materialize_result,
+    pack_digits,
+    unpack_digits,
+)
 
 # Face contacts are preferred to an edge contact whose normal is within 8 degrees of the face's,
 # unless its gap is larger by more than 5 percent.
 ALIGNED, PREFERENCE = 0.99, 0.05
 
 
-class Search(NamedTuple):
+class SeparatingAxis(NamedTuple):
     """The direction of the largest gap, and the faces or edges along it."""
 
     by_edges: jax.Array  # it is a cross product of edges, else a face normal
@@ -42,25 +55,25 @@ class Search(NamedTuple):
     opposing: jax.Array  # axis of the incident face
 
     @classmethod
-    def decode(cls, code: jax.Array) -> "Search":
+    def decode(cls, code: jax.Array) -> "SeparatingAxis":
         """Decode the integer that the search returns."""
-        digits = decode(code, len(cls._fields))
+        digits = unpack_digits(code, len(cls._fields))
         return cls(*(digit == 1 for digit in digits[:4]), *digits[4:])
 
 
-def box_box(a: Placed, b: Placed) -> Touch:
+def box_box(a: PlacedGeoms, b: PlacedGeoms) -> ContactPoints:
     """Compute up to eight contacts of two faces, or one of two edges."""
-    rot, pos = once(_relative, a, b)
-    search = Search.decode(decide(_search, rot, pos, a.size, b.size))
+    rot, pos = materialize_result(_relative, a, b)
+    search = SeparatingAxis.decode(materialize_decision(_search, rot, pos, a.size, b.size))
     # Both cases are computed and one is selected.
-    face = _on_face(search, once(_Facing.of, a, b, search))
-    edge = slots(once(_edges, a, b, search))
+    face = _on_face(search, materialize_result(_Facing.of, a, b, search))
+    edge = add_slot_axis(materialize_result(_edges, a, b, search))
     lone = per_slot([1] + [0] * (len(face.dist) - 1), face.dist[0]) > 0
-    edge = edge._replace(dist=jnp.where(lone, edge.dist, FAR))
+    edge = edge._replace(dist=jnp.where(lone, edge.dist, NO_CONTACT_DISTANCE))
     return jax.tree.map(lambda e, f: jnp.where(search.by_edges[None], e, f), edge, face)
 
 
-def _relative(a: Placed, b: Placed) -> tuple[Rot, Vec]:
+def _relative(a: PlacedGeoms, b: PlacedGeoms) -> tuple[Rot, Vec]:
     """Return orientation and position of the second box in the frame of the first."""
     return a.rot.T @ b.rot, a.rot.T @ (b.pos - a.pos)
 
@@ -85,8 +98,8 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
 
     # Prefer the face if the cross product is nearly a face normal with a similar gap.
     rows, cols = rot.rows, rot.cols
-    normal = _unit(edge1, gap).cross(choose(edge2, cols))
-    along = normal.dot(select(of_first, _unit(face, gap), choose(face, cols)))
+    normal = _unit(edge1, gap).cross(choose_static(edge2, cols))
+    along = normal.dot(select(of_first, _unit(face, gap), choose_static(face, cols)))
     nearly = along * along > ALIGNED**2 * normal.dot(normal)
     noise = 16 * jnp.finfo(gap.dtype).eps * jnp.maximum(size1.norm(), size2.norm())
     close = edge_gap - gap <= PREFERENCE * jnp.abs(gap) + noise
@@ -94,11 +107,13 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
 
     # Incident face: the face of the other box whose normal is most opposed to that of the reference
     # face.
-    against = jnp.where(of_first, choose(face, pos.parts), -choose(face, seen.parts)) < 0
-    slopes = select(of_first, choose(face, rows), choose(face, cols)).parts
+    against = (
+        jnp.where(of_first, choose_static(face, pos.parts), -choose_static(face, seen.parts)) < 0
+    )
+    slopes = select(of_first, choose_static(face, rows), choose_static(face, cols)).parts
     opposing, _ = _largest([jnp.abs(s) for s in slopes])
-    turned = (choose(opposing, slopes) > 0) ^ against
-    return encode((by_edges, of_first, against, turned, edge1, edge2, face, opposing))
+    turned = (choose_static(opposing, slopes) > 0) ^ against
+    return pack_digits((by_edges, of_first, against, turned, edge1, edge2, face, opposing))
 
 
 def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
@@ -107,7 +122,7 @@ def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2
     With (i, k, l) and (j, m, n) in cyclic order the product has the components -R[l, j] along k and
     R[k, j] along l, and along the columns m and n of R components of magnitude R[i, n] and R[i, m].
     """
-    (_, k, l), (_, m, n) = CYCLIC[i], CYCLIC[j]  # noqa: E741
+    (_, k, l), (_, m, n) = CYCLIC_AXES[i], CYCLIC_AXES[j]  # noqa: E741
     R, E = rot.rows, extent.rows
     along_k, along_l = -R[l].parts[j], R[k].parts[j]
     reach1 = size1.parts[k] * E[l].parts[j] + size1.parts[l] * E[k].parts[j]
@@ -115,7 +130,7 @@ def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2
     gap = jnp.abs(pos.parts[k] * along_k + pos.parts[l] * along_l) - reach1 - reach2
     square = along_k * along_k + along_l * along_l
     some = square > max(1e-17, (8 * float(jnp.finfo(gap.dtype).eps)) ** 2)
-    return jnp.where(some, gap * lax.rsqrt(jnp.where(some, square, 1.0)), -FAR)
+    return jnp.where(some, gap * lax.rsqrt(jnp.where(some, square, 1.0)), -NO_CONTACT_DISTANCE)
 
 
 def _largest(values: list[Array] | tuple[Array, Array, Array]) -> tuple[Array, Array]:
@@ -132,12 +147,12 @@ def _unit(axis: Array, like: Array) -> Vec:
     return Vec(*((axis == k).astype(like.dtype) for k in range(3)))
 
 
-def _edges(a: Placed, b: Placed, search: Search) -> Touch:
+def _edges(a: PlacedGeoms, b: PlacedGeoms, search: SeparatingAxis) -> ContactPoints:
     """Compute the contact of the two edges that face each other along their cross product."""
-    u, *sides1 = turned(a.rot.cols, search.edge1)
-    v, *sides2 = turned(b.rot.cols, search.edge2)
-    half1, *sizes1 = turned(a.size.parts, search.edge1)
-    half2, *sizes2 = turned(b.size.parts, search.edge2)
+    u, *sides1 = permute_parts(a.rot.cols, search.edge1)
+    v, *sides2 = permute_parts(b.rot.cols, search.edge2)
+    half1, *sizes1 = permute_parts(a.size.parts, search.edge1)
+    half2, *sizes2 = permute_parts(b.size.parts, search.edge2)
     offset = b.pos - a.pos
     normal = u.cross(v).normalize()
     normal = select(normal.dot(offset) < 0, -normal, normal)
@@ -156,7 +171,7 @@ def _edges(a: Placed, b: Placed, search: Search) -> Touch:
     # Nearest points of the edges.
     s, t = nearest_on_segments(center2 - center1, u, half1, v, half2)
     pos = (center1 + u.scale(s) + center2 + v.scale(t)).scale(0.5)
-    return Touch(dist, pos, normal)
+    return ContactPoints(dist, pos, normal)
 
 
 class _Facing(NamedTuple):
@@ -174,16 +189,16 @@ class _Facing(NamedTuple):
     along: Vec
 
     @classmethod
-    def of(cls, a: Placed, b: Placed, search: Search) -> "_Facing":
+    def of(cls, a: PlacedGeoms, b: PlacedGeoms, search: SeparatingAxis) -> "_Facing":
         """Return the faces in the coordinates of the reference face."""
         base, other = select(search.of_first, a, b), select(search.of_first, b, a)
-        z, x, y = turned(base.rot.cols, search.face)
-        size_z, size_x, size_y = turned(base.size.parts, search.face)
+        z, x, y = permute_parts(base.rot.cols, search.face)
+        size_z, size_x, size_y = permute_parts(base.size.parts, search.face)
         z = select(search.against, -z, z)
         origin = base.pos + z.scale(size_z)
 
-        w, u, v = turned(other.rot.cols, search.opposing)
-        size_w, size_u, size_v = turned(other.size.parts, search.opposing)
+        w, u, v = permute_parts(other.rot.cols, search.opposing)
+        size_w, size_u, size_v = permute_parts(other.size.parts, search.opposing)
         to_face = other.pos - origin + w.scale(jnp.where(search.turned, -size_w, size_w))
 
         def seen(p: Vec) -> Vec:
@@ -194,15 +209,15 @@ class _Facing(NamedTuple):
         return cls((x, y, z), origin, (size_x, size_y), seen(to_face), *sides)
 
 
-def _on_face(search: Search, facing: _Facing) -> Touch:
+def _on_face(search: SeparatingAxis, facing: _Facing) -> ContactPoints:
     """Return the incident face's corners, clipped to the reference face, with their heights."""
-    found = once(_clip, facing.center, facing.across, facing.along, *facing.half)
-    points, exists = once(_packed, *found)
-    (x, y, z), origin = slots((facing.axes, facing.origin))
+    found = materialize_result(_clip, facing.center, facing.across, facing.along, *facing.half)
+    points, exists = materialize_result(_compact_points, *found)
+    (x, y, z), origin = add_slot_axis((facing.axes, facing.origin))
     height = z.scale(0.5 * points.z)
     pos = origin + x.scale(points.x) + y.scale(points.y) + height
-    normal = select(slots(search.of_first), z, -z)
-    return Touch(jnp.where(exists, points.z, FAR), pos, normal)
+    normal = select(add_slot_axis(search.of_first), z, -z)
+    return ContactPoints(jnp.where(exists, points.z, NO_CONTACT_DISTANCE), pos, normal)
 
 
 def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) -> tuple[Vec, Array]:
@@ -217,20 +232,20 @@ def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) ->
       Points `[16, n, *W]`, along the boundary in MuJoCo's order, and which of them exist.
     """
     grown = 1 + max(1e-9, 16 * float(jnp.finfo(size_x.dtype).eps))
-    limit_x, limit_y = slots((size_x * grown, size_y * grown))
-    u, v = (per_slot(signs, size_x) for signs in zip(*CORNERS, strict=True))
-    middle, across, along = slots((center, across, along))
+    limit_x, limit_y = add_slot_axis((size_x * grown, size_y * grown))
+    u, v = (per_slot(signs, size_x) for signs in zip(*_FACE_CORNER_SIGNS, strict=True))
+    middle, across, along = add_slot_axis((center, across, along))
     start = middle + across.scale(u) + along.scale(v)
     # Clip the edges in x.
-    edge = _cut(start, _after(start, 1), 0, limit_x)
+    edge = _clip_edges(start, _rotate_items(start, 1), 0, limit_x)
 
     # Edge along the side x = +-size_x: from an exit to the next entry of the boundary.
     back = edge.entry
     for k in (3, 2, 1):
-        back = select(_after(edge.inside, k), _after(edge.entry, k), back)
+        back = select(_rotate_items(edge.inside, k), _rotate_items(edge.entry, k), back)
     # Clip the pieces of both kinds in y.
-    piece = _cut(edge.entry, edge.exit, 1, limit_y)
-    side = _cut(edge.exit, back, 1, limit_y)
+    piece = _clip_edges(edge.entry, edge.exit, 1, limit_y)
+    side = _clip_edges(edge.exit, back, 1, limit_y)
 
     points = piece.entry, piece.exit, side.entry, side.exit
     exists = (
@@ -239,12 +254,12 @@ def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) ->
         edge.leaves & side.inside,
         edge.leaves & side.leaves,
     )
-    return _in_turn(*points), _in_turn(*exists)
+    return _interleave(*points), _interleave(*exists)
 
 
 # Corners of a face, as signs of its half sides, in MuJoCo's order.
-CORNERS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
-MOST = 2 * len(CORNERS)  # largest number of corners after clipping
+_FACE_CORNER_SIGNS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
+_MAX_CLIPPED_CORNERS = 2 * len(_FACE_CORNER_SIGNS)  # largest number of corners after clipping
 
 
 class _Cut(NamedTuple):
@@ -256,7 +271,7 @@ class _Cut(NamedTuple):
     leaves: jax.Array  # the exit is not the end of the edge
 
 
-def _cut(start: Vec, end: Vec, axis: int, limit: Array) -> _Cut:
+def _clip_edges(start: Vec, end: Vec, axis: int, limit: Array) -> _Cut:
     """Clip edges to where a coordinate is within +-limit."""
     step = end - start
     from_, by = start.parts[axis], step.parts[axis]
@@ -269,12 +284,12 @@ def _cut(start: Vec, end: Vec, axis: int, limit: Array) -> _Cut:
     return _Cut(inside, start + step.scale(enter), start + step.scale(leave), inside & (leave < 1))
 
 
-def _after(x: Tree, k: int) -> Tree:
+def _rotate_items(x: PyTree, k: int) -> PyTree:
     """Return the items `k` positions later, cyclically."""
     return jax.tree.map(lambda a: jnp.concatenate([a[k:], a[:k]]), x)
 
 
-def _in_turn(*lists: Tree) -> Tree:
+def _interleave(*lists: PyTree) -> PyTree:
     """Interleave several lists: first items, second items, ..."""
 
     def mixed(*arrays):
@@ -284,16 +299,16 @@ def _in_turn(*lists: Tree) -> Tree:
     return jax.tree.map(mixed, *lists)
 
 
-def _packed(points: Vec, exists: Array) -> tuple[Vec, Array]:
+def _compact_points(points: Vec, exists: Array) -> tuple[Vec, Array]:
     """Compact the existing points, in order, into the first of MOST slots."""
-    place = per_slot(np.arange(MOST), points.x[0]).astype(np.int32)
+    place = per_slot(np.arange(_MAX_CLIPPED_CORNERS), points.x[0]).astype(np.int32)
     count = jnp.zeros_like(exists[:1], jnp.int32)
-    packed = points.map(lambda a: jnp.zeros_like(a[:MOST]))
+    packed = points.map(lambda a: jnp.zeros_like(a[:_MAX_CLIPPED_CORNERS]))
 
     def put(state, item):
         """Append a point if it exists."""
         count, packed = state
-        point, some = slots(item)
+        point, some = add_slot_axis(item)
         packed = select(some & (count == place), point, packed)
         return (count + some.astype(jnp.int32), packed), None
 

@@ -5,9 +5,9 @@ segment nearest to the box. A second one supports a capsule that lies along a fa
 where the segment ends, or leaves that face or edge. Corresponds to `mjc_CapsuleBox` in MuJoCo.
 
 The nearest point is an end of the segment over a face (or inside the box), or a point facing one of
-the twelve edges. Which of these it is (`Feature`), and along what the segment continues (`Run`), is
-decided first, without derivatives, and encoded in one integer; both parameters t are then computed
-for the decision, so that a gradient passes through one formula.
+the twelve edges. Which of these it is (`BoxFeature`), and along what the segment continues
+(`SegmentContinuation`), is decided first, without derivatives, and encoded in one integer; both
+parameters t are then computed for the decision, so that a gradient passes through one formula.
 """
 
 from typing import NamedTuple
@@ -17,16 +17,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, select
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.once import decide, decode, encode, once
-from jaxsim.physics.collision.primitive.sphere import in_world, sphere_at_box
-from jaxsim.physics.collision.shape import Placed, Touch, choose, slots, touch_if, turned
+from jaxsim.physics.collision.primitive.sphere import sphere_at_box, touch_in_world
+from jaxsim.physics.collision.shape import (
+    ContactPoints,
+    PlacedGeoms,
+    add_slot_axis,
+    choose_static,
+    permute_parts,
+    touch_if,
+)
+from jaxsim.transforms.materialize_result import (
+    materialize_decision,
+    materialize_result,
+    pack_digits,
+    unpack_digits,
+)
 
-NEVER = 1e6  # parameter t of a side that the segment does not reach
+_UNREACHED = 1e6  # parameter t of a side that the segment does not reach
 
 
-class Feature(NamedTuple):
+class BoxFeature(NamedTuple):
     """The feature of the box nearest to the segment.
 
     Coordinates start with `axis` in what follows: the normal of the face or the direction of the
@@ -38,13 +50,13 @@ class Feature(NamedTuple):
     sides: tuple[jax.Array, jax.Array]  # sides of the edge on the other axes: -1 or 1
 
     @classmethod
-    def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "Feature":
+    def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "BoxFeature":
         """Decode the digits of the decision."""
         end, axis, side1, side2 = digits
         return cls((end - 1).astype(dtype), axis, (_sign(side1, dtype), _sign(side2, dtype)))
 
 
-class Run(NamedTuple):
+class SegmentContinuation(NamedTuple):
     """Continuation of the segment from its nearest point to the second contact.
 
     Along a coordinate in `limits` it runs until it leaves the box; from a `corner` that is one
@@ -61,8 +73,8 @@ class Run(NamedTuple):
         return self.second, self.way > 0, *self.limits, self.corner
 
     @classmethod
-    def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "Run":
-        """Decode the digits of the decision, the inverse of `encode`."""
+    def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "SegmentContinuation":
+        """Decode the digits of the decision, the inverse of `pack_digits`."""
         second, way, x, y, z, corner = digits
         return cls(second == 1, _sign(way, dtype), (x == 1, y == 1, z == 1), corner == 1)
 
@@ -72,19 +84,19 @@ def _sign(digit: Array, dtype: np.dtype) -> Array:
     return (2 * digit - 1).astype(dtype)
 
 
-def capsule_box(capsule: Placed, box: Placed) -> Touch:
+def capsule_box(capsule: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
     """Compute a contact at the nearest point, and another if the capsule lies along the box."""
-    p, d = once(_in_box, capsule, box)
+    p, d = materialize_result(_in_box, capsule, box)
     # Decide the features once; then both spheres, each in contact with the box.
-    code = decide(_choose, p, d, box.size)
-    t = jnp.stack(once(_points, code, p, d, box.size))
-    second = decode(code, 10)[4] == 1
-    p, d, box, radius = slots((p, d, box, capsule.size.x))
+    code = materialize_decision(_choose, p, d, box.size)
+    t = jnp.stack(materialize_result(_points, code, p, d, box.size))
+    second = unpack_digits(code, 10)[4] == 1
+    p, d, box, radius = add_slot_axis((p, d, box, capsule.size.x))
     touch = sphere_at_box(p + d.scale(t), radius, box.size)
-    return touch_if(jnp.stack([second | True, second]), in_world(touch, box))
+    return touch_if(jnp.stack([second | True, second]), touch_in_world(touch, box))
 
 
-def _in_box(capsule: Placed, box: Placed) -> tuple[Vec, Vec]:
+def _in_box(capsule: PlacedGeoms, box: PlacedGeoms) -> tuple[Vec, Vec]:
     """Return center and half axis of the capsule in the frame of the box."""
     half = capsule.axis.scale(capsule.size.y)
     return box.rot.T @ (capsule.pos - box.pos), box.rot.T @ half
@@ -92,9 +104,12 @@ def _in_box(capsule: Placed, box: Placed) -> tuple[Vec, Vec]:
 
 def _points(code: Array, p: Vec, d: Vec, size: Vec) -> tuple[Array, Array]:
     """Return the parameters t of both spheres."""
-    digits = decode(code, 10)
-    feature, run = Feature.decode(digits[:4], d.x.dtype), Run.decode(digits[4:], d.x.dtype)
-    p, d, size = (Vec(*turned(v.parts, feature.axis)) for v in (p, d, size))
+    digits = unpack_digits(code, 10)
+    feature, run = (
+        BoxFeature.decode(digits[:4], d.x.dtype),
+        SegmentContinuation.decode(digits[4:], d.x.dtype),
+    )
+    p, d, size = (Vec(*permute_parts(v.parts, feature.axis)) for v in (p, d, size))
     at_end = feature.end != 0
     t = jnp.where(at_end, feature.end, _nearest_on_edge(p, d, size, *feature.sides).t)
 
@@ -106,21 +121,23 @@ def _points(code: Array, p: Vec, d: Vec, size: Vec) -> tuple[Array, Array]:
     ):
         ahead = half - x * jnp.where(speed * run.way > 0, 1.0, -1.0)
         distance = jnp.where(width, 2 * half, ahead)
-        reach = jnp.minimum(reach, jnp.where(limits, _ratio(distance, jnp.abs(speed)), NEVER))
+        reach = jnp.minimum(reach, jnp.where(limits, _ratio(distance, jnp.abs(speed)), _UNREACHED))
     return t, t + run.way * reach
 
 
 def _choose(p: Vec, d: Vec, size: Vec) -> Array:
     """Return the encoded nearest feature of the box, and where the segment continues from there."""
     found = _nearest_feature(p, d, size)
-    feature = Feature.decode(decode(found, 4), d.x.dtype)
-    turn_p, turn_d, turn_size = (Vec(*turned(v.parts, feature.axis)) for v in (p, d, size))
+    feature = BoxFeature.decode(unpack_digits(found, 4), d.x.dtype)
+    turn_p, turn_d, turn_size = (Vec(*permute_parts(v.parts, feature.axis)) for v in (p, d, size))
     # Continuation from an end over a face, from a corner, or from an edge.
     end, corner = feature.end, _nearest_on_edge(turn_p, turn_d, turn_size, *feature.sides).corner
-    away = Run(_over_face(p + d.scale(end), size), -end, (end == 0, end != 0, end != 0), end != end)
+    away = SegmentContinuation(
+        _over_face(p + d.scale(end), size), -end, (end == 0, end != 0, end != 0), end != end
+    )
     at_corner = _from_corner(turn_d, corner, feature.sides)
     run = select(corner != 0, at_corner, _from_edge(turn_d, feature.sides))
-    return encode((*decode(found, 4), *select(end != 0, away, run).encode()))
+    return pack_digits((*unpack_digits(found, 4), *select(end != 0, away, run).encode()))
 
 
 def _over_face(point: Vec, size: Vec) -> Array:
@@ -129,7 +146,7 @@ def _over_face(point: Vec, size: Vec) -> Array:
     return x | y | z
 
 
-def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> Run:
+def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> SegmentContinuation:
     """Return where the segment continues from a corner.
 
     If its direction points out of the box (or into it) in all three coordinates, it ends there.
@@ -139,17 +156,19 @@ def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> Run:
     out = tuple((c > 0) == (s > 0) for c, s in zip(d.parts, (corner, *sides), strict=True))
     odd = jnp.where(out[1] == out[2], 0, jnp.where(out[0] == out[2], 1, 2))
     second = (out[0] != out[1]) | (out[1] != out[2])
-    by_edge = 2 * choose(odd, d.parts) ** 2 > d.dot(d)
-    way = jnp.where(choose(odd, out) ^ by_edge, 1.0, -1.0).astype(d.x.dtype)
-    return Run(second, way, tuple((odd == k) == by_edge for k in range(3)), odd >= 0)
+    by_edge = 2 * choose_static(odd, d.parts) ** 2 > d.dot(d)
+    way = jnp.where(choose_static(odd, out) ^ by_edge, 1.0, -1.0).astype(d.x.dtype)
+    return SegmentContinuation(
+        second, way, tuple((odd == k) == by_edge for k in range(3)), odd >= 0
+    )
 
 
-def _from_edge(d: Vec, sides: tuple[Array, Array]) -> Run:
+def _from_edge(d: Vec, sides: tuple[Array, Array]) -> SegmentContinuation:
     """Return where the segment continues from an edge: over the face that it enters faster."""
     out1, out2 = ((c > 0) == (s > 0) for c, s in zip(d.parts[1:], sides, strict=True))
     first = jnp.abs(d.y) > jnp.abs(d.z)
     way = jnp.where(jnp.where(first, out1, out2), -1.0, 1.0).astype(d.x.dtype)
-    return Run(out1 != out2, way, (first | True, first, ~first), first & False)
+    return SegmentContinuation(out1 != out2, way, (first | True, first, ~first), first & False)
 
 
 def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
@@ -166,7 +185,7 @@ def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
         beyond = [(g > 0).astype(jnp.int32) for g in gap]
         face = beyond[1] + 2 * beyond[2]  # its axis, if it is beyond at most one
         square = jnp.where(sum(beyond) <= 1, outer.dot(outer), jnp.inf)
-        found = jnp.where(square < best, encode((zero + end + 1, face, zero, zero)), found)
+        found = jnp.where(square < best, pack_digits((zero + end + 1, face, zero, zero)), found)
         best = jnp.minimum(square, best)
 
     def four_edges(k, state):
@@ -174,10 +193,10 @@ def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
         found, best = state
         bits = k >> 1, k & 1
         for axis in range(3):
-            at, along, half = (Vec(*turned(v.parts, axis)) for v in (p, d, size))
+            at, along, half = (Vec(*permute_parts(v.parts, axis)) for v in (p, d, size))
             side1, side2 = (_sign(b, one.dtype) * one for b in bits)
             square = _nearest_on_edge(at, along, half, side1, side2).square
-            code = encode((zero + 1, zero + axis, zero + bits[0], zero + bits[1]))
+            code = pack_digits((zero + 1, zero + axis, zero + bits[0], zero + bits[1]))
             found = jnp.where(square < best, code, found)
             best = jnp.minimum(square, best)
         return found, best
@@ -185,7 +204,7 @@ def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
     return lax.fori_loop(0, 4, four_edges, (found, best))[0]
 
 
-class Nearest(NamedTuple):
+class SegmentEdgePoints(NamedTuple):
     """The nearest points of the segment and one edge of the box."""
 
     t: jax.Array  # parameter on the segment
@@ -193,7 +212,7 @@ class Nearest(NamedTuple):
     square: jax.Array  # squared distance
 
 
-def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> Nearest:
+def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> SegmentEdgePoints:
     """Return nearest points of the segment and the edge along x at (side1 size.y, side2 size.z)."""
     # Offset of the edge from the segment's center, and squared lengths.
     y, z = side1 * size.y - p.y, side2 * size.z - p.z
@@ -202,7 +221,7 @@ def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> N
     parallel = across <= (16 * jnp.finfo(length.dtype).eps) ** 2 * length
 
     # Nearest points of the lines, clipped to the edge, then to the segment, then to the edge again.
-    far = jnp.where(p.x * d.x > 0, NEVER, -NEVER)
+    far = jnp.where(p.x * d.x > 0, _UNREACHED, -_UNREACHED)
     t = jnp.where(parallel, far, (y * d.y + z * d.z) / jnp.where(parallel, 1.0, across))
     line = p.x + t * d.x
     x = jnp.clip(line, -size.x, size.x)
@@ -212,10 +231,10 @@ def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> N
     x = jnp.clip(here, -size.x, size.x)
     gap = Vec(here - x, y - t * d.y, z - t * d.z)
     corner = jnp.where(x == here, jnp.sign(line - jnp.clip(line, -size.x, size.x)), jnp.sign(x))
-    return Nearest(t, corner, gap.dot(gap))
+    return SegmentEdgePoints(t, corner, gap.dot(gap))
 
 
 def _ratio(a: Array, b: Array) -> Array:
     """Return a / b; NEVER for b = 0."""
     small = b < 1e-12
-    return jnp.where(small, NEVER, a / jnp.where(small, 1.0, b))
+    return jnp.where(small, _UNREACHED, a / jnp.where(small, 1.0, b))

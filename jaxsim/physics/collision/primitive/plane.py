@@ -10,46 +10,46 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, select
 from jaxsim.math.guard import safe_divide
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.once import decide
-from jaxsim.physics.collision.shape import Placed, Touch, per_slot, slots
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, per_slot
+from jaxsim.transforms.materialize_result import materialize_decision
 
 
 def _touch(
-    plane: Placed, points: Vec, radius: Array | float = 0.0, tangent: Vec | None = None
-) -> Touch:
+    plane: PlacedGeoms, points: Vec, radius: Array | float = 0.0, tangent: Vec | None = None
+) -> ContactPoints:
     """Return contacts of spheres about `points` `[k, n, *W]`; a radius of 0 is the point itself."""
-    plane = slots(plane)
+    plane = add_slot_axis(plane)
     n = plane.axis
     dist = n.dot(points - plane.pos) - radius
-    return Touch(dist, points - n.scale(0.5 * dist + radius), n, tangent)
+    return ContactPoints(dist, points - n.scale(0.5 * dist + radius), n, tangent)
 
 
-def plane_sphere(plane: Placed, sphere: Placed) -> Touch:
+def plane_sphere(plane: PlacedGeoms, sphere: PlacedGeoms) -> ContactPoints:
     """Return the lowest point of the sphere."""
-    sphere = slots(sphere)
+    sphere = add_slot_axis(sphere)
     return _touch(plane, sphere.pos, sphere.size.x)
 
 
-def plane_capsule(plane: Placed, capsule: Placed) -> Touch:
+def plane_capsule(plane: PlacedGeoms, capsule: PlacedGeoms) -> ContactPoints:
     """Return the lowest points of the two end spheres; the first tangent lies along the capsule."""
     end = per_slot((1, -1), capsule.size.y)
-    capsule = slots(capsule)
+    capsule = add_slot_axis(capsule)
     ends = capsule.pos + capsule.axis.scale(end * capsule.size.y)
     return _touch(plane, ends, capsule.size.x, capsule.axis)
 
 
-def plane_ellipsoid(plane: Placed, ellipsoid: Placed) -> Touch:
+def plane_ellipsoid(plane: PlacedGeoms, ellipsoid: PlacedGeoms) -> ContactPoints:
     """Return the lowest point, -S u: semi-axes S stretch a unit sphere with normal u along S n."""
     n, s = ellipsoid.rot.T @ plane.axis, ellipsoid.size
     u = Vec(s.x * n.x, s.y * n.y, s.z * n.z).normalize()
     lowest = ellipsoid.pos - ellipsoid.rot @ Vec(s.x * u.x, s.y * u.y, s.z * u.z)
-    return _touch(plane, slots(lowest))
+    return _touch(plane, add_slot_axis(lowest))
 
 
-def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
+def plane_cylinder(plane: PlacedGeoms, cylinder: PlacedGeoms) -> ContactPoints:
     """Return the lowest point of both rims, and two more on the lower rim, at +-120 degrees."""
     n = plane.axis
     radius, half = cylinder.size.x, cylinder.size.y
@@ -57,7 +57,7 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
     axis = cylinder.axis
     up = n.dot(axis)
     # Decided once: for a lying cylinder rounding decides, and it must be the same for x, y and z.
-    turned = decide(_is_positive, up)
+    turned = materialize_decision(_is_positive, up)
     lower = axis.scale(jnp.where(turned, -1.0, 1.0))  # towards the lower cap
 
     # Downward direction within a cap: -n without its part along the axis; arbitrary for a level
@@ -70,13 +70,15 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
 
     # Points as combinations of the axis, the downward direction and the sideways one.
     root = 0.75**0.5
-    points = slots(cylinder.pos)
+    points = add_slot_axis(cylinder.pos)
     for direction, extent, parts in (
         (lower, half, (1, -1, 1, 1)),
         (down, radius, (1, 1, -0.5, -0.5)),
         (side, radius, (0, 0, root, -root)),
     ):
-        points = points + slots(direction).scale(per_slot(parts, radius) * slots(extent))
+        points = points + add_slot_axis(direction).scale(
+            per_slot(parts, radius) * add_slot_axis(extent)
+        )
     return _touch(plane, points)
 
 
@@ -85,24 +87,26 @@ def _is_positive(x: Array) -> Array:
     return x > 0
 
 
-def plane_box(plane: Placed, box: Placed) -> Touch:
+def plane_box(plane: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
     """Return the lower end of each of the four space diagonals, in the order of the corners."""
     # Choose the corners once, then compute their positions.
     sides = [c.scale(s) for c, s in zip(box.rot.cols, box.size.parts, strict=True)]
     heights = tuple(plane.axis.dot(side) for side in sides)
-    corner = decide(_lower_corners, heights)
-    points = slots(box.pos)
-    for bit, side in enumerate(slots(sides)):
+    corner = materialize_decision(_lower_corners, heights)
+    points = add_slot_axis(box.pos)
+    for bit, side in enumerate(add_slot_axis(sides)):
         points = points + side.scale(_sign(corner, bit, side.x.dtype))
     return _touch(plane, points)
 
 
-def plane_box_corners(plane: Placed, box: Placed) -> Touch:
+def plane_box_corners(plane: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
     """Return all eight corners, so that each contact appears and vanishes smoothly."""
     corner = np.arange(8)
-    points = slots(box.pos)
+    points = add_slot_axis(box.pos)
     for bit, (axis, size) in enumerate(zip(box.rot.cols, box.size.parts, strict=True)):
-        points = points + slots(axis.scale(size)).scale(per_slot(_sign(corner, bit, None), size))
+        points = points + add_slot_axis(axis.scale(size)).scale(
+            per_slot(_sign(corner, bit, None), size)
+        )
     return _touch(plane, points)
 
 

@@ -2,8 +2,8 @@
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.array import Array
 
 
 def nearest_on_segment(point: Vec, u: Vec, half: Array) -> Array:

@@ -8,58 +8,58 @@ and `mjc_SphereBox` in MuJoCo.
 
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, select
 from jaxsim.math.guard import safe_divide
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.once import once
 from jaxsim.physics.collision.primitive.segment import nearest_on_segment, nearest_on_segments
-from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, touch_if
+from jaxsim.transforms.materialize_result import materialize_result
 
-PARALLEL = 1e-8  # capsules within 1e-4 rad (this is the squared sine) touch in two points
+_PARALLEL_SIN2 = 1e-8  # capsules within 1e-4 rad (this is the squared sine) touch in two points
 
 
-def spheres(pos1: Vec, radius1: Array, pos2: Vec, radius2: Array, between: Vec) -> Touch:
+def spheres(pos1: Vec, radius1: Array, pos2: Vec, radius2: Array, between: Vec) -> ContactPoints:
     """Return the contact of two spheres; `between` is the normal of concentric ones."""
     gap = pos2 - pos1
     normal = gap.normalize(fallback=between)
     dist = gap.norm() - radius1 - radius2
-    return Touch(dist, pos1 + normal.scale(radius1 + 0.5 * dist), normal)
+    return ContactPoints(dist, pos1 + normal.scale(radius1 + 0.5 * dist), normal)
 
 
-def between_axes(a: Placed, b: Placed) -> Vec:
+def concentric_normal(a: PlacedGeoms, b: PlacedGeoms) -> Vec:
     """Return the normal of geoms with coinciding centers, orthogonal to both z axes."""
     return a.axis.cross(b.axis).normalize()
 
 
-def sphere_sphere(a: Placed, b: Placed) -> Touch:
+def sphere_sphere(a: PlacedGeoms, b: PlacedGeoms) -> ContactPoints:
     """Return one contact on the line of the centers."""
-    return slots(spheres(a.pos, a.size.x, b.pos, b.size.x, between_axes(a, b)))
+    return add_slot_axis(spheres(a.pos, a.size.x, b.pos, b.size.x, concentric_normal(a, b)))
 
 
-def sphere_capsule(sphere: Placed, capsule: Placed) -> Touch:
+def sphere_capsule(sphere: PlacedGeoms, capsule: PlacedGeoms) -> ContactPoints:
     """Return one contact, with the sphere about the nearest point of the capsule's segment."""
     along = nearest_on_segment(sphere.pos - capsule.pos, capsule.axis, capsule.size.y)
     center = capsule.pos + capsule.axis.scale(along)
-    between = between_axes(sphere, capsule)
-    return slots(spheres(sphere.pos, sphere.size.x, center, capsule.size.x, between))
+    between = concentric_normal(sphere, capsule)
+    return add_slot_axis(spheres(sphere.pos, sphere.size.x, center, capsule.size.x, between))
 
 
-def capsule_capsule(a: Placed, b: Placed) -> Touch:
+def capsule_capsule(a: PlacedGeoms, b: PlacedGeoms) -> ContactPoints:
     """Return contacts at the nearest points; for parallel axes, at both ends of the overlap."""
-    s, t, exists = once(_nearest_on_axes, a, b)
-    a, b, between = slots((a, b, once(between_axes, a, b)))
+    s, t, exists = materialize_result(_nearest_on_axes, a, b)
+    a, b, between = add_slot_axis((a, b, materialize_result(concentric_normal, a, b)))
     pos1, pos2 = a.pos + a.axis.scale(s), b.pos + b.axis.scale(t)
     return touch_if(exists, spheres(pos1, a.size.x, pos2, b.size.x, between))
 
 
-def _nearest_on_axes(a: Placed, b: Placed) -> tuple[Array, Array, Array]:
+def _nearest_on_axes(a: PlacedGeoms, b: PlacedGeoms) -> tuple[Array, Array, Array]:
     """Return both contacts' parameters on the axes, `[2, n, *W]`, and whether they exist."""
     offset = b.pos - a.pos
     u, v = a.axis, b.axis
     half1, half2 = a.size.y, b.size.y
     # Nearest points of the two axes.
     across = u.cross(v)
-    parallel = across.dot(across) <= PARALLEL
+    parallel = across.dot(across) <= _PARALLEL_SIN2
     s, t = nearest_on_segments(offset, u, half1, v, half2)
 
     # Parallel: the overlap, the ends of the second axis clipped to the first.
@@ -77,7 +77,7 @@ def _nearest_on_axes(a: Placed, b: Placed) -> tuple[Array, Array, Array]:
     return s, t, jnp.stack([parallel | True, parallel])
 
 
-def sphere_cylinder(sphere: Placed, cylinder: Placed) -> Touch:
+def sphere_cylinder(sphere: PlacedGeoms, cylinder: PlacedGeoms) -> ContactPoints:
     """Return one contact, with the round side, a cap or a rim."""
     radius, half = cylinder.size.x, cylinder.size.y
     axis = cylinder.axis
@@ -96,22 +96,22 @@ def sphere_cylinder(sphere: Placed, cylinder: Placed) -> Touch:
     # The side acts as a sphere about a point of the axis, the rim as a point.
     rim = axis.scale(up * half) + across.scale(safe_divide(radius, distance))
     center = cylinder.pos + select(side, axis.scale(along), rim)
-    between = between_axes(sphere, cylinder)
+    between = concentric_normal(sphere, cylinder)
     round_ = spheres(sphere.pos, sphere.size.x, center, jnp.where(side, radius, 0.0), between)
 
     down = axis.scale(-up)
     dist = jnp.abs(along) - half - sphere.size.x
-    flat = Touch(dist, sphere.pos + down.scale(sphere.size.x + 0.5 * dist), down)
-    return slots(select(cap, flat, round_))
+    flat = ContactPoints(dist, sphere.pos + down.scale(sphere.size.x + 0.5 * dist), down)
+    return add_slot_axis(select(cap, flat, round_))
 
 
-def sphere_box(sphere: Placed, box: Placed) -> Touch:
+def sphere_box(sphere: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
     """Return one contact with the nearest point of the box, or from inside with a face."""
     center = box.rot.T @ (sphere.pos - box.pos)
-    return slots(in_world(sphere_at_box(center, sphere.size.x, box.size), box))
+    return add_slot_axis(touch_in_world(sphere_at_box(center, sphere.size.x, box.size), box))
 
 
-def sphere_at_box(center: Vec, radius: Array, size: Vec) -> Touch:
+def sphere_at_box(center: Vec, radius: Array, size: Vec) -> ContactPoints:
     """Return the contact of a sphere with a box in the frame of the box."""
     # Outside: vector to the nearest point of the box.
     pairs = tuple(zip(center.parts, size.parts, strict=True))
@@ -134,9 +134,9 @@ def sphere_at_box(center: Vec, radius: Array, size: Vec) -> Touch:
 
     normal = select(out, gap.scale(safe_divide(1.0, outer)), push)
     dist = jnp.where(out, outer, -inner) - radius
-    return Touch(dist, center + normal.scale(radius + 0.5 * dist), normal)
+    return ContactPoints(dist, center + normal.scale(radius + 0.5 * dist), normal)
 
 
-def in_world(touch: Touch, frame: Placed) -> Touch:
+def touch_in_world(touch: ContactPoints, frame: PlacedGeoms) -> ContactPoints:
     """Transform a contact from the frame of a geom to the world."""
     return touch._replace(pos=frame.pos + frame.rot @ touch.pos, normal=frame.rot @ touch.normal)

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import outer_sum
+from jaxsim.arrays.gather import gather_static
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import outer_sum
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.levers import item_edge, turning_rows
-from jaxsim.physics.collision.flex.shares import moved_by_flexes
+from jaxsim.physics.collision.flex.shares import flex_jacobian_shares
 from jaxsim.physics.topology import ancestors
+from jaxsim.transforms.materialize import materialize
 
 
 def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
@@ -33,11 +33,11 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
     roots = np.unique(m.body_rootid[m.dof_bodyid])
     # One common origin of the motion axes: products of contact axes with dof axes.
     if len(roots) == 1:
-        arm = c.pos - take(d.subtree_com, roots)
+        arm = c.pos - gather_static(d.subtree_com, roots)
         rows = [sign * _along(d.cdof, c.frame.rows[k % 3], arm, turns=k >= 3) for k in range(size)]
-        return jnp.stack(pin(_with_rods(m, d, c, rows), d.qvel))
+        return jnp.stack(materialize(_with_rods(m, d, c, rows), d.qvel))
     cdof = d.cdof
-    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    origin = gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid])
     # Several origins: velocity of the contact point per unit velocity of each dof.
     arm = Vec(*(p[:, None] - o[None] for p, o in zip(c.pos.parts, origin.parts, strict=True)))
     point = Spatial(*(a[None] for a in cdof.parts))
@@ -46,7 +46,7 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
     for k in range(size):
         axis = Vec(*(a[:, None] for a in c.frame.rows[k % 3].parts))
         rows.append(sign * axis.dot(linear if k < 3 else point.rot))
-    return jnp.stack(pin(_with_rods(m, d, c, rows), d.qvel))
+    return jnp.stack(materialize(_with_rods(m, d, c, rows), d.qvel))
 
 
 def _with_rods(
@@ -87,4 +87,4 @@ def _sides(m: Model, d: Data, c: Contacts) -> Array | np.ndarray:
         jnp.where((c.each(geom) >= 0)[:, None], bits, 0)
         for geom, bits in zip(c.geom, (first, second), strict=True)
     )
-    return second - first + moved_by_flexes(m, d, c)[0]
+    return second - first + flex_jacobian_shares(m, d, c)[0]

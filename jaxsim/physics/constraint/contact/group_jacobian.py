@@ -12,15 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import WRITE_OUT, written_sum
-from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.pin import few, pin
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import CHUNK, chunks, gram_basis
-from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.arrays.system.between import Between, added, chosen
-from jaxsim.physics.arrays.system.lower import AnySymmetric
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import MAX_UNROLLED_TERMS, unrolled_sum
+from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.node import node
+from jaxsim.arrays.products import CONTACTS_PER_CHUNK, chunks, gram_basis
+from jaxsim.linalg.contact_blocks import ContactBlocks, gather_group, scatter_add_contacts
+from jaxsim.linalg.packed_lower import AnySymmetric
+from jaxsim.transforms.materialize import is_unbatched, materialize
+from jaxsim.transforms.platform import platform
 
 
 @node("dofs")
@@ -42,63 +42,69 @@ class GroupJacobian:
     used: jax.Array | None
 
     @property
-    def _place(self) -> np.ndarray:
+    def _group_index(self) -> np.ndarray:
         """Return the index of each dof among those of all groups, `[nv]`."""
         return np.unique(np.array(self.dofs).ravel(), return_index=True)[1]
 
     def times(self, x: Array) -> list:
         """Compute J x, `[nv, *W]` -> list of `[ncon, *W]`."""
         dofs = np.array(self.dofs)
-        groups = take(x, dofs.ravel()).reshape(*dofs.shape, *x.shape[1:])
+        groups = gather_static(x, dofs.ravel()).reshape(*dofs.shape, *x.shape[1:])
 
         # Gather x of each contact's groups, and multiply; in chunks of contacts up to the last
         # used.
         def product(own: Array, group: tuple) -> Array:
             # x of the groups in each slot, side by side.
-            moved = jnp.concatenate([chosen(groups, g) for g in group], axis=1)
-            moved = pin(moved, own[0, 0])
-            if few(own[0, 0]) or own.shape[2] > WRITE_OUT or not platform().recomputes:
+            moved = jnp.concatenate([gather_group(groups, g) for g in group], axis=1)
+            moved = materialize(moved, own[0, 0])
+            if (
+                is_unbatched(own[0, 0])
+                or own.shape[2] > MAX_UNROLLED_TERMS
+                or not platform().recomputes
+            ):
                 return jnp.sum(own * moved[None], axis=2)
-            return written_sum(lambda j: own[:, :, j] * moved[None, :, j], own.shape[2])
+            return unrolled_sum(lambda j: own[:, :, j] * moved[None, :, j], own.shape[2])
 
         def put(out: Array, first: Array, own: Array, group: tuple) -> Array:
             return lax.dynamic_update_slice_in_dim(out, product(own, group), first, axis=1)
 
         size, count = self.own.shape[:2]
         # All contacts at once, or chunks up to the last used one.
-        if self.used is None or count <= CHUNK:
+        if self.used is None or count <= CONTACTS_PER_CHUNK:
             return list(product(self.own, self.group))
-        start = jnp.zeros((size, count + -count % CHUNK, *self.own.shape[3:]), self.own.dtype)
+        start = jnp.zeros(
+            (size, count + -count % CONTACTS_PER_CHUNK, *self.own.shape[3:]), self.own.dtype
+        )
         return list(chunks(put, start, self.used, (self.own, 1), (self.group, 0))[:, :count])
 
-    def transposed(self, f: list, nv: int) -> Array:
+    def transpose_times(self, f: list, nv: int) -> Array:
         """Compute J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
         number, k = len(self.dofs), len(self.dofs[0])
 
         # Scatter-add each slot to its group, then gather the dofs.
         def add(out: Array, _: Array | int, own: Array, f: list, group: tuple) -> Array:
             # Force of each slot, added to the vector of its group.
-            push = pin(sum(own[b] * f[b][:, None] for b in range(len(f))), own[0, 0])
+            push = materialize(sum(own[b] * f[b][:, None] for b in range(len(f))), own[0, 0])
             for s, of_slot in enumerate(group):
-                out = added(out, push[:, s * k : (s + 1) * k], of_slot)
+                out = scatter_add_contacts(out, push[:, s * k : (s + 1) * k], of_slot)
             return out
 
         start = jnp.zeros((number, k, *self.own.shape[3:]), self.own.dtype)
         out = chunks(add, start, self.used, (self.own, 1), (f, 0), (self.group, 0))
-        return take(out.reshape(number * k, *out.shape[2:]), self._place[:nv])
+        return gather_static(out.reshape(number * k, *out.shape[2:]), self._group_index[:nv])
 
     def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
         """Return H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
         # Contribution to H as blocks between groups, where H supports them.
-        between = Between(self.dofs, self.own, self.group, weight, self.used)
-        if H.takes(between):
-            return H.plus_between(between)
+        between = ContactBlocks(self.dofs, self.own, self.group, weight, self.used)
+        if H.supports(between):
+            return H.add_contact_blocks(between)
 
         # Otherwise expand chunks of rows to all dofs.
         def add(H: Any, _: Array | int, own: Array, weight: list, group: tuple) -> Any:
-            own, weight, group = pin((own, weight, group), own[0, 0])
+            own, weight, group = materialize((own, weight, group), own[0, 0])
             part = replace(self, own=own, group=group, used=None)
-            return gram_basis(H, pin(part.basis, own[0, 0]), weight)
+            return gram_basis(H, materialize(part.basis, own[0, 0]), weight)
 
         out: AnySymmetric = chunks(add, H, self.used, *between.items)
         return out
@@ -117,12 +123,16 @@ class GroupJacobian:
         """Return the full rows, `[size, ncon, nv, *W]`."""
         # Expand each slot to the columns of its group.
         k = len(self.dofs[0])
-        owner = column(self._place // k, self.group[0]).astype(np.int32)
+        owner = column(self._group_index // k, self.group[0]).astype(np.int32)
         columns = jnp.moveaxis(self.own, 2, 0)
         rows = []
         for s, group in enumerate(self.group):
             here = group[:, None] == owner[None]
             rows.append(
-                jnp.where(here, jnp.moveaxis(take(columns, s * k + self._place % k), 0, 2), 0)
+                jnp.where(
+                    here,
+                    jnp.moveaxis(gather_static(columns, s * k + self._group_index % k), 0, 2),
+                    0,
+                )
             )
         return sum(rows[1:], rows[0])

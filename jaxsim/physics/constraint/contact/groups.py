@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.candidates.plan import layout
-from jaxsim.physics.parts import Parts, solver_parts, touching
+from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.physics.partition import Parts, solver_blocks, touching_trees
 from jaxsim.physics.topology import ancestors
 
-GAIN = 2  # use groups only if rows shrink by this factor; gathering them has a cost
+_MIN_GROUP_REDUCTION = 2  # use groups only if rows shrink by this factor; gathering them has a cost
 
 
 class Groups(NamedTuple):
@@ -48,16 +48,16 @@ def contact_groups(m: Model) -> Groups | None:
     Hessian, which are built so that a contact touches one.
     """
     # Flexes use full rows.
-    s, plan = m.structure, layout(m)
+    s, plan = m.structure, collision_layout(m)
     if plan.soft:
         return None
     trees = tuple(tuple(np.flatnonzero(s.dof_treeid == t).tolist()) for t in range(s.ntree))
     # A contact touches two trees only if pairs between moving trees exist.
-    pairs = touching(s, plan)
+    pairs = touching_trees(s, plan)
     both = bool(np.any((pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])))
-    choices = [_groups(m, trees, 2 if both else 1), _groups(m, solver_parts(m), 1)]
+    choices = [_groups(m, trees, 2 if both else 1), _groups(m, solver_blocks(m), 1)]
     best = min(choices, key=lambda groups: groups.width)
-    return best if GAIN * best.width <= s.nv else None
+    return best if _MIN_GROUP_REDUCTION * best.width <= s.nv else None
 
 
 def _groups(m: Model, parts: Parts, slots: int) -> Groups:

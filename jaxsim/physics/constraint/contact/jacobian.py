@@ -5,20 +5,20 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
+from jaxsim.linalg.contact_blocks import gather_group
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call.differentiated import differentiated
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import take
-from jaxsim.physics.arrays.system.between import chosen
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.constraint.contact.basis import basis_jacobian
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.contact.groups import Groups, contact_groups
 from jaxsim.physics.constraint.jacobian import BasisJacobian
+from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.materialize import materialize
+from jaxsim.transforms.platform import platform
 
 
 def contact_jacobian(m: Model, d: Data, c: Contacts, size: int) -> BasisJacobian | GroupJacobian:
@@ -30,10 +30,10 @@ def contact_jacobian(m: Model, d: Data, c: Contacts, size: int) -> BasisJacobian
     """
     # Grouped rows need chunked loops, and no derivative.
     by_chunks = platform().chunks and not platform().kernels
-    whole = c.item is not None or differentiated() or not by_chunks
+    whole = c.item is not None or is_differentiated() or not by_chunks
     groups = None if whole else contact_groups(m)
     if groups is None:
-        return BasisJacobian(pin(basis_jacobian(m, d, c, size), d.qvel), None)
+        return BasisJacobian(materialize(basis_jacobian(m, d, c, size), d.qvel), None)
     return _group_jacobian(m, d, c, size, groups)
 
 
@@ -48,7 +48,7 @@ def _group_jacobian(m: Model, d: Data, c: Contacts, size: int, groups: Groups) -
     slots = [_rows_of_group(m, d, c, size, groups, g, (first, second), moves) for g in group]
     own = [jnp.concatenate(rows, axis=1) for rows in zip(*slots, strict=True)]
     dofs = tuple(tuple(row) for row in groups.dofs.tolist())
-    return GroupJacobian(dofs, jnp.stack(pin(own, d.qvel)), tuple(group), None)
+    return GroupJacobian(dofs, jnp.stack(materialize(own, d.qvel)), tuple(group), None)
 
 
 def _rows_of_group(
@@ -81,12 +81,12 @@ def _rows_of_group(
         root = root[:, :1]
 
     def own(a: Array, width: int) -> Array:
-        return chosen(a.reshape(groups.number, width, *a.shape[1:]), group)
+        return gather_group(a.reshape(groups.number, width, *a.shape[1:]), group)
 
     # Gather origins and motion axes of the group, then project the point velocities.
-    origin = take(d.subtree_com, root.ravel()).map(lambda a: own(a, root.shape[1]))
-    axes = take(d.cdof, dofs).map(lambda a: own(a, table.shape[1]))
-    origin, axes = pin((origin, axes), d.qvel)
+    origin = gather_static(d.subtree_com, root.ravel()).map(lambda a: own(a, root.shape[1]))
+    axes = gather_static(d.cdof, dofs).map(lambda a: own(a, table.shape[1]))
+    origin, axes = materialize((origin, axes), d.qvel)
     arm = Vec(*(p[:, None] - o for p, o in zip(c.pos.parts, origin.parts, strict=True)))
     linear = axes.at(arm)
     rows = []

@@ -8,28 +8,33 @@ them, from the parameters of the objects, in the order of the list (row_list.py)
 import jax
 import jax.numpy as jnp
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import ConstraintType, EqType
 from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.contact.rows import contact_law
-from jaxsim.physics.constraint.impedance import Law, columns, impedance, law
+from jaxsim.physics.constraint.impedance import (
+    ReferenceLaw,
+    impedance,
+    reference_law,
+    split_columns,
+)
 from jaxsim.physics.constraint.rows import SingleRows
 
 # solref and solimp of what a row is of
-PARAMETERS = {
+_ROW_PARAMETERS = {
     ConstraintType.EQUALITY: ("eq_solref", "eq_solimp"),
     ConstraintType.FRICTION_DOF: ("dof_solref", "dof_solimp"),
     ConstraintType.FRICTION_TENDON: ("tendon_solref_fri", "tendon_solimp_fri"),
     ConstraintType.LIMIT_JOINT: ("jnt_solref", "jnt_solimp"),
     ConstraintType.LIMIT_TENDON: ("tendon_solref_lim", "tendon_solimp_lim"),
 }
-DRY = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
-LIMITS = (ConstraintType.LIMIT_JOINT, ConstraintType.LIMIT_TENDON)
-ROWS_OF = {EqType.CONNECT: 3, EqType.WELD: 6}  # of an equality that shares one impedance
+_DRY_FRICTION_TYPES = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
+_LIMIT_TYPES = (ConstraintType.LIMIT_JOINT, ConstraintType.LIMIT_TENDON)
+_EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6}  # of an equality that shares one impedance
 
 
 def row_laws(m: Model, d: Data) -> Array:
@@ -45,7 +50,7 @@ def row_laws(m: Model, d: Data) -> Array:
     like = d.qvel
     none = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
     blocks = [_spread(_of_block(m, block), like) for block in d.rows.single]
-    single = take(jnp.concatenate([none, *blocks]), d.rows.order)
+    single = gather_static(jnp.concatenate([none, *blocks]), d.rows.order)
     if d.rows.contact is None or d.found is None:
         return single
     rows = jnp.stack([_spread(row, like) for row in _of_contacts(m, d)], axis=1)
@@ -54,10 +59,12 @@ def row_laws(m: Model, d: Data) -> Array:
 
 def _of_block(m: Model, block: SingleRows) -> list[Array]:
     """The four numbers of rows that are not of contacts, `[n, *W]` each."""
-    solref, solimp = (columns(take(getattr(m, n), block.ids)) for n in PARAMETERS[block.type])
+    solref, solimp = (
+        split_columns(gather_static(getattr(m, n), block.ids)) for n in _ROW_PARAMETERS[block.type]
+    )
     imp, slope = _with_slope(solimp, _violation(m, block))
-    found = law(m, solref, solimp[1], imp, one_sided=block.type in LIMITS)
-    stiffness = jnp.zeros_like(imp) if block.type in DRY else found.stiffness
+    found = reference_law(m, solref, solimp[1], imp, one_sided=block.type in _LIMIT_TYPES)
+    stiffness = jnp.zeros_like(imp) if block.type in _DRY_FRICTION_TYPES else found.stiffness
     return [stiffness, found.damping, imp, slope]
 
 
@@ -67,7 +74,7 @@ def _violation(m: Model, block: SingleRows) -> Array:
         return jnp.zeros_like(block.soft)
     if block.type != ConstraintType.EQUALITY:
         return block.pos if block.margin is None else block.pos - block.margin
-    count = ROWS_OF.get(EqType(m.eq_type[block.id[0]]), 1)
+    count = _EQUALITY_ROWS.get(EqType(m.eq_type[block.id[0]]), 1)
     if count == 1:
         return block.pos
     rows = block.pos.reshape(count, -1, *block.pos.shape[1:])
@@ -84,7 +91,7 @@ def _of_contacts(m: Model, d: Data) -> list[list[Array]]:
     """The four numbers of each row of the contacts: all rows of a contact share the impedance."""
     c, cost = d.found.contacts, d.rows.contact.cost
 
-    def laws(dist: Array) -> tuple[Array, tuple[Law, Law]]:
+    def laws(dist: Array) -> tuple[Array, tuple[ReferenceLaw, ReferenceLaw]]:
         normal, friction = contact_law(m, c._replace(dist=dist))
         return normal.imp, (normal, friction)
 

@@ -13,26 +13,31 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.products import CONTACTS_PER_CHUNK, chunks
 from jaxsim.enums import ConeType, ConstraintType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call.differentiated import differentiated
-from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import CHUNK, chunks
-from jaxsim.physics.collision.candidates.plan import layout
-from jaxsim.physics.collision.driver import Contacts, Found
-from jaxsim.physics.collision.flex.shares import moved_by_flexes
-from jaxsim.physics.collision.smooth import felt
+from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.physics.collision.driver import CollisionResult, Contacts
+from jaxsim.physics.collision.flex.shares import flex_jacobian_shares
+from jaxsim.physics.collision.smooth import smooth_distance
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.contact.jacobian import contact_jacobian
-from jaxsim.physics.constraint.impedance import Law, impedance, law, regularization
+from jaxsim.physics.constraint.impedance import (
+    ReferenceLaw,
+    impedance,
+    reference_law,
+    regularization,
+)
 from jaxsim.physics.constraint.jacobian import BasisJacobian
-from jaxsim.physics.constraint.rows import Block, ContactRows
+from jaxsim.physics.constraint.rows import ContactRows, RowBlock
+from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.platform import platform
 
 
-def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
+def contact_rows(m: Model, d: Data, found: CollisionResult) -> ContactRows:
     """Build the rows of the contacts of a state.
 
     velocity along basis vector k = frame[k] . (v2 - v1)   at the contact point, k < 3
@@ -40,10 +45,10 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
     """
     c, size = found.contacts, basis_size(m)
     # Without chunks, or under differentiation, all contacts are processed.
-    of_one = c.active.ndim == 1 and not platform().in_kernels
-    whole = of_one or differentiated() or not platform().chunks
-    used = None if whole else _used(c.active)
-    if used is not None and found.packed and len(c.active) % CHUNK == 0:
+    of_one = c.active.ndim == 1 and not platform().fuses_calls
+    whole = of_one or is_differentiated() or not platform().chunks
+    used = None if whole else _num_used(c.active)
+    if used is not None and found.packed and len(c.active) % CONTACTS_PER_CHUNK == 0:
         parts = _by_chunks(m, d, c, size, used)
     else:
         parts = _parts(m, d, c, size)
@@ -59,7 +64,7 @@ def rows_at(
 
 def basis_size(m: Model) -> int:
     """Return the largest dimension that a contact of the model can have."""
-    return int(layout(m).pairs.dim.max())
+    return int(collision_layout(m).pairs.dim.max())
 
 
 def surface_force(c: Contacts, force: list) -> list:
@@ -101,7 +106,7 @@ class _Parts(NamedTuple):
     weight: jax.Array
 
 
-def _used(active: Array) -> Array:
+def _num_used(active: Array) -> Array:
     """Count contacts up to the last active in some world: active `[ncon]` or `[ncon, W]`."""
     place = np.arange(1, len(active) + 1, dtype=np.int32)
     return jnp.max(jnp.where(active if active.ndim == 1 else active.any(axis=-1), place, 0))
@@ -128,10 +133,10 @@ def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts
 
 def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactRows:
     # dimensions of the model's possible contacts; adhesion reduces them to 1
-    dims = layout(m).pairs.dim
+    dims = collision_layout(m).pairs.dim
     flat = c.dim == 1 if dims.max() > 1 and (dims.min() == 1 or c.adhesion is not None) else None
     pyramids = m.opt.cone == ConeType.PYRAMIDAL
-    return Block(
+    return RowBlock(
         ConstraintType.CONTACT_PYRAMIDAL if pyramids else ConstraintType.CONTACT_ELLIPTIC,
         (),
         replace(parts.J, used=used),
@@ -175,30 +180,32 @@ def _parts_at(
     # Elliptic cone: friction rows have a regularization and damping of their own.
     slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
     D = _cone(m, c, regularization(soft, weight), mu)
-    damper = _rubbing(m, c, imp)
+    damper = _friction_law(m, c, imp)
     rubs = [damper.reference(m, None, v) for v in velocity[1:]]
     aref = [with_pull(c, D[0], push, by_edge=False), *rubs]
     return _Parts(J, D, aref, [slope, *mu[1:]], soft, weight)
 
 
-def contact_law(m: Model, c: Contacts) -> tuple[Law, Law]:
+def contact_law(m: Model, c: Contacts) -> tuple[ReferenceLaw, ReferenceLaw]:
     """The laws of the normals of contacts, or of all edges of a pyramid, and of friction rows."""
     _, imp = _violation(c)
-    return _pushing(m, c, imp), _rubbing(m, c, imp)
+    return _pushing(m, c, imp), _friction_law(m, c, imp)
 
 
-def _pushing(m: Model, c: Contacts, imp: Array) -> Law:
+def _pushing(m: Model, c: Contacts, imp: Array) -> ReferenceLaw:
     """The law along the normal."""
-    return law(m, c.solref, c.solimp[1], imp, one_sided=True)
+    return reference_law(m, c.solref, c.solimp[1], imp, one_sided=True)
 
 
-def _rubbing(m: Model, c: Contacts, imp: Array) -> Law:
+def _friction_law(m: Model, c: Contacts, imp: Array) -> ReferenceLaw:
     """Return the law of the friction rows of elliptic cones, with `solreffriction` if it is set."""
     # solreffriction (0, 0) means the normal's solref.
     own = (c.solreffriction[0] != 0) | (c.solreffriction[1] != 0)
-    first, second = (law(m, ref, c.solimp[1], imp) for ref in (c.solref, c.solreffriction))
+    first, second = (
+        reference_law(m, ref, c.solimp[1], imp) for ref in (c.solref, c.solreffriction)
+    )
     damping = jnp.where(own, second.damping, first.damping)
-    return Law(jnp.zeros_like(imp), damping, imp)
+    return ReferenceLaw(jnp.zeros_like(imp), damping, imp)
 
 
 def _violation(c: Contacts) -> tuple[Array, Array]:
@@ -207,7 +214,7 @@ def _violation(c: Contacts) -> tuple[Array, Array]:
     violation = c.dist - c.includemargin
     if c.smooth is None:
         return violation, impedance(c.solimp, violation)
-    violation, weight = felt(violation, c.smooth, c.active)
+    violation, weight = smooth_distance(violation, c.smooth, c.active)
     return violation, weight * impedance(c.solimp, violation)
 
 
@@ -240,4 +247,4 @@ def _weight(m: Model, d: Data, c: Contacts) -> Array:
         jnp.where(c.each(geom) >= 0, weight, 0)
         for geom, weight in zip(c.geom, (first, second), strict=True)
     )
-    return first + second + moved_by_flexes(m, d, c)[1]
+    return first + second + flex_jacobian_shares(m, d, c)[1]

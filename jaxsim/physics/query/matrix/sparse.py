@@ -15,7 +15,7 @@ from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.api import full_m
 from jaxsim.physics.arguments import check_data, check_model
 
-Pattern = tuple[np.ndarray, np.ndarray, np.ndarray]
+_CsrPattern = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def sparse_m(m: Model, d: Data) -> BCSR:
@@ -34,7 +34,9 @@ def sparse_m(m: Model, d: Data) -> BCSR:
     check_model("sparse_m", m)
     check_data("sparse_m", m, d)
     s = m.structure
-    return _taken(full_m(m, d) if d.M is None else d.M, (s.M_rownnz, s.M_rowadr, s.M_colind))
+    return _gather_entries(
+        full_m(m, d) if d.M is None else d.M, (s.M_rownnz, s.M_rowadr, s.M_colind)
+    )
 
 
 def sparse_ten_j(m: Model, d: Data) -> BCSR:
@@ -47,7 +49,7 @@ def sparse_ten_j(m: Model, d: Data) -> BCSR:
     """
     s = m.structure
     pattern = s.ten_J_rownnz, s.ten_J_rowadr, s.ten_J_colind
-    return _taken(_kept("sparse_ten_j", m, d, "ten_J"), pattern)
+    return _gather_entries(_check_kept("sparse_ten_j", m, d, "ten_J"), pattern)
 
 
 def sparse_actuator_moment(m: Model, d: Data) -> BCSR:
@@ -65,7 +67,7 @@ def sparse_actuator_moment(m: Model, d: Data) -> BCSR:
     at = moment_pattern(m)
     count = np.bincount(at.row, minlength=m.nout)
     pattern = count, np.cumsum(count) - count, at.col
-    return _taken(_kept("sparse_actuator_moment", m, d, "actuator_moment"), pattern)
+    return _gather_entries(_check_kept("sparse_actuator_moment", m, d, "actuator_moment"), pattern)
 
 
 def sparse_flexedge_j(m: Model, d: Data) -> BCSR:
@@ -77,12 +79,12 @@ def sparse_flexedge_j(m: Model, d: Data) -> BCSR:
       ValueError: `d` does not keep `flexedge_J`.
     """
     s = m.structure
-    values = _kept("sparse_flexedge_j", m, d, "flexedge_J")
+    values = _check_kept("sparse_flexedge_j", m, d, "flexedge_J")
     pattern = s.flexedge_J_rownnz, s.flexedge_J_rowadr, s.flexedge_J_colind
     return _matrix(values, pattern, (s.nflexedge, s.nv))
 
 
-def _kept(function: str, m: Model, d: Data, name: str) -> jax.Array:
+def _check_kept(function: str, m: Model, d: Data, name: str) -> jax.Array:
     check_model(function, m)
     check_data(function, m, d)
     if getattr(d, name) is None:
@@ -93,14 +95,14 @@ def _kept(function: str, m: Model, d: Data, name: str) -> jax.Array:
     return value
 
 
-def _taken(dense: jax.Array, pattern: Pattern) -> BCSR:
+def _gather_entries(dense: jax.Array, pattern: _CsrPattern) -> BCSR:
     """Gather the entries of a matrix in a pattern."""
     count, _, columns = pattern
     row = np.repeat(np.arange(len(count)), count)
     return _matrix(dense[row, columns[: len(row)]], pattern, dense.shape)
 
 
-def _matrix(values: jax.Array, pattern: Pattern, shape: tuple[int, ...]) -> BCSR:
+def _matrix(values: jax.Array, pattern: _CsrPattern, shape: tuple[int, ...]) -> BCSR:
     count, _, columns = pattern
     ends = np.concatenate([[0], np.cumsum(count)])
     return BCSR(

@@ -4,17 +4,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take
-from jaxsim.physics.arrays.system.factor import InverseParts
-from jaxsim.physics.solver.ball import solvable
-from jaxsim.physics.solver.dual.items import Items, flat, friction
-from jaxsim.physics.solver.dual.part import FORMS, of_rows, with_room
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.gather import gather_static
+from jaxsim.linalg.factor import InverseBlocks
+from jaxsim.physics.solver.ball import is_invertible
+from jaxsim.physics.solver.dual.items import Items, flatten_items, friction
+from jaxsim.physics.solver.dual.part import ITEM_FORMS, of_rows, pad_items
 from jaxsim.physics.solver.islands import Islands
-from jaxsim.physics.solver.problem import Problem, RowForces
+from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
 
 
-def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
+def dual_items(p: ConstraintProblem, inverse: InverseBlocks, islands: Islands) -> Items:
     """Assemble the items of a problem.
 
     Args:
@@ -28,17 +28,18 @@ def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
     worlds = p.smooth.shape[1:]
     # Contacts follow the other rows.
     if p.rows.contact is not None:
-        form = FORMS[type(p.rows.contact.cost)]
+        form = ITEM_FORMS[type(p.rows.contact.cost)]
         parts.append(form.parts(p.rows.contact, islands.number[-1], worlds))
         order = np.concatenate([order, np.arange(len(order), len(order) + len(parts[-1].D))])
     # Pad all items to the same number of rows, and reorder them.
     size = max(part.J.shape[1] for part in parts)
     all_parts = jax.tree.map(
-        lambda *a: take(jnp.concatenate(a), order), *(with_room(q, size, worlds) for q in parts)
+        lambda *a: gather_static(jnp.concatenate(a), order),
+        *(pad_items(q, size, worlds) for q in parts),
     )
     J, aref, D, mu, low, high, island = all_parts
     # Diagonal blocks of the dual Hessian, A = J M^-1 J' + R.
-    push = inverse.responses(flat(J)).reshape(J.shape)
+    push = inverse.responses(flatten_items(J)).reshape(J.shape)
     exists = D > 0
     # D = 0 marks rows that do not exist; their diagonal of A is 1.
     R = jnp.where(exists, 1 / jnp.where(exists, D, 1.0), 0)
@@ -49,11 +50,13 @@ def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
     dim = jnp.sum(exists, axis=1, dtype=jnp.int32)
     solved = dim > 1
     if size > 1:
-        solved = solved & solvable(friction(jnp.moveaxis(A, 0, 2), jnp.moveaxis(mu, 0, 1)), dim)
+        solved = solved & is_invertible(
+            friction(jnp.moveaxis(A, 0, 2), jnp.moveaxis(mu, 0, 1)), dim
+        )
     return Items(J, push, aref, R, A, low, high, mu, dim > 1, solved, exists[:, 0], island)
 
 
-def warm_forces(p: Problem, of: Items, x: Array) -> Array:
+def warm_forces(p: ConstraintProblem, of: Items, x: Array) -> Array:
     """Compute the forces `[n, size, *W]` that belong to an acceleration `[nv, *W]`."""
     r = of.residual(x)
     # Scalar rows: clipped forces of the residual.
@@ -69,17 +72,17 @@ def warm_forces(p: Problem, of: Items, x: Array) -> Array:
     return jnp.concatenate([single, jnp.stack(piece.force, axis=1)])
 
 
-def row_forces(p: Problem, f: Array) -> RowForces:
+def item_row_forces(p: ConstraintProblem, f: Array) -> RowForces:
     """Scatter the forces `[n, size, *W]` of items to the blocks of rows."""
     # Undo MuJoCo's row order, then split by block.
     order = p.rows.order
-    single = take(f[: len(order), 0], np.argsort(order))
+    single = gather_static(f[: len(order), 0], np.argsort(order))
     forces: list = []
     for block in p.rows.single:
         forces.append(single[: len(block.id)])
         single = single[len(block.id) :]
     contact, reach = p.rows.contact, None
     if contact is not None:
-        of_contacts, reach = FORMS[type(contact.cost)].forces(contact.cost, f[len(order) :])
+        of_contacts, reach = ITEM_FORMS[type(contact.cost)].forces(contact.cost, f[len(order) :])
         forces.append(of_contacts)
     return RowForces(forces, reach)

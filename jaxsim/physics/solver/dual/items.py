@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
+from jaxsim.arrays.bilinear import apply, apply_transpose
 from jaxsim.enums import MINVAL, ConstraintState
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply, apply_transpose
-from jaxsim.physics.solver.ball import least_in_ball, scaled
+from jaxsim.physics.solver.ball import least_in_ball, scale_by_bounds
 
-RISE = 1e-10  # increase of the cost above which MuJoCo rejects a new force
+_MAX_COST_RISE = 1e-10  # increase of the cost above which MuJoCo rejects a new force
 
 
 class Items(NamedTuple):
@@ -75,18 +75,18 @@ class Items(NamedTuple):
             state = jnp.where(where, np.int32(named), state)
         return state
 
-    def pushing(self, state: Array) -> Array:
+    def active_rows(self, state: Array) -> Array:
         """Return which items count as active, `[n, *W]`; equalities and dry friction always do."""
         one_way = (self.low == 0) & (self.high > 0)
         return ~one_way | (state != np.int32(ConstraintState.SATISFIED))
 
-    def moved_by(self, f: Array) -> Array:
+    def acceleration_of(self, f: Array) -> Array:
         """Compute M^-1 J' f, `[n, size, *W]` -> `[nv, *W]`."""
-        return apply_transpose(flat(self.push), flat(f))
+        return apply_transpose(flatten_items(self.push), flatten_items(f))
 
     def residual(self, x: Array) -> Array:
         """Compute J x - aref, `[n, size, *W]`."""
-        return apply(flat(self.J), x).reshape(self.aref.shape) - self.aref
+        return apply(flatten_items(self.J), x).reshape(self.aref.shape) - self.aref
 
     def within(self, f: Array) -> Array:
         """Project forces `[n, size, *W]` onto their bounds, as MuJoCo does after extrapolation."""
@@ -126,7 +126,7 @@ class Items(NamedTuple):
         # Reject the new force where it raises the cost.
         step = jnp.stack(new) - f
         change = jnp.sum(step * (r + 0.5 * apply(self.A, step)), axis=0)
-        moves = here & (change <= RISE)
+        moves = here & (change <= _MAX_COST_RISE)
         step, change = jnp.where(moves[None], step, 0), jnp.where(moves, change, 0)
         return x + jnp.sum(self.push * step[:, None], axis=0), f + step, -change
 
@@ -153,9 +153,9 @@ class Items(NamedTuple):
 def friction(A: Array, mu: Array) -> list:
     """Scale the friction block `[size, size, ...]` of A by its bounds; nested lists."""
     rows = range(1, len(mu))
-    return scaled([[A[j, k] for k in rows] for j in rows], [mu[j] for j in rows])
+    return scale_by_bounds([[A[j, k] for k in rows] for j in rows], [mu[j] for j in rows])
 
 
-def flat(a: Array) -> Array:
+def flatten_items(a: Array) -> Array:
     """Reshape `[n, size, ...]` to `[n size, ...]`."""
     return a.reshape(-1, *a.shape[2:])

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.physics.arrays.array import Array
+from jaxsim.arrays.array import Array
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
-from jaxsim.physics.constraint.rows import Block, SingleRows
-from jaxsim.physics.solver.dual.items import flat
+from jaxsim.physics.constraint.rows import RowBlock, SingleRows
+from jaxsim.physics.solver.dual.items import flatten_items
 
 
-class Part(NamedTuple):
+class DualItemPart(NamedTuple):
     """Items as in `Items`, with the inverse regularization D instead of R, `[n, size, *W]`."""
 
     J: jax.Array
@@ -25,16 +25,16 @@ class Part(NamedTuple):
     island: jax.Array
 
 
-def with_room(part: Part, size: int, worlds: tuple) -> Part:
+def pad_items(part: DualItemPart, size: int, worlds: tuple) -> DualItemPart:
     """Broadcast a part to all worlds, and pad its items to `size` rows."""
-    part = Part(*(_spread(a, worlds) for a in part))
+    part = DualItemPart(*(_spread(a, worlds) for a in part))
     # Pad the axis of rows only.
     room = ((0, 0), (0, size - part.D.shape[1]))
 
     def padded(a: Array) -> Array:
         return jnp.pad(a, (*room, *((0, 0),) * (a.ndim - 2)))
 
-    return Part._make([*(padded(a) for a in part[:4]), *part[4:]])
+    return DualItemPart._make([*(padded(a) for a in part[:4]), *part[4:]])
 
 
 def _spread(a: Array, worlds: tuple) -> Array:
@@ -42,12 +42,12 @@ def _spread(a: Array, worlds: tuple) -> Array:
     return jnp.broadcast_to(a, (*a.shape[: a.ndim - len(worlds)], *worlds))
 
 
-def of_rows(block: SingleRows, island: Array, nv: int) -> Part:
+def of_rows(block: SingleRows, island: Array, nv: int) -> DualItemPart:
     """Convert rows that are not contacts to items of one row each."""
     cost = block.cost
-    low, high = BOUNDS[type(cost)](cost)
+    low, high = _FORCE_BOUNDS[type(cost)](cost)
     J, aref, D = (a[:, None] for a in (block.J.dense(nv), block.aref, cost.D))
-    return Part(J, aref, D, jnp.zeros_like(D), low, high, island)
+    return DualItemPart(J, aref, D, jnp.zeros_like(D), low, high, island)
 
 
 def _free(cost: Any) -> tuple[Array, Array]:
@@ -65,7 +65,11 @@ def _within_loss(cost: Huber) -> tuple[Array, Array]:
 
 
 # Bounds of the forces, by the type of their rows' cost.
-BOUNDS: dict[type, Callable] = {Quadratic: _free, OneSided: _not_negative, Huber: _within_loss}
+_FORCE_BOUNDS: dict[type, Callable] = {
+    Quadratic: _free,
+    OneSided: _not_negative,
+    Huber: _within_loss,
+}
 
 
 class _Form(NamedTuple):
@@ -76,11 +80,11 @@ class _Form(NamedTuple):
       forces: `(cost, f) -> (forces over the basis, reach of pyramids or None)`.
     """
 
-    parts: Callable[[Block, Array, tuple], Part]
+    parts: Callable[[RowBlock, Array, tuple], DualItemPart]
     forces: Callable[[Any, Array], tuple[list, list | None]]
 
 
-def _of_pyramids(block: Block, island: Array, worlds: tuple) -> Part:
+def _of_pyramids(block: RowBlock, island: Array, worlds: tuple) -> DualItemPart:
     rows = []
     # Each edge is a one-sided row: Jacobian and reference combine normal and tangent.
     for edge in block.cost.rows:
@@ -90,9 +94,9 @@ def _of_pyramids(block: Block, island: Array, worlds: tuple) -> Part:
     # The edges of each contact are consecutive items.
     fields = zip(*rows, strict=True)
     J, aref, D, mu, low, high, island = (
-        flat(jnp.stack([_spread(a, worlds) for a in edges], axis=1)) for edges in fields
+        flatten_items(jnp.stack([_spread(a, worlds) for a in edges], axis=1)) for edges in fields
     )
-    return Part._make([*(a[:, None] for a in (J, aref, D, mu)), low, high, island])
+    return DualItemPart._make([*(a[:, None] for a in (J, aref, D, mu)), low, high, island])
 
 
 def _on_edges(cost: Pyramid, f: Array) -> tuple[list, list | None]:
@@ -110,7 +114,7 @@ def _on_edges(cost: Pyramid, f: Array) -> tuple[list, list | None]:
     return force, reach
 
 
-def _of_cones(block: Block, island: Array, worlds: tuple) -> Part:
+def _of_cones(block: RowBlock, island: Array, worlds: tuple) -> DualItemPart:
     del worlds
     cost = block.cost
     # Rows with D = 0 are beyond the dimension of their contact.
@@ -120,14 +124,14 @@ def _of_cones(block: Block, island: Array, worlds: tuple) -> Part:
     J = jnp.where(exists[:, :, None], jnp.moveaxis(block.J.basis, 0, 1), 0)
     zero = jnp.zeros_like(D[:, 0])
     mu = jnp.stack([zero, *(m + zero for m in cost.mu[1:])], axis=1)
-    return Part(J, aref, D, jnp.where(exists, mu, 0), zero, zero + jnp.inf, island)
+    return DualItemPart(J, aref, D, jnp.where(exists, mu, 0), zero, zero + jnp.inf, island)
 
 
 def _in_basis(cost: Elliptic, f: Array) -> tuple[list, list | None]:
     return [f[:, k] for k in range(len(cost.mu))], None
 
 
-FORMS: dict[type, _Form] = {
+ITEM_FORMS: dict[type, _Form] = {
     Pyramid: _Form(_of_pyramids, _on_edges),
     Elliptic: _Form(_of_cones, _in_basis),
 }

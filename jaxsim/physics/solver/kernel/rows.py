@@ -4,8 +4,8 @@ Rows are distributed over the lanes of a warp, so that the costs of constraint/c
 which are elementwise in rows, are evaluated for all of them at once. Two layouts: rows with a
 single nonzero (`OfDofs`) are on the lane of their dof; of the others (`OfBasis`) a program compacts
 the active rows of its world and copies their Jacobians to scratch memory, because a world uses four
-or five of forty contact slots. Scratch memory is shared by the lanes of a warp; `settle` is the
-barrier between its writes and reads.
+or five of forty contact slots. Scratch memory is shared by the lanes of a warp; `synchronize_lanes`
+is the barrier between its writes and reads.
 """
 
 from dataclasses import replace
@@ -16,32 +16,32 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.kernel import (
-    Room,
-    lanes_of,
-    load,
-    loop,
-    numbers,
-    settle,
-    store,
-    total,
-)
-from jaxsim.physics.arrays.system.spd_kernel import Tiles, part, width
+from jaxsim.arrays.array import Array
+from jaxsim.linalg.spd_kernel import Tiles, load_part, padded_width
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
-from jaxsim.physics.constraint.cost import Huber, OneSided, Piece, Quadratic
+from jaxsim.physics.constraint.cost import CostDerivatives, Huber, OneSided, Quadratic
 from jaxsim.physics.constraint.jacobian import (
     BasisJacobian,
     DenseJacobian,
     DofJacobian,
     SparseJacobian,
 )
-from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.constraint.rows import RowBlock
+from jaxsim.transforms.pallas import (
+    Output,
+    lane_indices,
+    lanes_of,
+    load,
+    loop,
+    store,
+    sum_lanes,
+    synchronize_lanes,
+)
 
-Cost = Quadratic | OneSided | Huber | Pyramid | Elliptic
+_Cost = Quadratic | OneSided | Huber | Pyramid | Elliptic
 
 
-class Given(NamedTuple):
+class RowInputs(NamedTuple):
     """Rows as inputs of a kernel, in memory.
 
     Attributes:
@@ -53,11 +53,11 @@ class Given(NamedTuple):
 
     J: Any
     row: Any
-    cost: Cost
+    cost: _Cost
     aref: list
 
 
-def given(block: Block, nv: int) -> list[Given]:
+def row_inputs(block: RowBlock, nv: int) -> list[RowInputs]:
     """Convert a block of rows to kernel inputs: several where a dof has more than one row."""
     cost, aref = block.cost, block.aref
     if isinstance(cost, Pyramid | Elliptic):
@@ -66,11 +66,11 @@ def given(block: Block, nv: int) -> list[Given]:
         aref = [aref]
     match block.J:
         case DofJacobian(dof, sign):
-            return [Given(sign, row, cost, aref) for row in _rows_of_dofs(dof, nv)]
+            return [RowInputs(sign, row, cost, aref) for row in _rows_of_dofs(dof, nv)]
         case DenseJacobian(matrix):
-            return [Given(matrix[None], None, cost, aref)]
+            return [RowInputs(matrix[None], None, cost, aref)]
         case BasisJacobian(basis):
-            return [Given(basis, None, cost, aref)]
+            return [RowInputs(basis, None, cost, aref)]
     raise TypeError(f"rows of a {type(block.J).__name__} have no form for kernels")
 
 
@@ -87,12 +87,12 @@ def _rows_of_dofs(dof: tuple[int, ...], nv: int) -> list[Array]:
     return [jnp.asarray(t) for t in tables]
 
 
-def serves(block: Block) -> bool:
+def supports_block(block: RowBlock) -> bool:
     """Return True if the kernel supports these rows; sparse Jacobians (flexes) are not."""
     return not isinstance(block.J, SparseJacobian) and len(jax.tree.leaves(block.aref)[0]) > 0
 
 
-class Memory(NamedTuple):
+class RowMemory(NamedTuple):
     """Scratch memory of rows with several nonzeros.
 
     Attributes:
@@ -101,29 +101,29 @@ class Memory(NamedTuple):
       force, weight: their forces, and the lower triangles of their curvature, row by row.
     """
 
-    order: Room
-    J: Room
-    force: Room
-    weight: Room
+    order: Output
+    J: Output
+    force: Output
+    weight: Output
 
 
 class MemoryOfDofs(NamedTuple):
     """Scratch memory of rows with one nonzero: their curvature `[width]`."""
 
-    weight: Room
+    weight: Output
 
 
-def memory(rows: Given, nv: int) -> Memory | MemoryOfDofs:
+def row_memory(rows: RowInputs, nv: int) -> RowMemory | MemoryOfDofs:
     """Allocate the scratch memory of rows."""
     # Rows with one nonzero store a diagonal only.
     if rows.row is not None:
-        return MemoryOfDofs(Room((width(nv),), rows.J.dtype, public=False))
+        return MemoryOfDofs(Output((padded_width(nv),), rows.J.dtype, public=False))
     (size, n), dtype = rows.J.shape[:2], rows.J.dtype
-    return Memory(
-        Room((n,), jnp.int32, public=False),
+    return RowMemory(
+        Output((n,), jnp.int32, public=False),
         *(
-            Room(a, dtype, public=False)
-            for a in ((n, size, width(nv)), (n, size), (n, _lower(size)))
+            Output(a, dtype, public=False)
+            for a in ((n, size, padded_width(nv)), (n, size), (n, _lower(size)))
         ),
     )
 
@@ -133,7 +133,7 @@ def _lower(size: int) -> int:
     return size * (size + 1) // 2
 
 
-def read(rows: Given, own: Any, lanes: int) -> "OfDofs | OfBasis":
+def load_rows(rows: RowInputs, own: Any, lanes: int) -> "OfDofs | OfBasis":
     """Read the rows of a world into registers and scratch memory."""
     return (OfBasis if rows.row is None else OfDofs).of(rows, own, lanes)
 
@@ -144,7 +144,7 @@ class OfDofs(NamedTuple):
     Attributes:
       own: `MemoryOfDofs`.
       sign: entry of the Jacobian.
-      cost, aref: as in `Given`.
+      cost, aref: as in `RowInputs`.
     """
 
     own: Any
@@ -153,12 +153,12 @@ class OfDofs(NamedTuple):
     aref: Array
 
     @classmethod
-    def of(cls, given: Given, own: Any, lanes: int) -> "OfDofs":
+    def of(cls, given: RowInputs, own: Any, lanes: int) -> "OfDofs":
         """Gather the row of each dof."""
         # Lanes beyond nv have no row.
-        place, nv = numbers(lanes), given.row.shape[0]
+        place, nv = lane_indices(lanes), given.row.shape[0]
         row = jnp.where(place < nv, load(given.row, place, where=place < nv), -1)
-        rest = _gathered((given.J, given.cost, given.aref[0]), row, row >= 0)
+        rest = _gather_lanes((given.J, given.cost, given.aref[0]), row, row >= 0)
         return cls(own, *rest)
 
     def times(self, x: Array) -> Array:
@@ -169,16 +169,16 @@ class OfDofs(NamedTuple):
         """Compute J x - aref from J x."""
         return y - self.aref
 
-    def push(self, piece: Piece) -> Array:
+    def push(self, piece: CostDerivatives) -> Array:
         """Compute J' f along the dofs, and store the curvature for `add_gram`."""
         # Store the curvature by dof; `add_gram` reads it tile by tile.
-        place, end = numbers(len(piece.weight)), self.own.weight.shape[0]
-        settle()  # all lanes have read the values of the previous iteration
+        place, end = lane_indices(len(piece.weight)), self.own.weight.shape[0]
+        synchronize_lanes()  # all lanes have read the values of the previous iteration
         store(self.own.weight, place, value=piece.weight, where=place < end)
-        settle()
+        synchronize_lanes()
         return self.sign * piece.force
 
-    def add_gram(self, H: Tiles, piece: Piece, act: Array) -> Tiles:
+    def add_gram(self, H: Tiles, piece: CostDerivatives, act: Array) -> Tiles:
         """Add J' W J to H where `act` is true, with the curvature stored by `push`.
 
         The Jacobian has entries +-1, so that J' W J is the diagonal W.
@@ -186,9 +186,9 @@ class OfDofs(NamedTuple):
         del piece
         # The diagonal of the tile.
         side = len(H[0][0])
-        place = numbers(side)
+        place = lane_indices(side)
         there = (place[:, None] == place[None, :]) & act
-        weight = [part(self.own.weight, i, side) for i in range(len(H))]
+        weight = [load_part(self.own.weight, i, side) for i in range(len(H))]
         return [
             [row[0] + jnp.where(there, w[None, :], 0), *row[1:]]
             for row, w in zip(H, weight, strict=True)
@@ -199,10 +199,10 @@ class OfBasis(NamedTuple):
     """Rows, or contacts, with dense Jacobians: the active ones, one per lane.
 
     Attributes:
-      own: `Memory`.
+      own: `RowMemory`.
       lanes: lanes of a vector over the dofs.
       number: number of active rows.
-      cost, aref: as in `Given`.
+      cost, aref: as in `RowInputs`.
     """
 
     own: Any
@@ -212,21 +212,21 @@ class OfBasis(NamedTuple):
     aref: list
 
     @classmethod
-    def of(cls, given: Given, own: Any, lanes: int) -> "OfBasis":
+    def of(cls, given: RowInputs, own: Any, lanes: int) -> "OfBasis":
         """Compact the active rows, and copy their Jacobians to scratch memory."""
         size, n, nv = given.J.shape
         # One lane per row slot.
-        row = numbers(lanes_of(n))
+        row = lane_indices(lanes_of(n))
         # Stream compaction: the prefix sum of the flags is the address of each active row.
         D = jax.tree.leaves(given.cost.D)[0]
         active = load(D, row, where=row < n) > 0
         until = jnp.cumsum(active.astype(jnp.int32), dtype=jnp.int32)
-        count = total(active.astype(jnp.int32))
+        count = sum_lanes(active.astype(jnp.int32))
         place = jnp.where(active, until - 1, count + row - until)  # the others behind
         store(own.order, place, value=row, where=row < n)
-        settle()
+        synchronize_lanes()
 
-        dof, end = numbers(lanes), own.J.shape[2]
+        dof, end = lane_indices(lanes), own.J.shape[2]
 
         # Copy the Jacobians of the active rows, lane by lane over the dofs.
         def copy(k: Array, _: None) -> None:
@@ -239,16 +239,16 @@ class OfBasis(NamedTuple):
         # Gather costs and references of the active rows, one per lane.
         there = row < count
         order = load(own.order, row, where=there)
-        settle()
-        return cls(own, lanes, count, *_gathered((given.cost, given.aref), order, there))
+        synchronize_lanes()
+        return cls(own, lanes, count, *_gather_lanes((given.cost, given.aref), order, there))
 
     def times(self, x: Array) -> Any:
         """Compute J x; a list over the basis for contacts."""
         # A dot product over the dofs for each row; lane k keeps the result of row k.
-        size, lane = len(self.aref), numbers(len(self.aref[0]))
+        size, lane = len(self.aref), lane_indices(len(self.aref[0]))
 
         def row(k: Array, out: list) -> list:
-            products = (total(self._row(k, p) * x) for p in range(size))
+            products = (sum_lanes(self._row(k, p) * x) for p in range(size))
             return [jnp.where(lane == k, y, a) for y, a in zip(products, out, strict=True)]
 
         out = loop(self.number, row, [jnp.zeros_like(a) for a in self.aref])
@@ -260,19 +260,19 @@ class OfBasis(NamedTuple):
             return y - self.aref[0]
         return [a - b for a, b in zip(y, self.aref, strict=True)]
 
-    def push(self, piece: Piece) -> Array:
+    def push(self, piece: CostDerivatives) -> Array:
         """Compute J' f along the dofs, and store the curvature for `add_gram`."""
         contacts, basis = self._of_contacts, range(len(self.aref))
         # Store forces and lower triangles of the curvature, one row per lane.
         force = piece.force if contacts else [piece.force]
         weight = piece.weight if contacts else [[piece.weight]]
-        lane, n = numbers(len(force[0])), self.own.J.shape[0]
-        settle()  # all lanes have read the values of the previous iteration
+        lane, n = lane_indices(len(force[0])), self.own.J.shape[0]
+        synchronize_lanes()  # all lanes have read the values of the previous iteration
         for p in basis:
             store(self.own.force, lane, p, value=force[p], where=lane < n)
         for k, w in enumerate(weight[p][q] for p in basis for q in range(p + 1)):
             store(self.own.weight, lane, k, value=w, where=lane < n)
-        settle()
+        synchronize_lanes()
 
         # Sum over the rows with a nonzero force.
         def row(k: Array, out: Array) -> Array:
@@ -283,7 +283,7 @@ class OfBasis(NamedTuple):
         out = self._each(_some_number(force), row, out)
         return out
 
-    def add_gram(self, H: Tiles, piece: Piece, act: Array) -> Tiles:
+    def add_gram(self, H: Tiles, piece: CostDerivatives, act: Array) -> Tiles:
         """Add J' W J to H where `act` is true, with the curvature stored by `push`."""
         # Rows without curvature contribute nothing.
         basis = range(len(self.aref))
@@ -291,7 +291,7 @@ class OfBasis(NamedTuple):
 
         def row(k: Array, H: Tiles) -> Tiles:
             side = len(H[0][0])
-            J = [[part(self.own.J, i, side, k, p) for i in range(len(H))] for p in basis]
+            J = [[load_part(self.own.J, i, side, k, p) for i in range(len(H))] for p in basis]
             # Rank-1 updates of the upper tiles, one per row of the contact basis.
             for p in basis:
                 # Row p of W J.
@@ -315,26 +315,26 @@ class OfBasis(NamedTuple):
 
     def _row(self, k: Array, p: int) -> Array:
         """Load the Jacobian of an active row, along the dofs."""
-        dof, end = numbers(self.lanes), self.own.J.shape[2]
+        dof, end = lane_indices(self.lanes), self.own.J.shape[2]
         return load(self.own.J, k, p, dof, where=None if self.lanes == end else dof < end)
 
     def _each(self, mask: Array, body: Any, start: Any) -> Any:
         """Iterate `body(k, state)` over the active rows whose entry of `mask` is true."""
-        lane, end = numbers(len(mask)), jnp.int32(len(mask))
+        lane, end = lane_indices(len(mask)), jnp.int32(len(mask))
 
         # Next lane whose mask is set, by a reduction.
         def after(k: Array) -> Array:
             return jnp.min(jnp.where(mask & (lane > k), lane, end))
 
-        def turn(state: tuple) -> tuple:
+        def iteration(state: tuple) -> tuple:
             k, value = state
             return after(k), body(k, value)
 
         state = (after(jnp.int32(-1)), start)
-        return lax.while_loop(lambda state: state[0] < end, turn, state)[1]
+        return lax.while_loop(lambda state: state[0] < end, iteration, state)[1]
 
 
-Rows = OfDofs | OfBasis
+KernelRows = OfDofs | OfBasis
 
 
 def _some_number(force: list) -> Array:
@@ -344,7 +344,7 @@ def _some_number(force: list) -> Array:
     return there
 
 
-def _gathered(tree: Any, index: Array, there: Array) -> Any:
+def _gather_lanes(tree: Any, index: Array, there: Array) -> Any:
     """Gather values of rows, one per lane; zero, or False, on lanes without a row."""
 
     def gather(ref: Any) -> Array:

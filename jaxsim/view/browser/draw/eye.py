@@ -6,10 +6,10 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.server import FOVY
+from jaxsim.view.browser.server import PAGE_FOVY
 
 # smaller motions of a camera are not followed: the mouse may move the page's camera from there
-STILL = 1e-6
+_MIN_CAMERA_MOTION = 1e-6
 
 
 class Eye:
@@ -30,7 +30,7 @@ class Eye:
         if camera is None:
             for client in self._server.get_clients().values():
                 client.camera.up_direction = (0.0, 0.0, 1.0)
-                client.camera.fov = float(np.deg2rad(FOVY))
+                client.camera.fov = float(np.deg2rad(PAGE_FOVY))
 
     def show(self, poses: Poses, offset: np.ndarray) -> None:
         """Move the cameras of pages; `offset` is the displacement of the worlds, (worlds, 3)."""
@@ -45,7 +45,7 @@ class Eye:
         self._seen = {number: seen for number, seen in self._seen.items() if number in clients}
         for number, client in clients.items():
             seen = self._seen.get(number)
-            if seen is None or np.abs(pose - seen).max() > STILL:
+            if seen is None or np.abs(pose - seen).max() > _MIN_CAMERA_MOTION:
                 self._seen[number] = pose
                 self._turn(client, pos, mat, fovy)
 

@@ -11,20 +11,22 @@ import numpy as np
 
 from jaxsim.compile.geometry.orientation import from_matrix
 from jaxsim.enums import LightType
-from jaxsim.extra import needed
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.draw.shape import Shape
+from jaxsim.view.browser.draw.shape import TriangleShape
 from jaxsim.view.browser.draw.surface import image_of
-from jaxsim.view.picture.sample import CUBE
+from jaxsim.view.picture.sample import CUBE_AXES
 
-SKY = 2  # mjTEXTURE_SKYBOX
-AROUND = 0.2  # strength of the environment in addition to the lights of a model
-HEAD = 0.3  # ambient light for the headlight: half of MuJoCo's on surfaces that face it
-UNLIT = "KHR_materials_unlit"
-FAR = 60.0  # half side of the skybox, in extents of the model
-HEIGHT = 5.0  # distance of directional lights, in extents of the model
+_SKYBOX_TYPE = 2  # mjTEXTURE_SKYBOX
+_AMBIENT_STRENGTH = 0.2  # strength of the environment in addition to the lights of a model
+_HEADLIGHT_STRENGTH = (
+    0.3  # ambient light for the headlight: half of MuJoCo's on surfaces that face it
+)
+_UNLIT_EXTENSION = "KHR_materials_unlit"
+_SKY_EXTENTS = 60.0  # half side of the skybox, in extents of the model
+_LAMP_EXTENTS = 5.0  # distance of directional lights, in extents of the model
 
 
 class Lights:
@@ -49,10 +51,10 @@ class Lights:
         self.shown = shown
         scene = self._server.scene
         scene.configure_default_lights(enabled=not shown)
-        scene.configure_environment_map(environment_intensity=AROUND if shown else 1.0)
+        scene.configure_environment_map(environment_intensity=_AMBIENT_STRENGTH if shown else 1.0)
         if shown:
             self._handles = {int(i): self._lamp(int(i)) for i in self.ids}
-            color = HEAD + np.asarray(self._m.light_ambient)[self.ids].sum(axis=0)
+            color = _HEADLIGHT_STRENGTH + np.asarray(self._m.light_ambient)[self.ids].sum(axis=0)
             self._ambient = scene.add_light_ambient(
                 "/lights/ambient", color=_bytes(color), intensity=np.pi * _strength(color)
             )
@@ -69,7 +71,7 @@ class Lights:
                 continue
             # viser's directional light points from there to the origin
             if self._m.light_type[i] == LightType.DIRECTIONAL:
-                handle.position = -HEIGHT * float(self._m.stat.extent) * way
+                handle.position = -_LAMP_EXTENTS * float(self._m.stat.extent) * way
             else:
                 handle.position, handle.wxyz = pos, _towards(way)
 
@@ -93,19 +95,19 @@ class Lights:
 
 def add_sky(server: Any, m: Model) -> Any:
     """Draw the skybox of a model, and return its handle; None if it has none."""
-    skies = np.flatnonzero((m.tex_type == SKY) & (m.tex_adr >= 0))
+    skies = np.flatnonzero((m.tex_type == _SKYBOX_TYPE) & (m.tex_adr >= 0))
     if not len(skies):
         return None
     image = image_of(m, int(skies[0]))[..., :3]
     shape, place = _box(image.shape[0] == image.shape[1])
-    trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
-    material = needed("trimesh.visual.material", "view").PBRMaterial(
-        baseColorTexture=needed("PIL.Image", "view").fromarray(image)
+    trimesh, visual = require("trimesh", "view"), require("trimesh.visual", "view")
+    material = require("trimesh.visual.material", "view").PBRMaterial(
+        baseColorTexture=require("PIL.Image", "view").fromarray(image)
     )
     uv = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)
     looks = visual.TextureVisuals(uv=uv, material=material)
     mesh = trimesh.Trimesh(
-        FAR * float(m.stat.extent) * shape.vertex, shape.face, process=False, visual=looks
+        _SKY_EXTENTS * float(m.stat.extent) * shape.vertex, shape.face, process=False, visual=looks
     )
     data = bytes(mesh.export(file_type="glb", tree_postprocessor=_unlit))
     return server.scene.add_glb("/sky", data, cast_shadow=False, receive_shadow=False)
@@ -116,12 +118,12 @@ def _unlit(tree: dict[str, Any]) -> None:
 
     The extension KHR_materials_unlit, https://github.com/KhronosGroup/glTF.
     """
-    tree["extensionsUsed"] = [*tree.get("extensionsUsed", ()), UNLIT]
+    tree["extensionsUsed"] = [*tree.get("extensionsUsed", ()), _UNLIT_EXTENSION]
     for material in tree["materials"]:
-        material["extensions"] = {UNLIT: {}}
+        material["extensions"] = {_UNLIT_EXTENSION: {}}
 
 
-def _box(one: bool) -> tuple[Shape, np.ndarray]:
+def _box(one: bool) -> tuple[TriangleShape, np.ndarray]:
     """Return a box seen from inside, and the texture coordinates of its corners in a strip of six
     images.
 
@@ -129,7 +131,7 @@ def _box(one: bool) -> tuple[Shape, np.ndarray]:
       one: whether there is a single image for all sides.
     """
     vertex, place, face = [], [], []
-    for side, (right, down) in enumerate(CUBE):
+    for side, (right, down) in enumerate(CUBE_AXES):
         ahead = np.zeros(3)
         ahead[side // 2] = 1 - 2 * (side % 2)
         u, v = (np.sign(k) * np.eye(3)[abs(k) - 1] for k in (right, down))
@@ -145,7 +147,7 @@ def _box(one: bool) -> tuple[Shape, np.ndarray]:
     normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     inward = (normal * corner.mean(axis=1)).sum(axis=1) < 0
     turned_face = np.where(inward[:, None], face, np.array(face)[:, ::-1])
-    return Shape(turned, -turned, turned_face), np.array(place)
+    return TriangleShape(turned, -turned, turned_face), np.array(place)
 
 
 def _fading(attenuation: np.ndarray) -> tuple[float, float]:

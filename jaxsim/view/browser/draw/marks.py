@@ -11,9 +11,11 @@ from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.touch import Touch
 
-PULLEY = -2  # value of `wrap_obj`
+_PULLEY_OBJ = -2  # value of `wrap_obj`
 CONTACT, FORCE, CENTER = (230, 140, 20), (90, 200, 90), (230, 60, 60)
-LONG = 0.4  # length of the arrow of a force equal to the weight of the model, in extents
+_WEIGHT_ARROW_LENGTH = (
+    0.4  # length of the arrow of a force equal to the weight of the model, in extents
+)
 
 
 class Marks:
@@ -32,7 +34,7 @@ class Marks:
         self._width = np.asarray(m.tendon_width) if m.ntendon else np.zeros(0)
         self._color = np.asarray(m.tendon_rgba)[:, :3] if m.ntendon else np.zeros((0, 3))
         self._size = 0.1 * float(m.stat.meansize)
-        self._unit = LONG * float(m.stat.extent) / max(self._weight(), 1e-9)
+        self._unit = _WEIGHT_ARROW_LENGTH * float(m.stat.extent) / max(self._weight(), 1e-9)
 
     def _weight(self) -> float:
         gravity = float(np.linalg.norm(np.asarray(self._m.opt.gravity))) or 9.81
@@ -127,7 +129,7 @@ class Marks:
                 "aspect": 4 / 3,
                 "scale": 3 * self._size,
                 "position": poses.cam_xpos[0, i] + offset[0],
-                "wxyz": optical(poses.cam_xmat[0, i]),
+                "wxyz": optical_rotation(poses.cam_xmat[0, i]),
             }
             found[f"/cameras/{names[i].replace('/', '|')}"] = (
                 self._server.scene.add_camera_frustum,
@@ -142,7 +144,7 @@ def tendon_lines(poses: Poses, offset: np.ndarray) -> tuple[np.ndarray, np.ndarr
     adr, num = poses.paths["ten_wrapadr"], poses.paths["ten_wrapnum"]
     worlds = len(adr)
     point = poses.paths["wrap_xpos"].reshape(worlds, -1, 3) + offset[:, None]
-    pulley = poses.paths["wrap_obj"].reshape(worlds, -1) == PULLEY
+    pulley = poses.paths["wrap_obj"].reshape(worlds, -1) == _PULLEY_OBJ
     place = np.arange(point.shape[1])
     # the tendon of each point: the first one that ends after it
     end = adr + num
@@ -153,7 +155,7 @@ def tendon_lines(poses: Poses, offset: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return lines, tendon[:, :-1][joined]
 
 
-def optical(mat: np.ndarray) -> np.ndarray:
+def optical_rotation(mat: np.ndarray) -> np.ndarray:
     """Return the orientation of a camera in viser's convention, (4,): z along the view, y down.
 
     Args:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.geometry.quaternion import multiply, rotate
+from jaxsim.compile.geometry.quaternion import quat_multiply, quat_rotate
 from jaxsim.enums import GeomType
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
-from jaxsim.view.browser.draw.shape import Shape, shape_of
-from jaxsim.view.browser.draw.surface import Surface, surface_of, textured
+from jaxsim.view.browser.draw.shape import TriangleShape, shape_of
+from jaxsim.view.browser.draw.surface import Appearance, appearance_of, texture_mesh
 
-KINDS = ("geom", "site")
+_PART_KINDS = ("geom", "site")
 NGROUP = 6  # MuJoCo's mjNGROUP
 
 
@@ -45,8 +45,8 @@ class Part:
     size: np.ndarray
     pos: np.ndarray
     quat: np.ndarray
-    look: Surface
-    shape: Shape
+    look: Appearance
+    shape: TriangleShape
     _files: dict[tuple[float, bool], bytes] = field(default_factory=dict, repr=False)
 
     @property
@@ -57,7 +57,7 @@ class Part:
     def glb(self, opacity: float = 1.0, solid: bool = False) -> bytes:
         """Return the part in its own frame, as a binary glTF file."""
         if (opacity, solid) not in self._files:
-            mesh = textured(self.m, self.shape, self.type, self.size, self.look, opacity, solid)
+            mesh = texture_mesh(self.m, self.shape, self.type, self.size, self.look, opacity, solid)
             file = bytes(mesh.export(file_type="glb", include_normals=True))
             self._files[opacity, solid] = file
         return self._files[opacity, solid]
@@ -70,7 +70,7 @@ OnPart = Callable[[Any, Part, int], None]
 def parts_of(m: Model) -> list[Part]:
     """Return the parts of a model, geoms first; invisible ones and those without a surface are left
     out."""
-    return [part for kind in KINDS for part in _of_kind(m, kind)]
+    return [part for kind in _PART_KINDS for part in _of_kind(m, kind)]
 
 
 def _of_kind(m: Model, kind: str) -> list[Part]:
@@ -79,13 +79,13 @@ def _of_kind(m: Model, kind: str) -> list[Part]:
     found = []
     for i, row in enumerate(zip(*table, strict=True)):
         body, group, shape_type, size, pos, quat, rgba, material, data = row
-        look = surface_of(m, rgba, int(material))
+        look = appearance_of(m, rgba, int(material))
         shape = shape_of(m, int(shape_type), size.astype(float), int(data))
         if look.rgba[3] <= 0 or shape is None:
             continue
         place = int(body), int(np.clip(group, 0, NGROUP - 1)), GeomType(int(shape_type))
         if kind == "site" and shape_type == GeomType.MESH:  # geoms of meshes already have this pose
-            pos = pos + rotate(quat, np.asarray(m.mesh_pos[data]))
-            quat = multiply(quat, np.asarray(m.mesh_quat[data]))
+            pos = pos + quat_rotate(quat, np.asarray(m.mesh_pos[data]))
+            quat = quat_multiply(quat, np.asarray(m.mesh_quat[data]))
         found.append(Part(m, kind, i, name_of(m, kind, i), *place, size, pos, quat, look, shape))
     return found

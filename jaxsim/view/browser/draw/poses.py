@@ -7,23 +7,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.arrays.array import Array
 from jaxsim.model.allocate import allocate
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import pack_values, worlds
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.tendon.tendon import tendon
-from jaxsim.view.soft.surface import soft_points
-from jaxsim.view.soft.topology import topology
+from jaxsim.transforms.layout import batched, pack_values
+from jaxsim.view.flex.surface import soft_points
+from jaxsim.view.flex.topology import surface_topology
 
-KEPT = ("xpos", "xquat", "subtree_com", "cam_xpos", "cam_xmat", "geom_xpos")
-LIGHTS = ("light_xpos", "light_xdir")
-PATHS = ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos")
-STATE = ("qpos", "mocap_pos", "mocap_quat")
+_KEPT_FIELDS = ("xpos", "xquat", "subtree_com", "cam_xpos", "cam_xmat", "geom_xpos")
+_LIGHT_FIELDS = ("light_xpos", "light_xdir")
+_PATH_FIELDS = ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos")
+POSE_STATE_FIELDS = ("qpos", "mocap_pos", "mocap_quat")
 
 
 class Poses(NamedTuple):
@@ -36,7 +36,7 @@ class Poses(NamedTuple):
       geom_xpos: positions of geoms, (worlds, ngeom, 3) [m].
       light_xpos, light_xdir: positions and directions of lights, (worlds, nlight, 3) [m].
       flexvert_xpos: vertices of flexes, (worlds, nflexvert, 3) [m].
-      soft: points of surfaces of flexes and skins, (worlds, points, 3) [m] (view/soft/topology.py).
+      soft: points of surfaces of flexes and skins, (worlds, points, 3) [m] (view/flex/topology.py).
       paths: ten_wrapadr, ten_wrapnum, wrap_obj and wrap_xpos of tendons, by name; empty without.
     """
 
@@ -63,18 +63,21 @@ class Posing:
     """
 
     def __init__(self, m: Model):
-        self._m, names = m, (*KEPT, *LIGHTS, "flexvert_xpos", *PATHS * bool(m.ntendon))
+        self._m, names = (
+            m,
+            (*_KEPT_FIELDS, *_LIGHT_FIELDS, "flexvert_xpos", *_PATH_FIELDS * bool(m.ntendon)),
+        )
         start = allocate(m, names)
-        self.start = {name: np.asarray(getattr(start, name))[None] for name in STATE}
+        self.start = {name: np.asarray(getattr(start, name))[None] for name in POSE_STATE_FIELDS}
 
         def place(m: Model, d: Data) -> dict:
             d = camlight(m, com_pos(m, kinematics(m, d)))
             d = tendon(m, flex(m, d)) if m.ntendon else flex(m, d)
             found = pack_values(Data, {name: getattr(d, name) for name in names})
-            return {**found, "soft": _soft(m, d)}
+            return {**found, "soft": _flex_and_skin_points(m, d)}
 
         def one(m: Model, state: dict) -> dict:
-            return worlds(place)(m, start.replace(**state))
+            return batched(place)(m, start.replace(**state))
 
         self._program = jax.jit(jax.vmap(one, (None, 0)))
 
@@ -98,7 +101,7 @@ class Posing:
     def poses(self, found: dict) -> Poses:
         """Return the poses that `find` computes, when they are ready."""
         arrays = {name: np.asarray(value) for name, value in found.items()}
-        paths = {name: arrays.pop(name) for name in PATHS if name in arrays}
+        paths = {name: arrays.pop(name) for name in _PATH_FIELDS if name in arrays}
         return Poses(**arrays, paths=paths)
 
     def of(self, state: dict) -> Poses:
@@ -106,14 +109,16 @@ class Posing:
         return self.poses(self.find(state))
 
 
-def _soft(m: Model, d: Data) -> Array:
+def _flex_and_skin_points(m: Model, d: Data) -> Array:
     """Return the points of flexes and skins, `[points, 3, *W]`."""
-    if not topology(m.structure).points:
+    if not surface_topology(m.structure).points:
         return jnp.zeros_like(d.qpos, shape=(0, 3, *d.qpos.shape[1:]))
     return soft_points(m, d).pos.to_array(axis=1)
 
 
-def state_of(d: Data) -> dict:
+def pose_state(d: Data) -> dict:
     """Return the fields of one or many worlds on which poses depend, (worlds, ...)."""
     lead = d.qpos.ndim == 1
-    return {name: getattr(d, name)[None] if lead else getattr(d, name) for name in STATE}
+    return {
+        name: getattr(d, name)[None] if lead else getattr(d, name) for name in POSE_STATE_FIELDS
+    }

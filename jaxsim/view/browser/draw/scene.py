@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.geometry.quaternion import multiply, rotate
+from jaxsim.compile.geometry.quaternion import quat_multiply, quat_rotate
 from jaxsim.enums import GeomType
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
@@ -20,20 +20,20 @@ from jaxsim.view.browser.draw.light import Lights, add_sky
 from jaxsim.view.browser.draw.marks import Marks
 from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.draw.soft import Seen, Soft, Softs
+from jaxsim.view.browser.draw.soft import Deformable, Deformables, DeformableStyle
 from jaxsim.view.browser.server import Balls
-from jaxsim.view.select import SHOWN
+from jaxsim.view.select import DEFAULT_GROUPS
 
-GHOST = 0.25  # strength of the colors of ghost worlds, drawn over the first one
-APART = 2.2  # spacing of worlds side by side, in radii of a bounding sphere
-AIMED = 100  # number of worlds that the initial camera shows
-STILL = 1e-7  # smaller motions of a pose are not sent
-NOWHERE = np.array([0, 0, 0, 1, 0, 0, 0])  # pose used instead of one that is not finite
-FADED = 50.0  # distance at which a floor is no longer visible, in extents of the model
-LINES = 0.85  # brightness of the grid lines relative to an untextured floor
+_GHOST_OPACITY = 0.25  # strength of the colors of ghost worlds, drawn over the first one
+_WORLD_SPACING = 2.2  # spacing of worlds side by side, in radii of a bounding sphere
+_MAX_AIMED_WORLDS = 100  # number of worlds that the initial camera shows
+_MIN_POSE_MOTION = 1e-7  # smaller motions of a pose are not sent
+_HIDDEN_POSE = np.array([0, 0, 0, 1, 0, 0, 0])  # pose used instead of one that is not finite
+_FLOOR_EXTENTS = 50.0  # distance at which a floor is no longer visible, in extents of the model
+_LINE_BRIGHTNESS = 0.85  # brightness of the grid lines relative to an untextured floor
 
 
-class Scene:
+class BrowserScene:
     """The drawing of some worlds.
 
     Args:
@@ -65,13 +65,13 @@ class Scene:
         start: Poses,
         *,
         on_part: OnPart | None = None,
-        on_soft: Callable[[Any, Soft], None] | None = None,
+        on_soft: Callable[[Any, Deformable], None] | None = None,
     ):
         self._server, self._m, self.worlds = server, m, 1
         self._ghosts, self.offset = False, np.zeros((1, 3))
         self.parts = parts_of(m)
-        self.softs = Softs(server, m)
-        self.groups = {kind: list(SHOWN) for kind in ("geom", "site", "flex", "skin")}
+        self.softs = Deformables(server, m)
+        self.groups = {kind: list(DEFAULT_GROUPS) for kind in ("geom", "site", "flex", "skin")}
         self.opacity, self.frames = 1.0, False
         self.poses: Poses | None = None
         self._lock = threading.RLock()  # the controls of the page are handled by other threads
@@ -99,7 +99,7 @@ class Scene:
           spacing: distance between worlds side by side [m]; None: chosen by their size.
         """
         if spacing is None:
-            spacing = APART * self._radius
+            spacing = _WORLD_SPACING * self._radius
         with self._lock:
             self.worlds, self._ghosts, self.poses = worlds, ghosts, None
             self.offset = (0.0 if ghosts else spacing) * _around_the_first(worlds)
@@ -170,15 +170,15 @@ class Scene:
             several = np.any(moved[1:], axis=0)
             for part, handle in self._instances:
                 if several[part.body]:
-                    handle.batched_positions, handle.batched_wxyzs = _placed(part, pose[1:])
+                    handle.batched_positions, handle.batched_wxyzs = _part_poses(part, pose[1:])
             self._show_softs(poses)
             self.marks.show(poses, self.offset)
             self.lights.show(poses)
             self.eye.show(poses, self.offset)
 
     def _show_softs(self, poses: Poses) -> None:
-        faint = self.opacity * (GHOST if self._ghosts else 1.0)
-        new = self.softs.show(poses, self.offset, Seen(self.opacity, faint, self.groups))
+        faint = self.opacity * (_GHOST_OPACITY if self._ghosts else 1.0)
+        new = self.softs.show(poses, self.offset, DeformableStyle(self.opacity, faint, self.groups))
         for soft, handle in new:
             if self._on_soft is not None:
                 self._on_soft(handle, soft)
@@ -202,7 +202,7 @@ class Scene:
         geoms = np.flatnonzero((bound > 0) & np.isin(np.arange(m.ngeom), list(seen)))
         geoms = geoms[of_moving[geoms]] if of_moving[geoms].any() else geoms
         point = np.concatenate([poses.geom_xpos[:, geoms], poses.flexvert_xpos, poses.soft], axis=1)
-        near = np.argsort(np.linalg.norm(self.offset, axis=1), kind="stable")[:AIMED]
+        near = np.argsort(np.linalg.norm(self.offset, axis=1), kind="stable")[:_MAX_AIMED_WORLDS]
         point = (point + self.offset[:, None])[near]
         point = point[np.isfinite(point).all(axis=(1, 2))]
         if not point.size:
@@ -218,10 +218,10 @@ class Scene:
         pose = np.concatenate([poses.xpos + self.offset[:, None], poses.xquat], axis=-1)
         finite = np.isfinite(pose).all(axis=(1, 2))[:, None, None]
         if self._last is None:
-            self._last = np.where(finite, pose, NOWHERE)
+            self._last = np.where(finite, pose, _HIDDEN_POSE)
             return self._last, np.ones(pose.shape[:2], bool)
         before, self._last = self._last, np.where(finite, pose, self._last)
-        return self._last, np.any(np.abs(self._last - before) > STILL, axis=-1)
+        return self._last, np.any(np.abs(self._last - before) > _MIN_POSE_MOTION, axis=-1)
 
     def _frame(self, body: int) -> Any:
         name = name_of(self._m, "body", body)
@@ -271,9 +271,11 @@ class Scene:
         """Return a plane without a texture, with grid lines that show the scale."""
         extent = float(self._m.stat.extent)
         color = np.clip(part.look.rgba[:3], 0, 1)
-        line = color * LINES if color.mean() > 0.3 else 1 - LINES * (1 - color)
+        line = (
+            color * _LINE_BRIGHTNESS if color.mean() > 0.3 else 1 - _LINE_BRIGHTNESS * (1 - color)
+        )
         # infinite planes end where they are no longer visible from any world
-        reach = FADED * extent
+        reach = _FLOOR_EXTENTS * extent
         endless = (part.size[:2] <= 0) | (self.worlds > 1 and self._once(part))
         far = 2 * (2 * reach + float(np.abs(self.offset).max()))
         width, height = np.where(endless, far, 2 * part.size[:2])
@@ -293,7 +295,7 @@ class Scene:
 
     def _others(self, part: Part) -> Any:
         """Return a part of all worlds but the first, as instances."""
-        opacity = self._opacity(part) * (GHOST if self._ghosts else 1.0)
+        opacity = self._opacity(part) * (_GHOST_OPACITY if self._ghosts else 1.0)
         number = self.worlds - 1
         return self._server.scene.add_batched_glb(
             self._path("/worlds", part.name),
@@ -317,11 +319,11 @@ def _is_floor(part: Part) -> bool:
     return part.type == GeomType.PLANE and part.look.texture < 0
 
 
-def _placed(part: Part, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _part_poses(part: Part, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the poses of a part in worlds with body poses (worlds, nbody, 7)."""
     pos, quat = pose[:, part.body, :3], pose[:, part.body, 3:]
     own_pos, own_quat = (np.repeat(x[None], len(pose), axis=0) for x in (part.pos, part.quat))
-    return pos + rotate(quat, own_pos), multiply(quat, own_quat)
+    return pos + quat_rotate(quat, own_pos), quat_multiply(quat, own_quat)
 
 
 def _bytes(color: np.ndarray) -> tuple[int, int, int]:

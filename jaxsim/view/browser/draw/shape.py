@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.extra import needed
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 
-FACETS = 64  # facets per full circle
-FAR = 10.0  # half side of an infinite plane, in extents of the model
+_FACETS_PER_TURN = 64  # facets per full circle
+_PLANE_EXTENTS = 10.0  # half side of an infinite plane, in extents of the model
 
 
-class Shape(NamedTuple):
+class TriangleShape(NamedTuple):
     """Triangles of a shape.
 
     Attributes:
@@ -33,7 +33,7 @@ class Shape(NamedTuple):
     texcoord: np.ndarray | None = None
 
 
-def shape_of(m: Model, kind: int, size: np.ndarray, data: int) -> Shape | None:
+def shape_of(m: Model, kind: int, size: np.ndarray, data: int) -> TriangleShape | None:
     """Return the triangles of a shape; None if there are none.
 
     Args:
@@ -48,33 +48,33 @@ def shape_of(m: Model, kind: int, size: np.ndarray, data: int) -> Shape | None:
     if kind == GeomType.HFIELD:
         return _hfield(m, data)
     if kind == GeomType.PLANE:
-        return _plane(np.where(size[:2] > 0, size[:2], FAR * float(m.stat.extent)))
+        return _plane(np.where(size[:2] > 0, size[:2], _PLANE_EXTENTS * float(m.stat.extent)))
     return PRIMITIVES[kind](size)
 
 
-def _sphere(size: np.ndarray) -> Shape:
+def _sphere(size: np.ndarray) -> TriangleShape:
     return _ellipsoid(size[[0, 0, 0]])
 
 
-def _ellipsoid(size: np.ndarray) -> Shape:
-    ball = needed("trimesh.creation", "view").icosphere(subdivisions=3)
+def _ellipsoid(size: np.ndarray) -> TriangleShape:
+    ball = require("trimesh.creation", "view").icosphere(subdivisions=3)
     point = np.asarray(ball.vertices)
-    return Shape(point * size, _unit(point / size), np.asarray(ball.faces))
+    return TriangleShape(point * size, _unit(point / size), np.asarray(ball.faces))
 
 
-def _capsule(size: np.ndarray) -> Shape:
+def _capsule(size: np.ndarray) -> TriangleShape:
     radius, half = size[:2]
-    made = needed("trimesh.creation", "view").capsule(
-        height=2 * half, radius=radius, count=[FACETS, FACETS]
+    made = require("trimesh.creation", "view").capsule(
+        height=2 * half, radius=radius, count=[_FACETS_PER_TURN, _FACETS_PER_TURN]
     )
     point = np.asarray(made.vertices)
     axis = np.clip(point[:, 2:], -half, half) * [0, 0, 1]
-    return Shape(point, _unit(point - axis), np.asarray(made.faces))
+    return TriangleShape(point, _unit(point - axis), np.asarray(made.faces))
 
 
-def _cylinder(size: np.ndarray) -> Shape:
-    made = needed("trimesh.creation", "view").cylinder(
-        radius=size[0], height=2 * size[1], sections=FACETS
+def _cylinder(size: np.ndarray) -> TriangleShape:
+    made = require("trimesh.creation", "view").cylinder(
+        radius=size[0], height=2 * size[1], sections=_FACETS_PER_TURN
     )
     corner = np.asarray(made.vertices)[made.faces].reshape(-1, 3)
     normal = np.repeat(np.asarray(made.face_normals), 3, axis=0)
@@ -83,8 +83,8 @@ def _cylinder(size: np.ndarray) -> Shape:
     return _corners(corner, normal)
 
 
-def _box(size: np.ndarray) -> Shape:
-    made = needed("trimesh.creation", "view").box(extents=2 * size)
+def _box(size: np.ndarray) -> TriangleShape:
+    made = require("trimesh.creation", "view").box(extents=2 * size)
     corner = np.asarray(made.vertices)[made.faces].reshape(-1, 3)
     return _corners(corner, np.repeat(np.asarray(made.face_normals), 3, axis=0))
 
@@ -98,14 +98,14 @@ PRIMITIVES = {
 }
 
 
-def _plane(half: np.ndarray) -> Shape:
+def _plane(half: np.ndarray) -> TriangleShape:
     """Return a rectangle facing z."""
     square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], float)
     up = np.tile([0.0, 0.0, 1.0], (4, 1))
-    return Shape(square * [*half, 0], up, np.array([[0, 1, 2], [0, 2, 3]]))
+    return TriangleShape(square * [*half, 0], up, np.array([[0, 1, 2], [0, 2, 3]]))
 
 
-def _mesh(m: Model, mesh: int) -> Shape:
+def _mesh(m: Model, mesh: int) -> TriangleShape:
     """Return a mesh of the model, with its normals and texture coordinates."""
     faces = slice(m.mesh_faceadr[mesh], m.mesh_faceadr[mesh] + m.mesh_facenum[mesh])
     has_texture = m.mesh_texcoordadr[mesh] >= 0
@@ -119,10 +119,10 @@ def _mesh(m: Model, mesh: int) -> Shape:
     place = None
     if has_texture:
         place = np.asarray(m.mesh_texcoord)[m.mesh_texcoordadr[mesh] + corner[:, 2]]
-    return Shape(vertex, normal, face.reshape(-1, 3), place)
+    return TriangleShape(vertex, normal, face.reshape(-1, 3), place)
 
 
-def _hfield(m: Model, field: int) -> Shape:
+def _hfield(m: Model, field: int) -> TriangleShape:
     """Return the surface of a height field, with its side walls and bottom."""
     rows, columns = int(m.hfield_nrow[field]), int(m.hfield_ncol[field])
     radius_x, radius_y, height, depth = np.asarray(m.hfield_size)[field]
@@ -138,10 +138,10 @@ def _hfield(m: Model, field: int) -> Shape:
     bottom = bottom._replace(
         vertex=bottom.vertex - [0, 0, depth], normal=-bottom.normal, face=bottom.face[:, ::-1]
     )
-    return _joined([surface, _grid(np.stack([foot, rim])), bottom])
+    return _concatenate([surface, _grid(np.stack([foot, rim])), bottom])
 
 
-def _grid(point: np.ndarray) -> Shape:
+def _grid(point: np.ndarray) -> TriangleShape:
     """Return the triangles of a grid of points, (rows, columns, 3), with smooth normals."""
     rows, columns = point.shape[:2]
     number = np.arange(rows * columns).reshape(rows, columns)
@@ -153,16 +153,16 @@ def _grid(point: np.ndarray) -> Shape:
     normal = np.zeros_like(vertex)
     for k in range(3):
         np.add.at(normal, face[:, k], across)
-    return Shape(vertex, _unit(normal), face)
+    return TriangleShape(vertex, _unit(normal), face)
 
 
-def _corners(corner: np.ndarray, normal: np.ndarray) -> Shape:
-    return Shape(corner, normal, np.arange(len(corner)).reshape(-1, 3))
+def _corners(corner: np.ndarray, normal: np.ndarray) -> TriangleShape:
+    return TriangleShape(corner, normal, np.arange(len(corner)).reshape(-1, 3))
 
 
-def _joined(shapes: list[Shape]) -> Shape:
+def _concatenate(shapes: list[TriangleShape]) -> TriangleShape:
     first = np.cumsum([0, *(len(s.vertex) for s in shapes)])
-    return Shape(
+    return TriangleShape(
         np.concatenate([s.vertex for s in shapes]),
         np.concatenate([s.normal for s in shapes]),
         np.concatenate([s.face + k for s, k in zip(shapes, first, strict=False)]),

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jaxsim.extra import needed
+from jaxsim.optional import require
 
-SIDE = 256  # limit on the sides of an image in pixels, because it is sent with each pose
+_MAX_IMAGE_SIDE = 256  # limit on the sides of an image in pixels, because it is sent with each pose
 
 
-class Drawn(Protocol):
+class DrawnObject(Protocol):
     """An object on a page."""
 
     @property
@@ -55,7 +55,7 @@ class _Single:
         return False
 
 
-class Plain(_Single):
+class PlainTriangles(_Single):
     """Triangles of one color."""
 
     def __init__(self, server: Any, path: str, point: np.ndarray, face: np.ndarray, **look: Any):
@@ -69,7 +69,7 @@ class Plain(_Single):
         self._handle.vertices = vertices_of(point)
 
 
-class Lines(_Single):
+class RodLines(_Single):
     """The edges of a rod; viser's lines cannot be clicked."""
 
     def __init__(self, server: Any, path: str, point: np.ndarray, edge: np.ndarray, **look: Any):
@@ -85,7 +85,7 @@ class Lines(_Single):
         self._handle.points = self._ends(point)
 
 
-class Pictured:
+class TexturedTriangles:
     """Textured triangles.
 
     Args:
@@ -106,7 +106,7 @@ class Pictured:
         place: np.ndarray,
         material: Any,
     ):
-        trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
+        trimesh, visual = require("trimesh", "view"), require("trimesh.visual", "view")
         vertex = vertices_of(point)
         mesh = trimesh.Trimesh(
             vertex,
@@ -166,14 +166,14 @@ class Pictured:
         return waited
 
 
-def small(image: np.ndarray) -> np.ndarray:
+def shrink_image(image: np.ndarray) -> np.ndarray:
     """Return an image reduced to at most SIDE pixels per side."""
     height, width = image.shape[:2]
-    part = SIDE / max(height, width)
+    part = _MAX_IMAGE_SIDE / max(height, width)
     if part >= 1:
         return image
     size = max(1, round(width * part)), max(1, round(height * part))
-    return np.asarray(needed("PIL.Image", "view").fromarray(image).resize(size))
+    return np.asarray(require("PIL.Image", "view").fromarray(image).resize(size))
 
 
 def vertices_of(point: np.ndarray) -> np.ndarray:

@@ -9,18 +9,24 @@ from jaxsim.enums import ObjType
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.draw.sheet import Drawn, Lines, Pictured, Plain, small
-from jaxsim.view.browser.draw.surface import Surface, image_of, material_of, surface_of
-from jaxsim.view.picture.pyramid import FLAT
-from jaxsim.view.soft.topology import Topology, topology
+from jaxsim.view.browser.draw.sheet import (
+    DrawnObject,
+    PlainTriangles,
+    RodLines,
+    TexturedTriangles,
+    shrink_image,
+)
+from jaxsim.view.browser.draw.surface import Appearance, appearance_of, image_of, material_of
+from jaxsim.view.flex.topology import SurfaceTopology, surface_topology
+from jaxsim.view.picture.pyramid import TEXTURE_2D
 
-KINDS = {int(ObjType.FLEX): "flex", int(ObjType.SKIN): "skin"}
-PATHS = {"flex": "/flexes", "skin": "/skins"}
-STILL = 1e-6  # smaller motions of points are not sent [m]
+_DEFORMABLE_KINDS = {int(ObjType.FLEX): "flex", int(ObjType.SKIN): "skin"}
+_SCENE_PATHS = {"flex": "/flexes", "skin": "/skins"}
+_MIN_POINT_MOTION = 1e-6  # smaller motions of points are not sent [m]
 
 
 @dataclass(frozen=True, eq=False)
-class Soft:
+class Deformable:
     """A flex or skin.
 
     Attributes:
@@ -29,8 +35,8 @@ class Soft:
       name: its name, or its kind and id.
       group: its group, 0 to 5.
       look: color, material and texture.
-      vertex: index of each drawn vertex among the points of the model (`Topology`), for a rod among
-        the vertices of flexes; (n,).
+      vertex: index of each drawn vertex among the points of the model (`SurfaceTopology`), for a
+        rod among the vertices of flexes; (n,).
       face: three vertices each, counterclockwise from outside, (k, 3); for a rod two, (k, 2).
       place: texture coordinates, from the left and from the top, (n, 2); None: no image.
       radius: radius of a rod [m].
@@ -40,7 +46,7 @@ class Soft:
     id: int
     name: str
     group: int
-    look: Surface
+    look: Appearance
     vertex: np.ndarray
     face: np.ndarray
     place: np.ndarray | None = None
@@ -52,16 +58,16 @@ class Soft:
         return self.face.shape[1] == 2
 
 
-def softs_of(m: Model) -> list[Soft]:
+def deformables_of(m: Model) -> list[Deformable]:
     """Return the visible flexes and skins of a model."""
-    plan = topology(m.structure)
+    plan = surface_topology(m.structure)
     found = [_surface(m, plan, k) for k in range(len(plan.type))]
     found += [_rod(m, f) for f in range(m.nflex) if m.flex_dim[f] == 1]
     return [soft for soft in found if soft.look.rgba[3] > 0]
 
 
-def _surface(m: Model, plan: Topology, k: int) -> Soft:
-    kind, number = KINDS[int(plan.type[k])], int(plan.id[k])
+def _surface(m: Model, plan: SurfaceTopology, k: int) -> Deformable:
+    kind, number = _DEFORMABLE_KINDS[int(plan.type[k])], int(plan.id[k])
     material = int(plan.material[k])
     own = np.flatnonzero(plan.owner == k)
     corner, flat = plan.corner[:, own].T, plan.flat[own]
@@ -84,9 +90,9 @@ def _surface(m: Model, plan: Topology, k: int) -> Soft:
     )
 
 
-def _has_image(m: Model, look: Surface) -> bool:
+def _has_image(m: Model, look: Appearance) -> bool:
     texture = look.texture
-    return bool(texture >= 0 and m.tex_type[texture] == FLAT and m.tex_adr[texture] >= 0)
+    return bool(texture >= 0 and m.tex_type[texture] == TEXTURE_2D and m.tex_adr[texture] >= 0)
 
 
 def _texcoord(m: Model) -> np.ndarray:
@@ -95,7 +101,7 @@ def _texcoord(m: Model) -> np.ndarray:
     return np.concatenate(both)
 
 
-def _rod(m: Model, f: int) -> Soft:
+def _rod(m: Model, f: int) -> Deformable:
     edges = slice(m.flex_edgeadr[f], m.flex_edgeadr[f] + m.flex_edgenum[f])
     face = np.asarray(m.flex_edge)[edges]
     vertex = m.flex_vertadr[f] + np.arange(m.flex_vertnum[f])
@@ -104,18 +110,18 @@ def _rod(m: Model, f: int) -> Soft:
     return _soft(m, "flex", f, material, vertex=vertex, face=face, radius=radius)
 
 
-def _look(m: Model, kind: str, number: int, material: int) -> Surface:
-    return surface_of(m, np.asarray(getattr(m, f"{kind}_rgba"), float)[number], material)
+def _look(m: Model, kind: str, number: int, material: int) -> Appearance:
+    return appearance_of(m, np.asarray(getattr(m, f"{kind}_rgba"), float)[number], material)
 
 
-def _soft(m: Model, kind: str, number: int, material: int, **form: Any) -> Soft:
+def _soft(m: Model, kind: str, number: int, material: int, **form: Any) -> Deformable:
     look = _look(m, kind, number, material)
     name = name_of(m, kind, number)
     group = int(np.clip(getattr(m, f"{kind}_group")[number], 0, 5))
-    return Soft(kind, number, name, group, look, **form)
+    return Deformable(kind, number, name, group, look, **form)
 
 
-class Softs:
+class Deformables:
     """The flexes and skins of some worlds. Those of all worlds but the first are one object each.
 
     Attributes:
@@ -124,8 +130,8 @@ class Softs:
 
     def __init__(self, server: Any, m: Model):
         self._server, self._m = server, m
-        self.drawn = softs_of(m)
-        self._things: list[tuple[Soft, bool, Drawn]] = []
+        self.drawn = deformables_of(m)
+        self._things: list[tuple[Deformable, bool, DrawnObject]] = []
         self._last: dict[tuple[str, int], np.ndarray] = {}
 
     def remove(self) -> None:
@@ -134,13 +140,15 @@ class Softs:
             thing.remove()
         self._things, self._last = [], {}
 
-    def show(self, poses: Poses, offset: np.ndarray, look: "Seen") -> list[tuple[Soft, Any]]:
+    def show(
+        self, poses: Poses, offset: np.ndarray, look: "DeformableStyle"
+    ) -> list[tuple[Deformable, Any]]:
         """Move everything to the poses of worlds, displaced by `offset`, (worlds, 3).
 
         Returns:
           The objects that were newly drawn, in the first world, and can be clicked.
         """
-        new: list[tuple[Soft, Any]] = []
+        new: list[tuple[Deformable, Any]] = []
         for soft in self.drawn:
             point = _points(soft, poses) + offset[:, None]
             if not np.isfinite(point).all():
@@ -149,7 +157,7 @@ class Softs:
             before = self._last.get(key)
             if before is None or before.shape != point.shape:
                 new += self._make(soft, point, look)
-            elif np.abs(point - before).max(initial=0) > STILL:
+            elif np.abs(point - before).max(initial=0) > _MIN_POINT_MOTION:
                 self._move(soft, point)
             else:
                 continue
@@ -166,13 +174,15 @@ class Softs:
         waited = [thing.settle() for _, _, thing in self._things]
         return any(waited)
 
-    def _make(self, soft: Soft, point: np.ndarray, look: "Seen") -> list[tuple[Soft, Any]]:
+    def _make(
+        self, soft: Deformable, point: np.ndarray, look: "DeformableStyle"
+    ) -> list[tuple[Deformable, Any]]:
         found = []
         name = soft.name.replace("/", "|")
         for others, some in enumerate((point[:1], point[1:])):
             if not len(some):
                 continue
-            path = f"/worlds/{soft.kind} {name}" if others else f"{PATHS[soft.kind]}/{name}"
+            path = f"/worlds/{soft.kind} {name}" if others else f"{_SCENE_PATHS[soft.kind]}/{name}"
             thing = self._draw(path, soft, some, look.faint if others else look.opacity)
             thing.show(look.groups[soft.kind][soft.group])
             self._things.append((soft, bool(others), thing))
@@ -180,27 +190,27 @@ class Softs:
                 found += [(soft, handle) for handle in thing.handles]
         return found
 
-    def _draw(self, path: str, soft: Soft, point: np.ndarray, opacity: float) -> Drawn:
+    def _draw(self, path: str, soft: Deformable, point: np.ndarray, opacity: float) -> DrawnObject:
         color = tuple(int(c) for c in np.clip(255 * soft.look.rgba[:3], 0, 255))
         if soft.rod:
             thick = 2 * soft.radius
-            return Lines(self._server, path, point, soft.face, colors=color, thickness=thick)
+            return RodLines(self._server, path, point, soft.face, colors=color, thickness=thick)
         if soft.place is not None:
-            image = small(image_of(self._m, soft.look.texture))
+            image = shrink_image(image_of(self._m, soft.look.texture))
             material = material_of(self._m, soft.look, image, opacity, sides=2)
-            return Pictured(self._server, path, point, soft.face, soft.place, material)
+            return TexturedTriangles(self._server, path, point, soft.face, soft.place, material)
         alpha = float(soft.look.rgba[3]) * opacity
         look = {"color": color, "opacity": alpha if alpha < 1 else None}
-        return Plain(self._server, path, point, soft.face, **look)
+        return PlainTriangles(self._server, path, point, soft.face, **look)
 
-    def _move(self, soft: Soft, point: np.ndarray) -> None:
+    def _move(self, soft: Deformable, point: np.ndarray) -> None:
         for other, others, thing in self._things:
             if other is soft:
                 thing.move(point[1:] if others else point[:1])
 
 
 @dataclass(frozen=True)
-class Seen:
+class DeformableStyle:
     """Visibility of flexes and skins.
 
     Attributes:
@@ -214,7 +224,7 @@ class Seen:
     groups: dict[str, list[bool]]
 
 
-def body_at(m: Model, soft: Soft, poses: Poses, point: np.ndarray) -> int:
+def body_at(m: Model, soft: Deformable, poses: Poses, point: np.ndarray) -> int:
     """Return the body that moves the vertex of the first world nearest to a point (3,) [m].
 
     For a flex that of its vertex or nearest node, for a skin the bone with the largest weight. 0:
@@ -230,7 +240,7 @@ def body_at(m: Model, soft: Soft, poses: Poses, point: np.ndarray) -> int:
             bodies = np.asarray(m.flex_vertbodyid)[start : start + number]
             place = poses.flexvert_xpos[0, start : start + number]
         return int(bodies[np.argmin(np.linalg.norm(place - point, axis=1))])
-    first = topology(m.structure).first + m.skin_vertadr[soft.id]
+    first = surface_topology(m.structure).first + m.skin_vertadr[soft.id]
     place = poses.soft[0, first : first + m.skin_vertnum[soft.id]]
     vertex = int(np.argmin(np.linalg.norm(place - point, axis=1)))
     best, body = 0.0, 0
@@ -242,6 +252,6 @@ def body_at(m: Model, soft: Soft, poses: Poses, point: np.ndarray) -> int:
     return body
 
 
-def _points(soft: Soft, poses: Poses) -> np.ndarray:
+def _points(soft: Deformable, poses: Poses) -> np.ndarray:
     """Return the vertices of a flex or skin in some worlds, (worlds, n, 3)."""
     return (poses.flexvert_xpos if soft.rod else poses.soft)[:, soft.vertex]

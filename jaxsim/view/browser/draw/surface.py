@@ -11,21 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.extra import needed
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
-from jaxsim.view.browser.draw.shape import Shape
-from jaxsim.view.picture.sample import CUBE
-from jaxsim.view.picture.surface import UNSET
-from jaxsim.view.picture.wrap import WRAPPED
+from jaxsim.optional import require
+from jaxsim.view.browser.draw.shape import TriangleShape
+from jaxsim.view.picture.sample import CUBE_AXES
+from jaxsim.view.picture.surface import UNSET_RGBA
+from jaxsim.view.picture.wrap import WRAP_FUNCTIONS
 
-ROUND = (GeomType.CAPSULE, GeomType.CYLINDER)  # their half length is their second size
+_ROUND_SHAPES = (GeomType.CAPSULE, GeomType.CYLINDER)  # their half length is their second size
 COLOR_ROLES = (1, 8)  # mjTEXROLE_RGB, mjTEXROLE_RGBA
-FLAT = 0  # mjTEXTURE_2D; the others are cubes
+_TEXTURE_2D = 0  # mjTEXTURE_2D; the others are cubes
 ROUGH, SHINY = 0.9, 0.35  # roughness of the least and the most shiny surface
 
 
-class Surface(NamedTuple):
+class Appearance(NamedTuple):
     """Color, (4,), material id, or -1, and texture id, or -1."""
 
     rgba: np.ndarray
@@ -33,22 +33,22 @@ class Surface(NamedTuple):
     texture: int
 
 
-def surface_of(m: Model, rgba: np.ndarray, material: int) -> Surface:
+def appearance_of(m: Model, rgba: np.ndarray, material: int) -> Appearance:
     """Return the appearance of an object with its own color and a material, or -1."""
     if material < 0:
-        return Surface(rgba, -1, -1)
-    if np.allclose(rgba, UNSET):
+        return Appearance(rgba, -1, -1)
+    if np.allclose(rgba, UNSET_RGBA):
         rgba = np.asarray(m.mat_rgba)[material]
     used = [int(m.mat_texid[material, role]) for role in COLOR_ROLES]
-    return Surface(rgba, int(material), max(used))
+    return Appearance(rgba, int(material), max(used))
 
 
-def textured(
+def texture_mesh(
     m: Model,
-    shape: Shape,
+    shape: TriangleShape,
     kind: int,
     size: np.ndarray,
-    look: Surface,
+    look: Appearance,
     opacity: float = 1.0,
     solid: bool = False,
 ) -> Any:
@@ -64,11 +64,11 @@ def textured(
         instances:
         viser 1.1 sorts transparent ones in every frame, which is too slow.
     """
-    trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
+    trimesh, visual = require("trimesh", "view"), require("trimesh.visual", "view")
     image = place = None
-    if look.texture >= 0 and m.tex_type[look.texture] == FLAT:
+    if look.texture >= 0 and m.tex_type[look.texture] == _TEXTURE_2D:
         image = image_of(m, look.texture)
-        shape, place = _places(m, shape, kind, size, look.material)
+        shape, place = _texture_coords(m, shape, kind, size, look.material)
     elif look.texture >= 0:
         image = image_of(m, look.texture)
         shape, place = _on_cube(shape, kind, size, repeated=image.shape[0] == image.shape[1])
@@ -87,7 +87,7 @@ def textured(
 
 def material_of(
     m: Model,
-    look: Surface,
+    look: Appearance,
     image: np.ndarray | None,
     opacity: float,
     solid: bool = False,
@@ -95,7 +95,7 @@ def material_of(
 ) -> Any:
     """Return a glTF material, single- or double-sided.
 
-    The arguments are those of `textured`. glTF colors are linear, those of the model are sRGB.
+    The arguments are those of `texture_mesh`. glTF colors are linear, those of the model are sRGB.
     """
     rgba = np.array(look.rgba, float)
     alpha = float(rgba[3]) * opacity
@@ -108,9 +108,9 @@ def material_of(
         color, alpha = 1 - alpha * (1 - color), 1.0
         image = None if image is None else image[..., :3]
     pictured = image is not None and image.shape[2] == 4 and image[..., 3].min() < 255
-    return needed("trimesh.visual.material", "view").PBRMaterial(
+    return require("trimesh.visual.material", "view").PBRMaterial(
         baseColorFactor=np.array([*color, alpha]),
-        baseColorTexture=None if image is None else needed("PIL.Image", "view").fromarray(image),
+        baseColorTexture=None if image is None else require("PIL.Image", "view").fromarray(image),
         emissiveFactor=np.clip(glow, 0, 1) * color,
         metallicFactor=max(metal, 0.0),
         roughnessFactor=rough if rough >= 0 else ROUGH + (SHINY - ROUGH) * shine,
@@ -127,37 +127,37 @@ def image_of(m: Model, texture: int) -> np.ndarray:
     return np.repeat(pixels, 3, axis=2) if shape[2] == 1 else pixels
 
 
-def _places(
-    m: Model, shape: Shape, kind: int, size: np.ndarray, material: int
-) -> tuple[Shape, np.ndarray]:
+def _texture_coords(
+    m: Model, shape: TriangleShape, kind: int, size: np.ndarray, material: int
+) -> tuple[TriangleShape, np.ndarray]:
     """Return the shape, and its texture coordinates in a 2D image, (n, 2)."""
     if shape.texcoord is not None:
         return shape, shape.texcoord
     half, repeat = _half(shape, kind, size), np.asarray(m.mat_texrepeat)[material]
     uniform = bool(m.mat_texuniform[material])
-    if kind in WRAPPED and np.all(half[:2] > 0):
-        shape, middle = _apart(shape)
-        radii = half * [1, 1, 0] + [0, 0, size[1]] if kind in ROUND else half
+    if kind in WRAP_FUNCTIONS and np.all(half[:2] > 0):
+        shape, middle = _split_triangles(shape)
+        radii = half * [1, 1, 0] + [0, 0, size[1]] if kind in _ROUND_SHAPES else half
         corner, at, whole = (
             Vec(*np.broadcast_to(x, shape.vertex.shape).T)
             for x in (shape.vertex, np.repeat(middle, 3, axis=0), radii)
         )
-        place = np.stack(WRAPPED[kind](corner, whole, at), axis=1)
+        place = np.stack(WRAP_FUNCTIONS[kind](corner, whole, at), axis=1)
         return shape, place * repeat * (half[:2] if uniform else 1)
     span = np.ones(2) if uniform else np.where(half[:2] > 0, half[:2], 1)
     return shape, 0.5 * repeat / span * shape.vertex[:, :2] * [1, -1] - 0.5
 
 
-def _apart(shape: Shape) -> tuple[Shape, np.ndarray]:
+def _split_triangles(shape: TriangleShape) -> tuple[TriangleShape, np.ndarray]:
     """Return the shape with separate corners for each triangle, and the triangle centers, (k,
     3)."""
     index = shape.face.reshape(-1)
     face = np.arange(len(index)).reshape(-1, 3)
     vertex = shape.vertex[index]
-    return Shape(vertex, shape.normal[index], face), vertex.reshape(-1, 3, 3).mean(axis=1)
+    return TriangleShape(vertex, shape.normal[index], face), vertex.reshape(-1, 3, 3).mean(axis=1)
 
 
-def _half(shape: Shape, kind: int, size: np.ndarray) -> np.ndarray:
+def _half(shape: TriangleShape, kind: int, size: np.ndarray) -> np.ndarray:
     """Return the half sizes by which texture coordinates are scaled, (3,); infinite planes have
     none."""
     if kind == GeomType.PLANE:
@@ -165,19 +165,21 @@ def _half(shape: Shape, kind: int, size: np.ndarray) -> np.ndarray:
     return np.abs(shape.vertex).max(axis=0)
 
 
-def _on_cube(shape: Shape, kind: int, size: np.ndarray, repeated: bool) -> tuple[Shape, np.ndarray]:
+def _on_cube(
+    shape: TriangleShape, kind: int, size: np.ndarray, repeated: bool
+) -> tuple[TriangleShape, np.ndarray]:
     """Return the corners of all triangles, and their coordinates in a strip of six images, (n, 2).
 
     A triangle is mapped to the side of the cube that it faces most.
     """
-    shape, _ = _apart(shape)
+    shape, _ = _split_triangles(shape)
     way = shape.vertex / np.maximum(_half(shape, kind, size), 1e-9)
     middle = way.reshape(-1, 3, 3).mean(axis=1)
     axis = np.argmax(np.abs(middle), axis=1)
     negative = np.take_along_axis(middle, axis[:, None], axis=1)[:, 0] < 0
     side = np.repeat(2 * axis + negative, 3)
     ahead = np.maximum(np.abs(way[np.arange(len(way)), side // 2]), 1e-6)
-    across = np.array(CUBE)[side]
+    across = np.array(CUBE_AXES)[side]
     along = np.sign(across) * np.take_along_axis(way, np.abs(across) - 1, axis=1)
     place = np.clip(0.5 + 0.5 * along / ahead[:, None], 0.005, 0.995)
     if not repeated:

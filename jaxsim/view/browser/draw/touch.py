@@ -10,7 +10,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import contact_forces
 
-NEEDED: frozenset[str] = vars(contact_forces)["carries"]
+_NEEDED_FIELDS: frozenset[str] = vars(contact_forces)["carries"]
 
 
 class Touch(NamedTuple):
@@ -33,7 +33,7 @@ class Touching:
 
     def __init__(self, m: Model):
         self._m = m
-        self._listed = jax.jit(jax.vmap(_listed))
+        self._listed = jax.jit(jax.vmap(_contact_list))
         self._forces = jax.jit(jax.vmap(_forces, (None, 0)))
 
     def find(self, d: Data) -> dict[str, jax.Array] | None:
@@ -45,7 +45,7 @@ class Touching:
             return None
         if d.qpos.ndim == 1:
             d = jax.tree.map(lambda x: x[None], d)
-        if all(getattr(d, name) is not None for name in NEEDED):
+        if all(getattr(d, name) is not None for name in _NEEDED_FIELDS):
             return self._forces(self._m, d)
         return self._listed(d)
 
@@ -62,11 +62,11 @@ class Touching:
         )
 
 
-def _listed(d: Data) -> dict[str, jax.Array]:
+def _contact_list(d: Data) -> dict[str, jax.Array]:
     # copied, because the memory of `d` may be donated to its next step
     return {"there": d.contact.exists, "pos": 1 * d.contact.pos}
 
 
 def _forces(m: Model, d: Data) -> dict[str, jax.Array]:
     in_frame = contact_forces(m, d)[:, :3]
-    return {**_listed(d), "force": jnp.einsum("nij,ni->nj", d.contact.frame, in_frame)}
+    return {**_contact_list(d), "force": jnp.einsum("nij,ni->nj", d.contact.frame, in_frame)}

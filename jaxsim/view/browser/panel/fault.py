@@ -5,6 +5,6 @@ from jaxsim.escape import markdown
 MAX_FAULT = 1000  # limit on characters
 
 
-def stopped(fault: BaseException) -> str:
+def stop_message(fault: BaseException) -> str:
     """Return the reason as a line of Markdown."""
     return f"**stopped**: {markdown(str(fault) or type(fault).__name__, MAX_FAULT)}"

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.extra import needed
 from jaxsim.model.data import Data
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 
-LONGEST = 400  # largest number of samples of a curve
-MOST = 12  # sensors with a checkbox; others are in a list
-MORE = "more ..."  # label of the list of the others
-COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
+_MAX_CURVE_STATES = 400  # largest number of samples of a curve
+_MAX_SENSOR_BOXES = 12  # sensors with a checkbox; others are in a list
+_MORE_LABEL = "more ..."  # label of the list of the others
+_PLOT_COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
 
 
 class SensorPlots:
@@ -22,16 +22,16 @@ class SensorPlots:
 
     def __init__(self, gui: Any, m: Model):
         self._m, self._gui = m, gui
-        self._seen: deque[tuple[float, np.ndarray]] = deque(maxlen=LONGEST)
+        self._seen: deque[tuple[float, np.ndarray]] = deque(maxlen=_MAX_CURVE_STATES)
         self._lock = threading.Lock()
         self._plots: dict[int, Any] = {}
         if not m.nsensor:
             return
         self._folder = gui.add_folder("Sensors", expand_by_default=False, order=20)
-        for i in range(min(m.nsensor, MOST)):
+        for i in range(min(m.nsensor, _MAX_SENSOR_BOXES)):
             self._add_box(i)
-        if m.nsensor > MOST:
-            self._add_list(list(range(MOST, m.nsensor)))
+        if m.nsensor > _MAX_SENSOR_BOXES:
+            self._add_list(list(range(_MAX_SENSOR_BOXES, m.nsensor)))
 
     def _name(self, sensor: int) -> str:
         return name_of(self._m, "sensor", sensor)
@@ -56,7 +56,9 @@ class SensorPlots:
         """Add a list of sensors, which get a checkbox when they are selected."""
         chosen = {f"{i}: {self._name(i)}": i for i in rest}
         with self._folder:
-            choice = self._gui.add_dropdown("sensor", (MORE, *chosen), initial_value=MORE)
+            choice = self._gui.add_dropdown(
+                "sensor", (_MORE_LABEL, *chosen), initial_value=_MORE_LABEL
+            )
 
         @choice.on_update
         def _(_: Any) -> None:
@@ -64,17 +66,22 @@ class SensorPlots:
                 sensor = chosen.pop(choice.value, None)
                 box = None if sensor is None else self._add_box(sensor)
             if box is not None:
-                choice.options = (MORE, *chosen)
-                choice.value = MORE
+                choice.options = (_MORE_LABEL, *chosen)
+                choice.value = _MORE_LABEL
                 box.value = True
 
     def _plot(self, sensor: int, name: str) -> Any:
         dim = int(self._m.sensor_dim[sensor])
         lines = [
-            {"label": f"{name}[{k}]" if dim > 1 else name, "stroke": COLORS[k % len(COLORS)]}
+            {
+                "label": f"{name}[{k}]" if dim > 1 else name,
+                "stroke": _PLOT_COLORS[k % len(_PLOT_COLORS)],
+            }
             for k in range(dim)
         ]
-        series = [needed("viser.uplot", "view").Series(**line) for line in ({"label": "s"}, *lines)]
+        series = [
+            require("viser.uplot", "view").Series(**line) for line in ({"label": "s"}, *lines)
+        ]
         with self._folder:
             return self._gui.add_uplot(
                 tuple(self._data(sensor)), tuple(series), title=name, height=160,

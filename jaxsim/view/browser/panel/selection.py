@@ -9,7 +9,7 @@ from jaxsim.escape import markdown
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
-from jaxsim.view.browser.draw.soft import Soft
+from jaxsim.view.browser.draw.soft import Deformable
 
 
 class Selected:
@@ -24,7 +24,7 @@ class Selected:
     def __init__(self, server: Any, m: Model):
         self._m = m
         self.part: Part | None = None
-        self.soft: Soft | None = None
+        self.soft: Deformable | None = None
         self.world = 0
         self._text = server.gui.add_markdown("Click on something to see what it is.", order=50)
         self.then: list[Callable[[], None]] = []
@@ -41,22 +41,22 @@ class Selected:
         @handle.on_click
         def _(event: Any) -> None:
             self.part, self.soft, self.world = part, None, world + (event.instance_index or 0)
-            self._text.content = told(self._m, part, self.world)
+            self._text.content = describe_part(self._m, part, self.world)
             for act in self.then:
                 act()
 
-    def watch_soft(self, handle: Any, soft: Soft) -> None:
+    def watch_soft(self, handle: Any, soft: Deformable) -> None:
         """Select a flex or skin of the first world when it is clicked."""
 
         @handle.on_click
         def _(_: Any) -> None:
             self.part, self.soft, self.world = None, soft, 0
-            self._text.content = told_of_soft(self._m, soft)
+            self._text.content = describe_deformable(self._m, soft)
             for act in self.then:
                 act()
 
 
-def told(m: Model, part: Part, world: int) -> str:
+def describe_part(m: Model, part: Part, world: int) -> str:
     """Return a description of a part, in Markdown."""
     name, body = markdown(part.name), markdown(name_of(m, "body", part.body))
     rows = [
@@ -72,7 +72,7 @@ def told(m: Model, part: Part, world: int) -> str:
     return "  \n".join(rows)
 
 
-def told_of_soft(m: Model, soft: Soft) -> str:
+def describe_deformable(m: Model, soft: Deformable) -> str:
     """Return a description of a flex or skin, in Markdown."""
     if soft.kind == "skin":
         number, bones = int(m.skin_vertnum[soft.id]), int(m.skin_bonenum[soft.id])

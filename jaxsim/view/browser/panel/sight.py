@@ -6,21 +6,25 @@ from jaxsim.escape import unique
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
-from jaxsim.view.browser.draw.scene import Scene
-from jaxsim.view.browser.draw.soft import Soft
+from jaxsim.view.browser.draw.scene import BrowserScene
+from jaxsim.view.browser.draw.soft import Deformable
 
-MARKS = ("tendons", "contacts", "forces", "centers", "cameras")
-LABELS = {"contacts": "contact points", "forces": "contact forces", "centers": "centers of mass"}
-FREE = "free"
+_MARK_KINDS = ("tendons", "contacts", "forces", "centers", "cameras")
+_MARK_LABELS = {
+    "contacts": "contact points",
+    "forces": "contact forces",
+    "centers": "centers of mass",
+}
+_FREE_CAMERA_LABEL = "free"
 
 
-def add_sight(server: Any, m: Model, scene: Scene, contacts: bool) -> None:
+def add_sight(server: Any, m: Model, scene: BrowserScene, contacts: bool) -> None:
     """Add the visibility controls to the panel of a page, those of contacts only if there may be
     some."""
     gui = server.gui
     there = {"tendons": m.ntendon, "cameras": m.ncam, "contacts": contacts, "forces": contacts}
     with gui.add_folder("See", expand_by_default=False, order=40):
-        for name in MARKS:
+        for name in _MARK_KINDS:
             if there.get(name, True):
                 _mark(gui, scene, name)
         frames = gui.add_checkbox("frames of bodies", initial_value=False)
@@ -39,7 +43,7 @@ def add_sight(server: Any, m: Model, scene: Scene, contacts: bool) -> None:
         _cameras(gui, m, scene)
 
 
-def _surroundings(gui: Any, scene: Scene) -> None:
+def _surroundings(gui: Any, scene: BrowserScene) -> None:
     """Add switches for the model's lights and skybox."""
     if len(scene.lights.ids):
         lights = gui.add_checkbox("lights of the model", initial_value=scene.lights.shown)
@@ -57,15 +61,15 @@ def _surroundings(gui: Any, scene: Scene) -> None:
             scene.sky.visible = sky.value
 
 
-def _mark(gui: Any, scene: Scene, name: str) -> None:
-    box = gui.add_checkbox(LABELS.get(name, name), initial_value=name in scene.marks.shown)
+def _mark(gui: Any, scene: BrowserScene, name: str) -> None:
+    box = gui.add_checkbox(_MARK_LABELS.get(name, name), initial_value=name in scene.marks.shown)
 
     box.on_update(lambda _: scene.mark(name))
 
 
-def _groups(gui: Any, scene: Scene, kind: str) -> None:
+def _groups(gui: Any, scene: BrowserScene, kind: str) -> None:
     """Add a switch for each nonempty group."""
-    parts: list[Part | Soft] = [*scene.parts, *scene.softs.drawn]
+    parts: list[Part | Deformable] = [*scene.parts, *scene.softs.drawn]
     used = sorted({part.group for part in parts if part.kind == kind})
     many = "flexes" if kind == "flex" else f"{kind}s"
     for group in used:
@@ -78,11 +82,15 @@ def _groups(gui: Any, scene: Scene, kind: str) -> None:
         box.on_update(change)
 
 
-def _cameras(gui: Any, m: Model, scene: Scene) -> None:
+def _cameras(gui: Any, m: Model, scene: BrowserScene) -> None:
     """Add a selector of the camera that the page looks through."""
-    names = unique((name_of(m, "camera", i) for i in range(m.ncam)), (FREE,))
-    choice = gui.add_dropdown("camera", (FREE, *names), initial_value=FREE, order=41)
+    names = unique((name_of(m, "camera", i) for i in range(m.ncam)), (_FREE_CAMERA_LABEL,))
+    choice = gui.add_dropdown(
+        "camera", (_FREE_CAMERA_LABEL, *names), initial_value=_FREE_CAMERA_LABEL, order=41
+    )
 
     @choice.on_update
     def _(_: Any) -> None:
-        scene.look_through(None if choice.value == FREE else names.index(choice.value))
+        scene.look_through(
+            None if choice.value == _FREE_CAMERA_LABEL else names.index(choice.value)
+        )

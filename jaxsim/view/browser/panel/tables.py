@@ -8,26 +8,26 @@ from jaxsim import escape
 from jaxsim.enums import JointType
 from jaxsim.model.model import Model
 
-MOST = 200  # limit on rows of a table
-SIZES = "nq nv nu na nbody njnt ngeom nsite ncam nmesh ntendon neq nsensor nkey ncontact"
+_MAX_TABLE_ROWS = 200  # limit on rows of a table
+_SIZE_NAMES = "nq nv nu na nbody njnt ngeom nsite ncam nmesh ntendon neq nsensor nkey ncontact"
 
 
 def add_tables(gui: Any, m: Model) -> None:
     """Add the tables to the panel, collapsed."""
     with gui.add_folder("Model", expand_by_default=False, order=30):
-        for title, head, rows in tables(m):
+        for title, head, rows in model_tables(m):
             if rows:
                 with gui.add_folder(title, expand_by_default=False):
-                    gui.add_markdown(markdown(head, rows))
+                    gui.add_markdown(markdown_table(head, rows))
 
 
-Row = tuple[str, ...]
+_TableRow = tuple[str, ...]
 
 
-def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
+def model_tables(m: Model) -> list[tuple[str, _TableRow, list[_TableRow]]]:
     """Return title, header and rows of each table."""
     mass = np.asarray(m.body_mass)
-    bodies: list[Row] = [
+    bodies: list[_TableRow] = [
         (
             str(i),
             _name(m, "body", i),
@@ -37,7 +37,7 @@ def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
         for i in range(m.nbody)
     ]
     limits = np.asarray(m.jnt_range)
-    joints: list[Row] = [
+    joints: list[_TableRow] = [
         (
             str(i),
             _name(m, "joint", i),
@@ -47,7 +47,7 @@ def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
         )
         for i in range(m.njnt)
     ]
-    sizes: list[Row] = [(name, str(getattr(m, name))) for name in SIZES.split()]
+    sizes: list[_TableRow] = [(name, str(getattr(m, name))) for name in _SIZE_NAMES.split()]
     sizes.append(("timestep", f"{float(m.opt.timestep):g} s"))
     sizes.append(("mass", f"{mass.sum():.4g} kg"))
     return [
@@ -57,11 +57,14 @@ def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
     ]
 
 
-def markdown(head: Row, rows: list[Row]) -> str:
+def markdown_table(head: _TableRow, rows: list[_TableRow]) -> str:
     """Return a table in Markdown; its cells are escaped."""
-    lines = ["| " + " | ".join(map(escape.markdown, row)) + " |" for row in (head, *rows[:MOST])]
+    lines = [
+        "| " + " | ".join(map(escape.markdown, row)) + " |"
+        for row in (head, *rows[:_MAX_TABLE_ROWS])
+    ]
     lines.insert(1, "|" + " --- |" * len(head))
-    more = len(rows) - MOST
+    more = len(rows) - _MAX_TABLE_ROWS
     return "\n".join(lines) + (f"\n\nand {more} more" if more > 0 else "")
 
 

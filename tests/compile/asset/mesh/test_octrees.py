@@ -10,7 +10,7 @@ from compile.oracle import assert_agrees
 from jaxsim import load_model, put_model
 from jaxsim.assets.mesh.distance import SurfaceDistance
 from jaxsim.assets.octree.build import octree
-from jaxsim.assets.octree.cells import NO_CHILD, SLOTS
+from jaxsim.assets.octree.cells import CHILD_OFFSETS, NO_CHILD
 from jaxsim.compile import compile_spec, compile_string
 from jaxsim.io.save import from_bytes, to_bytes
 from jaxsim.spec import Spec
@@ -187,5 +187,5 @@ def _leaf(child, aabb, point) -> int:
 
 def _interpolated(aabb, coeff, point) -> np.ndarray:
     share = ((point - aabb[:, :3]) / aabb[:, 3:] + 1) / 2
-    weight = np.prod(np.where(SLOTS, share[:, None], 1 - share[:, None]), axis=2)
+    weight = np.prod(np.where(CHILD_OFFSETS, share[:, None], 1 - share[:, None]), axis=2)
     return (weight * coeff).sum(axis=1)

@@ -9,7 +9,7 @@ import pytest
 import jaxsim
 from jaxsim.enums import DisableBit, GeomType
 from jaxsim.physics.collision.candidates.pairs import candidate_pairs
-from jaxsim.physics.collision.candidates.table import COLLIDERS, NEVER
+from jaxsim.physics.collision.candidates.table import COLLIDERS, NON_COLLIDING_TYPES
 
 SHAPES = ("sphere", "capsule", "box")
 
@@ -109,7 +109,7 @@ def test_every_pair_of_shapes_has_a_collider_or_never_touches_or_is_refused():
     shapes = [k for k in GeomType if GeomType.PLANE <= k <= GeomType.SDF]
     assert len(shapes) == 9
     for a, b in itertools.combinations_with_replacement(shapes, 2):
-        assert sum([(a, b) in COLLIDERS, (a, b) in NEVER, (a, b) in REFUSED]) == 1
+        assert sum([(a, b) in COLLIDERS, (a, b) in NON_COLLIDING_TYPES, (a, b) in REFUSED]) == 1
 
 
 def test_a_height_field_under_an_sdf_geom_is_refused_by_name(refused):

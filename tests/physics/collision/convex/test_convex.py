@@ -18,11 +18,11 @@ from physics.oracle import unpack
 import jaxsim
 from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Rot, Vec
-from jaxsim.model.data import FAR
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.table import COLLIDERS
 from jaxsim.physics.collision.convex.convex import convex_convex
-from jaxsim.physics.collision.convex.solid import assets
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.convex.solid import convex_assets
+from jaxsim.physics.collision.shape import PlacedGeoms
 
 CLOSE = 3e-5  # of curved shapes that just touch, where the search is ill-conditioned: 1e-4 of size
 REACH = 0.02  # how far contacts are found; the margin of the oracle's geoms together
@@ -66,8 +66,8 @@ def _models():
 class Poses(NamedTuple):
     """Pairs of geoms placed at random, `[n]`, with the oracle's contacts of each."""
 
-    a: Placed
-    b: Placed
+    a: PlacedGeoms
+    b: PlacedGeoms
     kinds: list[tuple[int, int]]
     dist: np.ndarray  # mj_geomDistance
     contacts: list[np.ndarray]  # distances
@@ -106,7 +106,7 @@ def _draw(seed: int, each: int, aligned: bool = False) -> Poses:
             kinds.append((mj.geom_type[i], mj.geom_type[j]))
     pos, mat, ids = (np.array(x) for x in zip(*rows, strict=True))
     a, b = (
-        Placed(
+        PlacedGeoms(
             Vec(*jnp.asarray(pos[:, g].T)),
             Rot(*jnp.asarray(mat[:, g].T)),
             Vec(*jnp.asarray(mj.geom_size[ids[:, g]].T)),
@@ -133,7 +133,7 @@ def _near(quat, rng):
 
 def _assets():
     _, m = _models()
-    return assets(unpack(m, 0))
+    return convex_assets(unpack(m, 0))
 
 
 @functools.cache
@@ -201,7 +201,7 @@ def test_the_point_is_midway_between_the_surfaces(random):
     zero = jnp.zeros_like(random.a.size.x)
     # a point is a sphere without size; as the second shape it is asked for by the ball's number
     for shape, at in ((random.a, touch.pos[0] - half), (random.b, touch.pos[0] + half)):
-        point = Placed(at, shape.rot, Vec(zero, zero, zero), jnp.zeros_like(shape.id))
+        point = PlacedGeoms(at, shape.rot, Vec(zero, zero, zero), jnp.zeros_like(shape.id))
         gap = np.asarray(_run(point, shape, reach=5.0, points=False).dist[0])
         round_ = np.asarray(shape.id) == 0
         assert np.mean(np.abs(gap[~round_]) < CLOSE) > 0.98
@@ -220,7 +220,7 @@ def _outputs(points: bool, far: float):
     def out(x, a, b):
         t = convex_convex(a, _moved(b, x), given, jnp.full(a.pos.x.shape, far))
         parts = [t.dist, *t.pos.parts, *t.normal.parts]  # where there is no contact they are free
-        return jnp.concatenate([jnp.where(t.dist < FAR, p, 0) for p in parts])
+        return jnp.concatenate([jnp.where(t.dist < NO_CONTACT_DISTANCE, p, 0) for p in parts])
 
     def slope(x, way, a, b):
         return jax.jvp(lambda x: out(x, a, b), (x,), (way,))[1]
@@ -279,11 +279,11 @@ def test_reverse_mode_is_finite_at_singular_placements():
 
     def total(offset, size1, size2):
         zero = jnp.zeros(n)
-        a = Placed(Vec(zero, zero, zero), Rot(*eye), Vec(*size1.T), jnp.asarray(ids[:, 0]))
-        b = Placed(Vec(*offset.T), Rot(*eye), Vec(*size2.T), jnp.asarray(ids[:, 1]))
+        a = PlacedGeoms(Vec(zero, zero, zero), Rot(*eye), Vec(*size1.T), jnp.asarray(ids[:, 0]))
+        b = PlacedGeoms(Vec(*offset.T), Rot(*eye), Vec(*size2.T), jnp.asarray(ids[:, 1]))
         t = convex_convex(a, b, given, jnp.full(n, 5.0))
         parts = [t.dist, *t.pos.parts, *t.normal.parts]
-        return sum(jnp.sum(jnp.where(t.dist < FAR, p, 0)) for p in parts)
+        return sum(jnp.sum(jnp.where(t.dist < NO_CONTACT_DISTANCE, p, 0)) for p in parts)
 
     gradient = jax.jit(jax.value_and_grad(total, argnums=(0, 1, 2)))
     value, parts = gradient(jnp.asarray(offset), *(jnp.asarray(size[ids[:, k]]) for k in (0, 1)))
@@ -309,7 +309,7 @@ def test_worlds_last_and_single_precision(random):
     )
     assert touch.dist.dtype == jnp.float32
     deepest, other = (np.asarray(t.dist, float).min(axis=0) for t in (flat, touch))
-    here = (deepest < 0.9 * REACH) & (other < FAR)
+    here = (deepest < 0.9 * REACH) & (other < NO_CONTACT_DISTANCE)
     assert here.sum() > 50
     assert np.mean(np.abs(deepest - other)[here] < 1e-4 * 0.3) > 0.97
 

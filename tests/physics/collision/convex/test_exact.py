@@ -13,8 +13,8 @@ from physics.oracle import unpack
 import jaxsim
 from jaxsim.math import Rot, Vec
 from jaxsim.physics.collision.convex.convex import convex_convex
-from jaxsim.physics.collision.convex.solid import assets
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.convex.solid import convex_assets
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
 CYLINDERS = {"can": 'type="cylinder" size=".15 .2"', "coin": 'type="cylinder" size=".25 .1"'}
 OTHERS = {
@@ -70,18 +70,18 @@ def _draw(mj: mujoco.MjModel, each: int) -> list[tuple[Shape, Shape, int, int]]:
     return pairs
 
 
-def _touch(m: jaxsim.Model, pairs: list[tuple[Shape, Shape, int, int]]) -> Touch:
+def _touch(m: jaxsim.Model, pairs: list[tuple[Shape, Shape, int, int]]) -> ContactPoints:
     """The nearest points of all pairs."""
 
-    def placed(shapes: list[Shape], ids: list[int]) -> Placed:
+    def placed(shapes: list[Shape], ids: list[int]) -> PlacedGeoms:
         pos, mat, size = (
             jnp.asarray(np.array([getattr(s, name) for s in shapes]).reshape(len(shapes), -1).T)
             for name in ("pos", "mat", "size")
         )
-        return Placed(Vec(*pos), Rot(*mat), Vec(*size), jnp.asarray(ids, jnp.int32))
+        return PlacedGeoms(Vec(*pos), Rot(*mat), Vec(*size), jnp.asarray(ids, jnp.int32))
 
     one, other, i, j = (list(x) for x in zip(*pairs, strict=True))
-    table = dataclasses.replace(assets(unpack(m, 0)), patches=False)
+    table = dataclasses.replace(convex_assets(unpack(m, 0)), patches=False)
     reach = jnp.full(len(pairs), 5.0)
     found = jax.jit(lambda a, b: convex_convex(a, b, table, reach))(
         placed(one, i), placed(other, j)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxsim.math import Vec
-from jaxsim.physics.collision.convex.polygon import four_corners, outline
+from jaxsim.physics.collision.convex.polygon import four_corners, make_polygon
 
 MOST = 32
 
@@ -15,7 +15,7 @@ def _kept(points: np.ndarray, dtype: str = "float64") -> np.ndarray:
     """The corners kept of each polygon `[n, k, 2]`, `[n, 4, 2]`."""
     n, k = points.shape[:2]
     x, y = (jnp.asarray(points[..., c].T, dtype) for c in range(2))
-    polygon = outline(Vec(x, y, jnp.zeros_like(x)), jnp.full(n, k, jnp.int32), MOST)
+    polygon = make_polygon(Vec(x, y, jnp.zeros_like(x)), jnp.full(n, k, jnp.int32), MOST)
     corners, count = jax.jit(four_corners)(polygon)
     assert (np.asarray(count) == 4).all()
     return np.take_along_axis(points, np.asarray(corners).T[..., None], axis=1)

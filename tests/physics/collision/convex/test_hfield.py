@@ -17,10 +17,10 @@ from tolerance import CONTACT, ROUGH_DIFFERENCE, SOLVER, STORED_SINGLE
 
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
-from jaxsim.model.data import FAR
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.hfield import hfield_convex
-from jaxsim.physics.collision.convex.prisms import fields
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.convex.prisms import hfield_tables
+from jaxsim.physics.collision.shape import PlacedGeoms
 
 ROWS, COLS = 12, 9
 SIZE = np.array([0.9, 0.5, 0.2, 0.1])  # the cells are not square
@@ -82,11 +82,11 @@ def _states(margin: float) -> tuple[mujoco.MjData, ...]:
     return tuple(states)
 
 
-def _placed(mj, states) -> tuple[Placed, Placed]:
+def _placed(mj, states) -> tuple[PlacedGeoms, PlacedGeoms]:
     """The field and the shapes, `[shapes, states]`."""
     pos, mat = (np.stack([getattr(d, f"geom_x{x}") for d in states], -1) for x in ("pos", "mat"))
     shape = (len(GEOMS), len(states))
-    geoms = Placed(
+    geoms = PlacedGeoms(
         Vec(*(jnp.asarray(pos[1:, k]) for k in range(3))),
         Rot(*(jnp.asarray(mat[1:, k]) for k in range(9))),
         Vec(*(jnp.asarray(np.broadcast_to(mj.geom_size[1:, k, None], shape)) for k in range(3))),
@@ -107,7 +107,7 @@ collide = jax.jit(hfield_convex, compiler_options=OPTIMIZED)
 def _fields():
     """What is needed of the model, the same for all margins."""
     m = put_model(_model(0.05))
-    return fields(unpack(jax.tree.map(lambda x: x[..., None], m), 1))
+    return hfield_tables(unpack(jax.tree.map(lambda x: x[..., None], m), 1))
 
 
 @functools.cache
@@ -138,7 +138,7 @@ def test_contacts_equal_the_oracle(name, margin):
     ours, theirs, most = [], [], 0
     for i, d in enumerate(_states(margin)):
         c, of_geom = d.contact, d.contact.geom[:, 1] == k + 1
-        ours.append(found[:, found[0, :, i] < FAR, i].T)
+        ours.append(found[:, found[0, :, i] < NO_CONTACT_DISTANCE, i].T)
         theirs.append(np.c_[c.dist, c.pos, c.frame[:, :3]][of_geom])
         assert len(ours[-1]) == len(theirs[-1])
         most = max(most, len(theirs[-1]))
@@ -250,7 +250,7 @@ def test_worlds_are_a_loop():
 
 def _of(f, k: int):
     """The fields of one world."""
-    m = fields(unpack(put_model(_model(0.05)), 0))
+    m = hfield_tables(unpack(put_model(_model(0.05)), 0))
     return replace(m, data=f.data[:, k], size=tuple(x[:, k] for x in f.size))
 
 

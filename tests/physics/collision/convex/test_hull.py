@@ -14,8 +14,8 @@ from test_program_size import equations
 from tolerance import SAME
 
 import jaxsim
-from jaxsim.assets.mesh.directions import SLICES
-from jaxsim.assets.mesh.support_map import GRID, ROUNDING
+from jaxsim.assets.mesh.directions import FAN_SLICES
+from jaxsim.assets.mesh.support_map import CELLS_PER_EDGE, COORDINATE_ROUNDING
 from jaxsim.io.save import from_bytes, to_bytes
 from jaxsim.math import Vec
 from jaxsim.physics.collision.convex.hull import (
@@ -39,7 +39,7 @@ support = jax.jit(hull_support)
 
 def on_borders(rng, n: int) -> np.ndarray:
     """Directions on borders of cells, of their parts, and of faces of the cube."""
-    lines = np.arange(-GRID * 8, GRID * 8 + 1) / (GRID * 8)
+    lines = np.arange(-CELLS_PER_EDGE * 8, CELLS_PER_EDGE * 8 + 1) / (CELLS_PER_EDGE * 8)
     d = np.c_[np.ones(n), rng.choice(lines, n), rng.uniform(-1, 1, n)]
     d[: n // 4, 2] = rng.choice(lines, n // 4)
     d = np.take_along_axis(d, rng.permuted(np.tile([0, 1, 2], (n, 1)), axis=1), axis=1)
@@ -80,7 +80,7 @@ def test_no_vertex_is_farther(name, dtype):
     point = mj.mesh_vert.astype(np.float64)
     short = farthest(point[mine], d) - np.einsum("ni,ni->n", point[found], d)
     exact = name in ("box", "rough", "shard") and dtype == np.float64
-    rounding = 1e-16 if exact else 2 * ROUNDING
+    rounding = 1e-16 if exact else 2 * COORDINATE_ROUNDING
     assert short.max() <= rounding * np.abs(point[mine]).max() + 1e-16
 
 
@@ -89,7 +89,7 @@ def test_lists_are_short_and_tables_small():
     s = loaded(oracle(*ALL))[0].structure
     assert s.nhull == len(ALL)
     assert s.nhullmost <= 16
-    assert 4 * (s.nhullpart + s.nhullvert + s.nhullfan * (SLICES + 2)) < 100_000
+    assert 4 * (s.nhullpart + s.nhullvert + s.nhullfan * (FAN_SLICES + 2)) < 100_000
 
 
 def asked(mj: mujoco.MjModel, h: Hulls, n: int = 500):

@@ -10,8 +10,8 @@ from tolerance import STORED_SINGLE
 
 import jaxsim
 from jaxsim.envs import randomize
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.collision.convex.hull import hulls
+from jaxsim.transforms.layout import unpack_record
 
 XML = """<mujoco><asset><mesh name="a" builtin="sphere" params="1" scale=".1 .1 .1"/></asset>
 <worldbody><geom type="plane" size="1 1 1"/>
@@ -92,6 +92,6 @@ def test_what_may_move_is_chosen_at_load(scene):
     with jaxsim.for_platform("cuda", kernels=False):
         for free in ((), ("mesh_vert",)):
             loaded = swapped(jaxsim.load_model(XML, free=free), m.mesh_vert)
-            assert hulls(unpack(loaded, 0)).walks == bool(free)
+            assert hulls(unpack_record(loaded, 0)).walks == bool(free)
         for way in (replaced, restored, randomized):
-            assert hulls(unpack(way(m, m.mesh_vert * STRETCH), 0)).walks, way
+            assert hulls(unpack_record(way(m, m.mesh_vert * STRETCH), 0)).walks, way

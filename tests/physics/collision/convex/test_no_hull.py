@@ -14,10 +14,10 @@ from tolerance import CONTACT, ROUGH_DIFFERENCE, ROUNDING
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Vec
-from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.native import pack, unpack
+from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.collision.convex.hull import MANY, hull_of, hull_support, hulls
+from jaxsim.physics.collision.convex.hull import VERTICES_PER_CHUNK, hull_of, hull_support, hulls
+from jaxsim.transforms.layout import pack_record, unpack_record
 
 BLOCK = np.stack(np.meshgrid([-0.1, 0.1], [-0.06, 0.06], [-0.05, 0.05]), -1).reshape(-1, 3)
 SHARD = np.random.default_rng(5).normal(size=(12, 3)) * 0.08
@@ -28,7 +28,7 @@ def _pebble(number: int) -> np.ndarray:
     return point / np.linalg.norm(point, axis=1)[:, None] * [0.1, 0.15, 0.06]
 
 
-PEBBLE = _pebble(3 * MANY // 2)  # looked at in two turns
+PEBBLE = _pebble(3 * VERTICES_PER_CHUNK // 2)  # looked at in two turns
 KINDS = {
     "sphere": 'type="sphere" size=".08"',
     "capsule": 'type="capsule" size=".05 .1"',
@@ -115,7 +115,7 @@ def test_nothing_is_refused():
 def test_contacts_equal_the_oracle():
     """Of every kind, in both orders: as many, each where it is there."""
     mj, m = oracle(), model()
-    find = jax.jit(lambda d: pack(collision(unpack(m, 0), unpack(d, 0)), d))
+    find = jax.jit(lambda d: pack_record(collision(unpack_record(m, 0), unpack_record(d, 0)), d))
     seen = np.zeros(mj.ngeom // 2, int)
     for state in states(mj, 30):
         d = data(mj, state)
@@ -149,7 +149,7 @@ def test_contacts_carry_derivatives():
     @jax.value_and_grad
     def felt(qpos):
         c = jaxsim.collision(m, jaxsim.kinematics(m, d.replace(qpos=qpos))).contact
-        there = c.dist < FAR
+        there = c.dist < NO_CONTACT_DISTANCE
         return jnp.sum(jnp.where(there, c.dist + c.pos @ weight, 0.0))
 
     ends = np.zeros((2, mj.nq))
@@ -171,7 +171,10 @@ def test_worlds_are_a_loop():
 
     def places(m, d):  # contacts of one world may be in other places than those of several
         touch = collision(m, d).found.contacts
-        points = (jnp.sum(jnp.where(touch.dist < FAR, x, 0), axis=0) for x in touch.pos.parts)
+        points = (
+            jnp.sum(jnp.where(touch.dist < NO_CONTACT_DISTANCE, x, 0), axis=0)
+            for x in touch.pos.parts
+        )
         return jnp.sort(touch.dist, axis=0), *points
 
     assert_worlds_are_a_loop(places, mj, states(mj, 3), ROUNDING)
@@ -181,7 +184,9 @@ def test_worlds_are_a_loop():
 def test_the_farthest_vertex_is_that_of_a_search(dtype):
     """Of a mesh of several turns, one of a part of one, and one with a hull, side by side."""
     mj, m = oracle(), model()
-    h = jax.tree.map(lambda x: x.astype(dtype) if x.dtype == float else x, hulls(unpack(m, 0)))
+    h = jax.tree.map(
+        lambda x: x.astype(dtype) if x.dtype == float else x, hulls(unpack_record(m, 0))
+    )
     meshes = np.flatnonzero(mj.geom_type == mujoco.mjtGeom.mjGEOM_MESH)
     geom = np.resize(meshes, 500)
     d = np.random.default_rng(2).normal(size=(500, 3))

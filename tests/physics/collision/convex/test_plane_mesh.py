@@ -17,18 +17,18 @@ from tolerance import DIFFERENCE, FLOAT32, ROUNDING, SOLVER
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
-from jaxsim.physics.arrays.native import pack
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.collision.convex.hull import Hulls
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh
-from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
+from jaxsim.transforms.layout import pack_record
 
 NAMES = ("box", "rough", "drum", "shard", "cut")
 MARGIN = 0.03
 STEP = 1e-6  # of finite differences
 
 
-def touching(plane: Placed, mesh: Placed, h: Hulls) -> Touch:
+def touching(plane: PlacedGeoms, mesh: PlacedGeoms, h: Hulls) -> ContactPoints:
     """The collider as the driver calls it."""
     return plane_mesh(plane, mesh, h, jnp.zeros_like(plane.pos.x))
 
@@ -36,10 +36,10 @@ def touching(plane: Placed, mesh: Placed, h: Hulls) -> Touch:
 collide = jax.jit(touching, compiler_options=OPTIMIZED)
 
 
-def placed(pos, mat, geom) -> Placed:
+def placed(pos, mat, geom) -> PlacedGeoms:
     """`[n, 3]`, `[n, 3, 3]`, `[n]` as geoms."""
     pos, mat, geom = jnp.asarray(pos), jnp.asarray(mat), jnp.asarray(geom, jnp.int32)
-    return Placed(Vec(*pos.T), Rot(*mat.reshape(-1, 9).T), Vec(*jnp.zeros_like(pos).T), geom)
+    return PlacedGeoms(Vec(*pos.T), Rot(*mat.reshape(-1, 9).T), Vec(*jnp.zeros_like(pos).T), geom)
 
 
 def face_down(mj, d, geom: int, rng) -> np.ndarray:
@@ -247,7 +247,7 @@ def test_a_robot_in_a_plane(file, height):
     m = put_model(mj, contacts=64)
     assert m.nhull == m.nmesh
     rng = np.random.default_rng(0)
-    found = jax.jit(lambda d: pack(collision(unpack(m, 0), unpack(d, 0)), d))
+    found = jax.jit(lambda d: pack_record(collision(unpack(m, 0), unpack(d, 0)), d))
     total = 0
     for _ in range(20):
         state = mujoco.MjData(mj)

@@ -13,7 +13,7 @@ from physics.oracle import unpack
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Rot, Vec
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import PlacedGeoms
 
 SHAPES = ("bolt", "bowl", "gear", "nut", "torus")
 PRIMITIVES = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
@@ -78,15 +78,15 @@ class Poses(NamedTuple):
       contacts: distance, position and normal of each contact, `[ncon, 7]`.
     """
 
-    a: Placed
-    b: Placed
+    a: PlacedGeoms
+    b: PlacedGeoms
     ids: np.ndarray
     contacts: list[np.ndarray]
 
 
-def placed(mj: mujoco.MjModel, pos: np.ndarray, mat: np.ndarray, ids: np.ndarray) -> Placed:
+def placed(mj: mujoco.MjModel, pos: np.ndarray, mat: np.ndarray, ids: np.ndarray) -> PlacedGeoms:
     """Geoms of a model by their numbers `[n]`, at `[n, 3]` and `[n, 9]`."""
-    return Placed(
+    return PlacedGeoms(
         Vec(*jnp.asarray(pos).T),
         Rot(*jnp.asarray(mat).T),
         Vec(*jnp.asarray(mj.geom_size[ids]).T),

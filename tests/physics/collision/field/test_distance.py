@@ -11,8 +11,12 @@ from tolerance import FLOAT32, ROUNDING, STORED_SINGLE
 
 from jaxsim.extend.registry import shapes
 from jaxsim.math import Vec
-from jaxsim.physics.collision.field.distance import FUNCTIONS, distance, distance_and_slope
-from jaxsim.physics.collision.field.fields import fields
+from jaxsim.physics.collision.field.distance import (
+    SDF_FUNCTIONS,
+    distance_and_slope,
+    signed_distance,
+)
+from jaxsim.physics.collision.field.fields import sdf_tables
 
 GEOMS = range(11)  # of `all_kinds`
 N = 500
@@ -22,10 +26,10 @@ N = 500
 def asked():
     """Points around every geom `[N, ngeom]`, with their distances and slopes."""
     mj = all_kinds()
-    m = fields(physics(mj))
+    m = sdf_tables(physics(mj))
     geoms = placed(mj, np.zeros((11, 3)), np.tile(np.eye(3).ravel(), (11, 1)), np.arange(11))
     # planes are felt, but not searched
-    kinds = tuple(kind for kind in (*FUNCTIONS, *shapes()) if kind != "plane")
+    kinds = tuple(kind for kind in (*SDF_FUNCTIONS, *shapes()) if kind != "plane")
     assert {*m.first, *m.second} == {*kinds}
     solid = m.solid(geoms, kinds)
     points = np.random.default_rng(0).normal(size=(N, 11, 3)) * mj.geom_aabb[:, 3:]
@@ -50,7 +54,7 @@ def test_distances_and_slopes_equal_the_oracle(asked):
 
 def test_single_precision(asked):
     _, solid, _, x = asked
-    double = np.asarray(distance(x, solid))
+    double = np.asarray(signed_distance(x, solid))
     single = jax.tree.map(
         lambda a: a.astype(jnp.float32) if a.dtype == jnp.float64 else a, (x, solid)
     )

@@ -10,8 +10,8 @@ from tolerance import STORED_SINGLE
 
 import jaxsim
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.collision.candidates.plan import layout
-from jaxsim.physics.collision.field.kinds import kind_of, meeting
+from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.physics.collision.field.kinds import collidable_kinds, kind_of
 
 OCTREE = '<mesh name="ring" builtin="supertorus" params="12 .3 1 1" scale=".5 .5 .5"/>'
 RING = '<geom type="sdf" mesh="ring"/>'
@@ -24,7 +24,7 @@ def test_the_functions_of_geoms():
     assert kinds[5:] == [f"mujoco.sdf.{s}" for s in ("bolt", "bowl", "gear", "nut", "torus")] + [
         "octree"
     ]
-    first, second = meeting(m.structure, 0)
+    first, second = collidable_kinds(m.structure, 0)
     assert first == tuple(sorted(kinds[:-1]))
     assert second == tuple(sorted(kinds[5:]))
 
@@ -42,7 +42,7 @@ def test_a_geom_whose_distance_is_unknown_is_refused(refused):
 def test_room_for_contacts():
     """Of a pair that is searched, most starting points may end in a contact."""
     mj = compiled({"ball": '<geom size=".1"/>', "ring": RING}, OCTREE, starts=30)
-    assert layout(put_model(mj)).capacity == 30
+    assert collision_layout(put_model(mj)).capacity == 30
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_contacts_of_a_model(heap):
     """Those of pairs that are searched together, as far as there is a budget for pairs."""
     mj, states = heap
     m = put_model(mj, pairs=12)
-    searched = next(g for g in layout(m).groups if len(g.kinds) > 1)
+    searched = next(g for g in collision_layout(m).groups if len(g.kinds) > 1)
     assert searched.budget < len(searched.pairs)
     forward = jax.jit(jaxsim.forward)
     found = same = 0

@@ -12,8 +12,8 @@ from physics.collision.field.test_sdf import STEP, moved, slopes
 from states import single
 from tolerance import CONTACT, FLOAT32, ROUGH_DIFFERENCE, ROUNDING
 
-from jaxsim.model.data import FAR
-from jaxsim.physics.collision.field.mesh import MOST, mesh_fields, mesh_sdf
+from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.physics.collision.field.mesh import MAX_MESH_CONTACTS, mesh_sdf, mesh_sdf_tables
 
 MESHES = {
     "tetrahedron": 'vertex="-1 -1 -1 1 -1 -1 0 1 -1 0 0 0"',
@@ -27,7 +27,7 @@ def drawn(mesh: str, starts: int, spread: float = 0.4):
     """Random placements of a mesh and a torus, with the oracle's contacts."""
     bodies = {"mesh": '<geom type="mesh" mesh="m"/>', "torus": sdf_geom("torus")}
     mj = compiled(bodies, f'<mesh name="m" {MESHES[mesh]}/>', starts)
-    return draw(mj, [(0, 1)], 60, spread, seed=0), mesh_fields(physics(mj))
+    return draw(mj, [(0, 1)], 60, spread, seed=0), mesh_sdf_tables(physics(mj))
 
 
 @pytest.mark.parametrize(("mesh", "starts"), [("tetrahedron", 20), ("ball", 10), ("ball", 40)])
@@ -41,7 +41,7 @@ def test_contacts_equal_the_oracle(mesh, starts):
     touch = rows(collide(p.a, p.b, m))
     same = 0
     for k, expected in enumerate(p.contacts):
-        mine = touch[touch[:, k, 0] < FAR, k]
+        mine = touch[touch[:, k, 0] < NO_CONTACT_DISTANCE, k]
         if len(mine) == len(expected):
             np.testing.assert_allclose(mine, expected, **CONTACT)
             same += 1
@@ -73,7 +73,7 @@ def test_reverse_mode_and_worlds_last():
     def total(a, b):
         t = mesh_sdf(a, b, m)
         parts = [t.dist, *t.pos.parts, *t.normal.parts]
-        return sum(jnp.sum(jnp.where(t.dist < FAR, part, 0.0)) for part in parts)
+        return sum(jnp.sum(jnp.where(t.dist < NO_CONTACT_DISTANCE, part, 0.0)) for part in parts)
 
     gradient = jax.jit(jax.grad(total, argnums=(0, 1), allow_int=True))(p.a, p.b)
     real = [g for g in jax.tree.leaves(gradient) if g.dtype != jax.dtypes.float0]
@@ -84,10 +84,12 @@ def test_reverse_mode_and_worlds_last():
     wide = jax.tree.map(lambda x: x[..., None], m)
     many = jax.tree.map(lambda x: x.reshape(12, 5), (p.a, p.b))
     last = rows(collide(*many, wide))
-    np.testing.assert_allclose(last.reshape(MOST, 60, 7), flat, rtol=0, atol=ROUNDING["atol"])
+    np.testing.assert_allclose(
+        last.reshape(MAX_MESH_CONTACTS, 60, 7), flat, rtol=0, atol=ROUNDING["atol"]
+    )
     narrow = rows(collide(*single((*many, wide))))
     assert np.isfinite(narrow).all()
-    touching, found = ((r[..., 0] < FAR).any(axis=0) for r in (last, narrow))
+    touching, found = ((r[..., 0] < NO_CONTACT_DISTANCE).any(axis=0) for r in (last, narrow))
     assert (touching == found).mean() > 0.95
-    here = narrow[..., 0] < FAR
+    here = narrow[..., 0] < NO_CONTACT_DISTANCE
     np.testing.assert_allclose(np.linalg.norm(narrow[here][:, 4:], axis=-1), 1, **FLOAT32)

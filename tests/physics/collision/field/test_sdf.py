@@ -25,8 +25,8 @@ from tolerance import FLOAT32, ROUNDING
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Vec
-from jaxsim.model.data import FAR
-from jaxsim.physics.collision.field.fields import fields
+from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.physics.collision.field.fields import sdf_tables
 from jaxsim.physics.collision.field.sdf import sdf_contacts
 
 STATES = 12
@@ -43,7 +43,7 @@ def every_pair():
     mj = all_kinds()
     pairs = [(i, j) for j in range(FIRST_SDF, mj.ngeom) for i in range(j)]
     p = draw(mj, pairs, STATES, spread=0.35, seed=1)
-    m = fields(physics(mj))
+    m = sdf_tables(physics(mj))
     return p, m, collide(p.a, p.b, m)
 
 
@@ -52,7 +52,7 @@ def _agreement(p, touch, tolerance: float) -> np.ndarray:
     mine = rows(touch)
     agrees = []
     for k, expected in enumerate(p.contacts):
-        found = mine[mine[:, k, 0] < FAR, k]
+        found = mine[mine[:, k, 0] < NO_CONTACT_DISTANCE, k]
         same = len(found) == len(expected)
         agrees.append(same and np.abs(found - expected).max(initial=0) < tolerance)
     return np.array(agrees)
@@ -68,7 +68,7 @@ def test_contacts_equal_the_oracle():
     mine, touching = rows(touch), np.array([len(c) > 0 for c in p.contacts])
     agrees = []
     for k, expected in enumerate(p.contacts):
-        found = mine[mine[:, k, 0] < FAR, k]
+        found = mine[mine[:, k, 0] < NO_CONTACT_DISTANCE, k]
         same = len(found) == len(expected)
         agrees.append(same and np.abs(found - expected).max(initial=0) < 1e-5)
     agrees, box = np.array(agrees), p.ids[:, 0] == BOX
@@ -104,7 +104,7 @@ def ball_in(shape: str, depth: float = 0.004):
     eye = np.tile(np.eye(3).ravel(), (n, 1))
     a = placed(mj, center, eye, np.zeros(n, int))
     b = placed(mj, 0 * center, eye, np.ones(n, int))
-    return a, b, fields(physics(mj))
+    return a, b, sdf_tables(physics(mj))
 
 
 def moved(geom, x):
@@ -117,7 +117,7 @@ def slopes(of, way):
     """Derivatives of the rows of contacts along a way, and which contacts there are."""
     zero = jnp.zeros_like(way)
     touch, tangent = jax.jit(lambda x: jax.jvp(of, (x,), (way,)))(zero)
-    return rows(tangent), np.asarray(touch.dist) < FAR, rows(touch)
+    return rows(tangent), np.asarray(touch.dist) < NO_CONTACT_DISTANCE, rows(touch)
 
 
 def test_contacts_move_as_those_that_are_searched_again():
@@ -175,7 +175,9 @@ def test_reverse_mode_is_the_transpose_of_forward_mode():
     def total(x):
         t = sdf_contacts(moved(a, x), b, m)
         parts = [t.dist, *t.pos.parts, *t.normal.parts]
-        return sum(jnp.sum(weight * jnp.where(t.dist < FAR, part, 0.0)) for part in parts)
+        return sum(
+            jnp.sum(weight * jnp.where(t.dist < NO_CONTACT_DISTANCE, part, 0.0)) for part in parts
+        )
 
     zero = jnp.zeros((6, 60))
     gradient = jax.jit(jax.grad(total))(zero)
@@ -197,12 +199,12 @@ def test_worlds_last():
 
     narrow = collide(*single((*many, wide)))
     assert all(x.dtype == jnp.float32 and np.isfinite(x).all() for x in jax.tree.leaves(narrow))
-    touching, found = (np.asarray(t.dist < FAR).any(axis=0) for t in (last, narrow))
+    touching, found = (np.asarray(t.dist < NO_CONTACT_DISTANCE).any(axis=0) for t in (last, narrow))
     assert touching.all()
     assert found.all()
     where = rows(narrow)
     depth, normal = where[..., 0], where[..., 4:]
-    here = depth < FAR
+    here = depth < NO_CONTACT_DISTANCE
     assert depth[here].min() > -0.004
     np.testing.assert_allclose(np.linalg.norm(normal[here], axis=-1), 1, **FLOAT32)
 

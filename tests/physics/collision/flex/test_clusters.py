@@ -8,16 +8,16 @@ import pytest
 from tolerance import DIFFERENCE, DYNAMICS
 
 import jaxsim
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.collision.candidates.plan import layout
-from jaxsim.physics.collision.contacts import contact_reach, placed_flexes, placed_geoms
+from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.physics.collision.contacts import contact_reach, place_collision_geoms, place_flexes
 from jaxsim.physics.collision.flex import plan
 from jaxsim.physics.collision.flex.broadphase import near_entries
 from jaxsim.physics.collision.flex.clusters import WIDTH, cluster_sizes
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.flex.flex import flex
+from jaxsim.transforms.layout import unpack_record
 
 WORLDS = 3
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
@@ -76,7 +76,7 @@ def load(case: str, table: int, **capacities: int) -> jaxsim.Model:
     """A model whose groups of more entries than `table` are made of clusters."""
     plan.TABLE = table
     m = jaxsim.load_model(text(case, table), **capacities)
-    some = [g for g in layout(m).soft if g.sizes[1] > 1]
+    some = [g for g in collision_layout(m).soft if g.sizes[1] > 1]
     assert some
     assert all((g.clusters is None) == (table == LONG_TABLE) for g in some)
     return m
@@ -96,10 +96,10 @@ def posed(m: jaxsim.Model, qpos: jax.Array) -> jaxsim.Data:
 
 def entries(m: jaxsim.Model, qpos: jax.Array) -> list:
     """What goes through the narrow phase, of each group."""
-    native, d = unpack(m, 0), unpack(jaxsim.make_data(m).replace(qpos=qpos), 0)
+    native, d = unpack_record(m, 0), unpack_record(jaxsim.make_data(m).replace(qpos=qpos), 0)
     d = flex(native, com_pos(native, kinematics(native, d)))
-    of_model = layout(m)
-    geoms, soft = placed_geoms(native, d, of_model), placed_flexes(native, d)
+    of_model = collision_layout(m)
+    geoms, soft = place_collision_geoms(native, d, of_model), place_flexes(native, d)
     reach = contact_reach(native, d, of_model, contact_params(native, of_model.pairs))
     found = []
     for group in of_model.soft:
@@ -115,7 +115,7 @@ def test_near_elements_are_those_of_the_table(case):
     for table in (LONG_TABLE, NO_TABLE):
         # fewer than there are entries, of which the table would not test any otherwise
         m = load(case, table, pairs=300 if case == "simple" else 4000)
-        assert not any(g.all for g in layout(m).soft)
+        assert not any(g.all for g in collision_layout(m).soft)
         run = jax.jit(jax.vmap(lambda q, m=m: entries(m, q)), compiler_options=COMPILER)
         found.append(run(poses(m)))
     number = 0
@@ -247,9 +247,11 @@ def rings(around: int, across: int) -> str:
 def test_plan_of_two_large_flexes_is_small():
     """24.7 million pairs of elements."""
     m = jaxsim.load_model(rings(54, 46))
-    (between,) = [g for g in layout(m).soft if g.clusters is not None]
+    (between,) = [g for g in collision_layout(m).soft if g.clusters is not None]
     assert m.nflexelem == 2 * 4968
     assert between.clusters.number < 4968**2 / 50
-    arrays = [a for a in jax.tree.leaves(layout(m)._asdict()) if isinstance(a, np.ndarray)]
+    arrays = [
+        a for a in jax.tree.leaves(collision_layout(m)._asdict()) if isinstance(a, np.ndarray)
+    ]
     assert sum(a.nbytes for a in arrays) < 2**21
     assert between.rank.max() + 4968**2 < np.iinfo(np.int32).max

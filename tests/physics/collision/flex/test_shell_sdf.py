@@ -24,8 +24,8 @@ from tolerance import DYNAMICS, FLOAT32, ROUGH_DIFFERENCE
 import jaxsim
 from jaxsim.math import Rot, Vec
 from jaxsim.physics.collision.flex.field import sdf_triangle, shell_fields
-from jaxsim.physics.collision.flex.item import Hull
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.flex.item import RoundedHull
+from jaxsim.physics.collision.shape import PlacedGeoms
 
 WORLDS = 3
 SHEET = (
@@ -123,11 +123,13 @@ def triangles():
     (ring,) = np.flatnonzero(mj.geom_plugin >= 0)
     zero, one = jnp.zeros(n), jnp.ones(n)
     rot = Rot(one, zero, zero, zero, one, zero, zero, zero, one)
-    geom = Placed(Vec(zero, zero, zero), rot, Vec(zero, zero, zero), jnp.full(n, ring, jnp.int32))
+    geom = PlacedGeoms(
+        Vec(zero, zero, zero), rot, Vec(zero, zero, zero), jnp.full(n, ring, jnp.int32)
+    )
     turn = rng.uniform(0, 2 * np.pi, n)
     middle = np.stack([0.35 * np.cos(turn), 0.35 * np.sin(turn), rng.uniform(0.1, 0.2, n)])
     corner = tuple(Vec(*jnp.asarray(middle + 0.04 * rng.normal(size=(3, n)))) for _ in range(3))
-    return geom, Hull(corner, 0.02 * one), shell_fields(physics(mj)), jnp.zeros(n)
+    return geom, RoundedHull(corner, 0.02 * one), shell_fields(physics(mj)), jnp.zeros(n)
 
 
 def test_derivative():

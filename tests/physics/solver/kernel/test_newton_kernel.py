@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.physics.arrays.platform import for_platform
+from jaxsim.transforms.platform import for_platform
 
 WORLDS = 7
 

@@ -1,4 +1,0 @@
-"""The JAX primitive `physics`: a whole physics function with transformation rules of its own."""
-
-# Importing these modules registers the rules of the primitive.
-from jaxsim.physics.arrays.call import batched, rules  # noqa: F401

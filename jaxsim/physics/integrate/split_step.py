@@ -1,0 +1,139 @@
+"""Split step, forward and inverse dynamics, between whose parts a program can set inputs.
+
+MuJoCo's documentation, Programming: Simulation loop. A part declares which results of earlier
+stages it reads (`_STAGE_INPUTS`); those that no Data carries are recomputed (resume.py).
+"""
+
+from collections.abc import Callable
+
+from jaxsim.cache import bounded_cache
+from jaxsim.enums import IntegratorType, Stage
+from jaxsim.model.callbacks import Callbacks
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.callback import call_control
+from jaxsim.physics.forward import from_actuation, from_control, to_position, velocity_stages
+from jaxsim.physics.forward import step1 as until_control
+from jaxsim.physics.integrate.step import reset_bad_state, step_after_forward
+from jaxsim.physics.inverse import inverse_forces
+from jaxsim.physics.public_api import NO_STAGE, public
+from jaxsim.physics.stage import StageFields as Declared
+
+_OF_POSITION = frozenset(
+    "xpos xquat xipos ximat geom_xpos geom_xmat site_xpos site_xmat cam_xpos subtree_com cdof "
+    "cinert M ten_length ten_J flexvert_xpos flexedge_length flexedge_J actuator_length "
+    "actuator_moment contact found readings".split()
+)
+_OF_VELOCITY = frozenset(
+    "cvel cdof_dot ten_velocity actuator_velocity qfrc_bias qfrc_passive rows".split()
+)
+# Results of earlier stages that the parts after a stage read.
+_STAGE_INPUTS = {
+    Stage.NONE: NO_STAGE,
+    Stage.POS: Declared(_OF_POSITION, frozenset()),
+    Stage.VEL: Declared(_OF_POSITION | _OF_VELOCITY, frozenset()),
+}
+
+
+def _step1(m: Model, d: Data) -> Data:
+    """Run the first part of a step: all that follows from positions and velocities.
+
+    A control callback is called at its end; or the caller sets controls and applied forces, and
+    calls `step2`. Forces, accelerations and acceleration-stage sensors keep their values.
+    Corresponds to `mj_step1` in MuJoCo.
+    """
+    return call_control(m, until_control(m, reset_bad_state(m, d)))
+
+
+def _step2(m: Model, d: Data) -> Data:
+    """Run the second part of a step: forces, acceleration, and the state one time step later.
+
+    The integrator RK4, whose stages need the whole step, is replaced by Euler, as in MuJoCo. Values
+    that no Data carries are recomputed; `make_data(m, keep=[..., jaxsim.step2])` keeps them.
+    Corresponds to `mj_step2` in MuJoCo.
+    """
+    kind = IntegratorType(m.opt.integrator)
+    # Forces with the new controls, then integrate.
+    d = from_actuation(m, d)
+    return step_after_forward(m, d, IntegratorType.EULER if kind == IntegratorType.RK4 else kind)
+
+
+step1 = public(_step1, callbacks=True)
+step2 = public(_step2, callbacks=True, stage=_STAGE_INPUTS[Stage.VEL])
+
+
+def forward_skip(
+    m: Model,
+    d: Data,
+    skipstage: Stage = Stage.NONE,
+    skipsensor: bool = False,
+    *,
+    callbacks: Callbacks | None = None,
+) -> Data:
+    """Run the forward dynamics without stages whose results `d` already has.
+
+    Corresponds to `mj_forwardSkip` in MuJoCo.
+
+    Args:
+      m: the model.
+      d: a world; after `forward` at the same positions if these are skipped, and at the same
+        velocities if these are.
+      skipstage: NONE; POS: skip the position stages; VEL: skip the velocity stages too.
+      skipsensor: keep sensors as they are.
+      callbacks: user callbacks.
+
+    Returns:
+      Data with the results of `forward`.
+    """
+    rest = _make_remaining_stages("forward_skip", from_control, Stage(skipstage), bool(skipsensor))
+    return rest(m, d, callbacks=callbacks)
+
+
+def inverse_skip(
+    m: Model,
+    d: Data,
+    skipstage: Stage = Stage.NONE,
+    skipsensor: bool = False,
+    *,
+    callbacks: Callbacks | None = None,
+) -> Data:
+    """Run the inverse dynamics without stages whose results `d` already has.
+
+    Corresponds to `mj_inverseSkip` in MuJoCo.
+
+    Args:
+      m: the model.
+      d: a world with `qacc`; otherwise as for `forward_skip`.
+      skipstage, skipsensor, callbacks: see `forward_skip`.
+
+    Returns:
+      Data with the results of `inverse`.
+    """
+    rest = _make_remaining_stages(
+        "inverse_skip", inverse_forces, Stage(skipstage), bool(skipsensor)
+    )
+    return rest(m, d, callbacks=callbacks)
+
+
+@bounded_cache(64)
+def _make_remaining_stages(
+    name: str, last: Callable, skipstage: Stage, skipsensor: bool
+) -> Callable:
+    """Return the public function of the parts after a stage, which ends with `last`."""
+    if skipstage not in _STAGE_INPUTS:
+        raise ValueError(f"{name}: skipstage: expected NONE, POS or VEL, got {skipstage.name}")
+    # Stages that are not skipped.
+    parts = (to_position, velocity_stages)[skipstage:]
+
+    def rest(m: Model, d: Data) -> Data:
+        for part in parts:
+            d = part(m, d, not skipsensor)
+        return last(m, d, not skipsensor)
+
+    rest.__name__ = name
+    return public(rest, callbacks=True, stage=_STAGE_INPUTS[skipstage])
+
+
+# Fields for `make_data(keep=[...])`: all that the latest part reads.
+for _function in (forward_skip, inverse_skip):
+    vars(_function)["carries"] = _STAGE_INPUTS[Stage.VEL].carries

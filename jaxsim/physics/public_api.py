@@ -1,0 +1,160 @@
+"""Wrapper that makes a core function public: argument checks, batching and compilation.
+
+`api.py` lists the public functions. A core function takes records and arrays with the batch axis
+last and runs on any number of worlds. The wrapper checks the arguments (arguments.py), recomputes
+intermediate values that the caller's Data does not carry (resume.py), registers a batching rule so
+that `vmap` becomes the batch axis (transforms/), and compiles a program unless it is called inside
+one.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters.partial_eval import DynamicJaxprTracer
+
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import (
+    OBJECT_COUNT_FIELDS,
+    check_array,
+    check_callbacks,
+    check_data,
+    check_model,
+    object_id,
+)
+from jaxsim.physics.recompute import missing_fields, recompute_missing
+from jaxsim.physics.stage import STAGES, StageFields
+from jaxsim.transforms.layout import FastPathRule, batched
+from jaxsim.transforms.programs import ProgramCache
+
+
+def public(
+    core: Callable,
+    *,
+    callbacks: bool = False,
+    stage: StageFields | None = None,
+    short: FastPathRule | None = None,
+) -> Callable:
+    """Return the public form of a core function.
+
+    The core function declares its reads and writes with `@stage`. The attribute `carries` of the
+    public function passes them to `make_data(keep=...)`.
+
+    Args:
+      core: takes unpacked records and arrays `[items, *W]`.
+      callbacks: add the argument `callbacks`, which overrides those of the model.
+      stage: reads and writes; None: as declared.
+      short: a shorter function for some states; None: none.
+    """
+    signature, stage = inspect.signature(core), stage or STAGES.get(core.__name__, NO_STAGE)
+    names, name = tuple(signature.parameters), core.__name__.lstrip("_")
+
+    @functools.wraps(core)
+    def alone(m, *rest):
+        # Recompute intermediate values that the Data does not carry.
+        return core(
+            m, *(recompute_missing(m, a, stage.reads) if isinstance(a, Data) else a for a in rest)
+        )
+
+    native = batched(alone, short)
+    program = ProgramCache(native)
+
+    @functools.wraps(core)
+    def function(*args, **named):
+        # Bind arguments by name, and separate the callbacks.
+        own = named.pop("callbacks", None) if callbacks else None
+        m, *rest = signature.bind(*args, **named).args
+        # Check arguments, and resolve names of objects to ids.
+        check_model(name, m)
+        m = m if own is None else m.replace(callbacks=own)
+        check_callbacks(name, m)
+        rest = [
+            object_id(name, m, n, a) if n in OBJECT_COUNT_FIELDS else a
+            for n, a in zip(names[1:], rest, strict=False)
+        ]
+        for argument, value in zip(names[1:], rest, strict=False):
+            if argument == "d":
+                check_data(name, m, value)
+                check_carries(name, m, value, stage)
+            else:
+                check_array(name, m, argument, value)
+        # Inside a trace add to the caller's program, else compile one.
+        arrays = [a if isinstance(a, Data) else as_items(a, m.qpos0.dtype) for a in rest]
+        run = native if _in_a_program(m, *arrays) else program
+        return _separate_buffers(run(m, *arrays))
+
+    vars(function)["carries"] = stage.carries
+    if callbacks:
+        vars(function)["__signature__"] = _with_callbacks(signature)
+    return function
+
+
+def _in_a_program(*arguments: PyTree) -> bool:
+    """Return True if operations become part of a program that the caller traces.
+
+    Otherwise the call compiles its own, also under `vmap` and `grad` outside `jit`: executed one by
+    one, the operations of a step take a thousand times as long, and every shape compiles
+    separately.
+    """
+    return any(map(_is_staged, jax.tree.leaves(arguments)))
+
+
+def _is_staged(a: object) -> bool:
+    """Return True if an array, or the value inside a transformation's tracer, is being staged."""
+    if not isinstance(a, jax.core.Tracer):
+        return False
+    return isinstance(a, DynamicJaxprTracer) or _is_staged(
+        getattr(a, "val", getattr(a, "primal", None))
+    )
+
+
+def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = inspect.Parameter("callbacks", kind, default=None, annotation="Callbacks | None")
+    return signature.replace(parameters=[*signature.parameters.values(), own])
+
+
+NO_STAGE = StageFields(frozenset(), frozenset())  # reads the state alone
+
+
+def check_carries(name: str, m: Model, d: Data, stage: StageFields) -> None:
+    """Raise ValueError if Data lacks all results, or a field that cannot be recomputed."""
+    # Fields that must be present for the stage, or to receive its results.
+    absent = list(missing_fields(m, d, stage.reads - stage.writes))
+    results = sorted(stage.carries - stage.needs)
+    if not absent and all(getattr(d, field) is None for field in results):
+        absent = results
+    if absent:
+        raise ValueError(
+            f"{name}: this Data does not carry {absent[0]!r}; keep it: "
+            f"make_data(m, keep=[jaxsim.{name}])"
+        )
+
+
+def as_items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
+    """Convert an argument to the layout of the physics: a scalar becomes one item."""
+    whole = jnp.issubdtype(jnp.result_type(a), np.integer)
+    a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)
+    return a if a.ndim else a[None]
+
+
+def _separate_buffers(out: PyTree) -> PyTree:
+    """Copy results that share a buffer, so that all can be donated to the next call.
+
+    A program returns each result in its own buffer; outside a program two fields may share one.
+    """
+    seen: set[int] = set()
+
+    # Copy every repeated buffer.
+    def own(a):
+        if isinstance(a, jax.core.Tracer) or id(a) not in seen:
+            seen.add(id(a))
+            return a
+        return jnp.array(a, copy=True)
+
+    return jax.tree.map(own, out)

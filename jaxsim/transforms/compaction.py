@@ -1,0 +1,125 @@
+"""Compact active lanes: gather those that need work, compute, scatter the results back.
+
+A lane is one element of the last axis (a geom pair of a world, for instance). While lanes are
+gathered and scattered, their leaves are packed as rows of one table per dtype, so that each chunk
+takes one gather and one scatter, however many leaves a lane has.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.math import Components
+from jaxsim.transforms.materialize_result import materialize_closure, zeros_from_shapes
+
+
+def for_some(
+    function: Callable[[Any], PyTree],
+    needed: Array,
+    lanes: Any,
+    size: int,
+    otherwise: PyTree | None = None,
+) -> PyTree:
+    """Evaluate `function` on the active lanes, and return a given value for the others.
+
+    Active lanes are gathered in chunks of `size`, in a `while_loop` over the chunks: memory scales
+    with `size`, time with the number of active lanes. The result of a lane does not depend on the
+    others.
+
+    Args:
+      function: elementwise over lanes, of values with `size` lanes; it may close over traced
+        values.
+      needed: bool `[n]`, the active lanes.
+      lanes: operands, `[..., n]`.
+      size: lanes per chunk.
+      otherwise: the result of the inactive lanes, `[..., n]`; zeros by default.
+    """
+    n = needed.shape[0]
+    size = min(size, n)
+    function = jax.jit(function, inline=True)  # traced once, for its shapes and its values
+    if otherwise is None:
+        otherwise = zeros_from_shapes(
+            _with_lanes(jax.eval_shape(function, _with_lanes(lanes, size)), n)
+        )
+    # Pack operands and results as one table per dtype.
+    order, count = _order(needed, size)
+    given, form = pack_tables(lanes)
+    results, form_of_results = pack_tables(otherwise)
+
+    def process_chunk(state: tuple[Array, list]) -> tuple[Array, list]:
+        """Compute one chunk: gather its lanes, evaluate, scatter the results."""
+        start, results = state
+        index = lax.dynamic_slice_in_dim(order, start, size)
+        some = [x.at[:, index].get(mode="clip") for x in given]
+        # Evaluated as a branch of its own (materialize_result.py): fused into the concatenation,
+        # each row of the table would be recomputed.
+        found, _ = pack_tables(materialize_closure(function, from_tables(some, form)))
+        put = zip(results, found, strict=True)
+        return start + size, [r.at[:, index].set(f, mode="drop") for r, f in put]
+
+    def has_active_lanes(state: tuple[Array, list]) -> Array:
+        """Return whether active lanes are left."""
+        return state[0] < count
+
+    _, results = lax.while_loop(has_active_lanes, process_chunk, (jnp.int32(0), results))
+    return from_tables(results, form_of_results)
+
+
+def _order(needed: Array, size: int) -> tuple[Array, Array]:
+    """Return the indices of the active lanes, padded to whole chunks by n, and their count."""
+    n = needed.shape[0]
+    # Slot of each active lane, by a prefix sum.
+    place = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
+    padded = -(-n // size) * size
+    order = jnp.full(padded, n, jnp.int32)
+    every = jnp.arange(n, dtype=jnp.int32)
+    order = order.at[jnp.where(needed, place, padded)].set(every, mode="drop")
+    return order, place[-1] + 1
+
+
+def _with_lanes(value: PyTree, size: int) -> PyTree:
+    """Return the abstract value with another number of lanes."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((*x.shape[:-1], size), x.dtype), value)
+
+
+class TableLayout(NamedTuple):
+    """Layout of a value in tables: tree structure; dtype, shape and first row of each leaf."""
+
+    structure: jax.tree_util.PyTreeDef
+    leaves: list[tuple[np.dtype, tuple[int, ...], int]]
+    dtypes: list[np.dtype]
+
+
+def pack_tables(value: PyTree) -> tuple[list[jax.Array], TableLayout]:
+    """Pack the leaves of a value as rows of one table per dtype."""
+    # Append each leaf to the table of its dtype and record its first row.
+    leaves, structure = jax.tree.flatten(value)
+    rows: dict[np.dtype, list[jax.Array]] = {}
+    where = []
+    for leaf in leaves:
+        table = rows.setdefault(leaf.dtype, [])
+        where.append((leaf.dtype, leaf.shape[:-1], sum(len(r) for r in table)))
+        table.append(leaf.reshape(-1, leaf.shape[-1]))
+    form = TableLayout(structure, where, list(rows))
+    return [jnp.concatenate(table) for table in rows.values()], form
+
+
+def from_tables(tables: list[jax.Array], form: TableLayout) -> Any:
+    """Unpack a value from tables, the inverse of `pack_tables`."""
+    by_type = dict(zip(form.dtypes, tables, strict=True))
+    leaves = []
+    for dtype, shape, first in form.leaves:
+        part = by_type[dtype][first : first + int(np.prod(shape, dtype=int))]
+        leaves.append(part.reshape(*shape, part.shape[-1]))
+    return jax.tree.unflatten(form.structure, leaves)
+
+
+def in_front(x: PyTree, like: Array | Components) -> PyTree:
+    """Reshape values of lanes `[n]` to the rank of `like`, with axes of 1 in front."""
+    rank = len(like.shape)
+    return jax.tree.map(lambda a: a.reshape((1,) * (rank - a.ndim) + a.shape), x)

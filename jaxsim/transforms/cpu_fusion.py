@@ -1,0 +1,314 @@
+"""Fusion of a jaxpr into a few large kernels on XLA:CPU.
+
+XLA:CPU runs a program kernel by kernel. A step has a thousand kernels or more; for one world, or
+as many as fit a core's cache, starting a kernel takes longer than running it. XLA compiles small
+loops ("small calls") whole, as one kernel with loops and branches inside, and treats any call that
+carries the same metadata (`_KERNEL_ATTRIBUTES`) this way. So `fuse_calls` partitions a jaxpr, in
+order, into parts of at most `MAX_KERNEL_OPERATIONS` operations and marks each part: a step of one
+world takes a quarter of the time, one of many worlds in tiles two thirds.
+
+A marked kernel may contain only operations for which XLA emits code itself (`KERNEL_PRIMITIVES`):
+no library calls (factorizations, sorts, matrix-matrix products, long sums) and no callbacks. Other
+operations run between the kernels. Where XLA does not know the metadata it has no effect.
+
+Data flow: `_units` groups equations that must stay together (`_Unit`, with its operation count
+`number` and the function `run` that evaluates it), `_parts` packs units into kernels,
+`_close_jaxpr` makes each part a jaxpr, and `run` evaluates it.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+
+from jaxsim.arrays.array import Array
+
+_KERNEL_ATTRIBUTES = {"xla_cpu_small_call": "true", "inlineable": "false"}
+MAX_KERNEL_OPERATIONS = (
+    600  # most operations of a kernel; kernels compile in parallel, one thread each
+)
+_MIN_LIBRARY_SUM = 4096  # length of a sum from which on XLA calls a library
+_MAX_KERNEL_MULTIPLICATIONS = (
+    8192  # most multiplications of a matrix-matrix product in a kernel, about 1 ns each
+)
+_LOOP_PRIMITIVES = ("scan", "while")
+MIN_KERNEL_OPERATIONS = 8  # fewest operations that are worth a kernel
+
+KERNEL_PRIMITIVES = frozenset(
+    # elementwise
+    """
+    abs add add_any and acos acosh asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type
+    bitcast_convert_type cos cosh div eq erf exp exp2 expm1 floor ge gt integer_pow is_finite le log
+    log1p logistic lt max min mul ne neg nextafter not or pow rem round rsqrt select_n
+    shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
+    """
+    # indexing, reductions, layout
+    """
+    argmax argmin broadcast broadcast_in_dim concatenate copy copy_p cummax cummin cumsum
+    dot_general dynamic_slice dynamic_update_slice empty2 expand_dims gather iota pad reduce_and
+    reduce_max reduce_min reduce_or reduce_prod reduce_sum reshape rev slice split squeeze stack
+    tile transpose unstack
+    """
+    # calls, control flow, and the primitives of this package
+    """
+    closed_call cond custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call
+    jit pjit scan while physics bilinear selected put picked placed weighted forest_sums
+    end_of_iteration solution optimization_barrier stop_gradient reshard pvary
+    """.split()
+)
+
+
+def fuse_calls(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """Evaluate a program in fused kernels where kernels can hold its operations."""
+    units = list(_units(program.jaxpr.eqns))
+    # Reorder the equations as the units have them, and find when each value is last used.
+    jaxpr = program.jaxpr.replace(eqns=[eqn for unit in units for eqn in unit.eqns])
+    values = dict(zip(jaxpr.invars, leaves, strict=True))
+    consts = dict(zip(jaxpr.constvars, program.consts, strict=True))
+    last = _last_uses(jaxpr)
+    end = 0
+    # Evaluate part by part; a part returns the values that later parts or the results use.
+    for part, run in _parts(units):
+        end += len(part)
+        piece = _close_jaxpr(jaxpr, part, consts, {v for v, k in last.items() if k >= end})
+        found = run(piece, [values[v] for v in piece.jaxpr.invars])
+        values |= zip(piece.jaxpr.outvars, found, strict=True)
+    known = values | consts
+    return [jnp.asarray(v.val if isinstance(v, Literal) else known[v]) for v in jaxpr.outvars]
+
+
+def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
+    """Return the index of the last equation that uses each value; past the end for results."""
+    eqns = enumerate(jaxpr.eqns)
+    last = {v: k for k, eqn in eqns for v in eqn.invars if not isinstance(v, Literal)}
+    return last | {v: len(jaxpr.eqns) for v in jaxpr.outvars if not isinstance(v, Literal)}
+
+
+class _Unit(NamedTuple):
+    """Equations that stay together, their operation count including bodies, and their evaluator."""
+
+    eqns: list[JaxprEqn]
+    number: int
+    run: Callable
+
+
+def _units(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
+    """Group equations in order, each with the constant-filled arrays that it is the first to use.
+
+    A loop updates an array without a copy if the array is created in the same kernel; one from
+    another kernel it would copy first. Filled arrays that are results themselves need no kernel:
+    XLA writes them once, in the requested layout. `waiting` holds filled arrays not yet used, and
+    `one_number` the variables that are broadcasts of one scalar.
+    """
+    waiting: dict[Var, JaxprEqn] = {}
+    one_number: set[Var] = set()
+
+    def dequeue_filled(values: Iterable) -> list[JaxprEqn]:
+        """Dequeue the equations of the filled arrays that these values need."""
+        found = (waiting.pop(v, None) for v in values if not isinstance(v, Literal))
+        return [e for eqn in found if eqn for e in (*dequeue_filled(eqn.invars), eqn)]
+
+    for eqn in eqns:
+        # Defer a broadcast of a scalar until its first use.
+        of_one = all(isinstance(v, Literal) or v in one_number for v in eqn.invars)
+        if eqn.primitive.name in ("broadcast_in_dim", "reshape") and of_one:
+            waiting[eqn.outvars[0]] = eqn
+            one_number.add(eqn.outvars[0])
+            continue
+        # Emit the equation together with the deferred arrays that it uses.
+        arrays = dequeue_filled(eqn.invars)
+        number = 1 + sum(1 for inner in _inner_jaxprs(eqn) for _ in _all_equations(inner))
+        run = _run_of(eqn, number)
+        if arrays and run is not _one_kernel:
+            yield _Unit(arrays, len(arrays), _one_kernel)
+            arrays = []
+        yield _Unit([*arrays, eqn], len(arrays) + number, run)
+    if waiting:
+        arrays = dequeue_filled(list(waiting))
+        yield _Unit(arrays, len(arrays), _as_it_is)
+
+
+def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
+    """Pack units into parts of at most `MAX_KERNEL_OPERATIONS` operations with one evaluator each,
+    in order."""
+    part: list[JaxprEqn] = []
+    size, run = 0, _one_kernel
+    for eqns, number, how in units:
+        if part and (
+            how != run or how in _SEPARATE_EVALUATORS or size + number > MAX_KERNEL_OPERATIONS
+        ):
+            yield part, run if size >= MIN_KERNEL_OPERATIONS else _as_it_is
+            part, size = [], 0
+        part += eqns
+        size, run = size + number, how
+    if part:
+        yield part, run if size >= MIN_KERNEL_OPERATIONS else _as_it_is
+
+
+def _run_of(eqn: JaxprEqn, number: int) -> Callable:
+    """Return how an equation is evaluated: opened, in a kernel, or as it is."""
+    # Calls and branches larger than a kernel get kernels of their own.
+    if eqn.primitive.name in _SPLIT_PRIMITIVES and number > MAX_KERNEL_OPERATIONS:
+        return _SPLIT_PRIMITIVES[eqn.primitive.name]
+    return _one_kernel if _is_fusible(eqn) else _as_it_is
+
+
+def _as_it_is(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """Evaluate a program outside of kernels."""
+    results: list[Array] = jaxpr_as_fun(program)(*leaves)
+    return results
+
+
+def _evaluate_call(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """Evaluate the body of a large call in kernels of its own."""
+    return _evaluate_single(program, leaves, lambda p, given: fuse_calls(p["jaxpr"], given))
+
+
+def _evaluate_branch(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """Evaluate the branch of a large `cond` in kernels of its own."""
+
+    def run(params: dict, given: list[Array]) -> list[Array]:
+        branches = [partial(fuse_calls, branch) for branch in params["branches"]]
+        found: list[Array] = lax.switch(given[0].astype(jnp.int32), branches, given[1:])
+        return found
+
+    return _evaluate_single(program, leaves, run)
+
+
+def _evaluate_single(
+    program: ClosedJaxpr, leaves: Sequence[Array], run: Callable[[dict, list[Array]], list[Array]]
+) -> list[Array]:
+    """Evaluate a program of one equation by `run`, a function of its parameters and arguments."""
+    # Bind the arguments of the single equation, run it, and name its results.
+    (eqn,) = program.jaxpr.eqns
+    known = dict(zip(program.jaxpr.invars, leaves, strict=True))
+    known |= zip(program.jaxpr.constvars, program.consts, strict=True)
+    given = [jnp.asarray(v.val) if isinstance(v, Literal) else known[v] for v in eqn.invars]
+    found = dict(zip(eqn.outvars, run(eqn.params, given), strict=True))
+    return [found[v] for v in program.jaxpr.outvars]
+
+
+_SPLIT_PRIMITIVES = {
+    "jit": _evaluate_call,
+    "pjit": _evaluate_call,
+    "cond": _evaluate_branch,
+}  # if larger than a kernel
+_SEPARATE_EVALUATORS = (_evaluate_call, _evaluate_branch)
+
+
+def _close_jaxpr(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -> ClosedJaxpr:
+    """Make a program of some equations; its results are the values used later."""
+    # Inputs are the values that the part uses but does not compute; constants stay constants.
+    own = {v for eqn in part for v in eqn.outvars}
+    used = dict.fromkeys(
+        v for eqn in part for v in eqn.invars if not isinstance(v, Literal) and v not in own
+    )
+    constvars = [v for v in used if v in consts]
+    inner = jaxpr.replace(
+        constvars=constvars,
+        invars=[v for v in used if v not in consts],
+        outvars=[v for eqn in part for v in eqn.outvars if v in later],
+        eqns=part,
+        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
+    )
+    return ClosedJaxpr(inner, [consts[v] for v in constvars])
+
+
+def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """Evaluate a program as one marked kernel.
+
+    XLA's compiler aborts the process if a kernel has an argument without a use. So each argument
+    gets a use that no optimization removes: its first element goes into an array that is an unused
+    result. A sum instead would have to be simplified by XLA, over and over, with the whole program.
+    """
+    # The barrier keeps XLA from moving a constant into the function, which would leave its argument
+    # unused.
+    given = lax.optimization_barrier([a for a in leaves if a.size])
+
+    def function(*given: Array) -> tuple[Array, ...]:
+        rest = iter(given)
+        every = (next(rest) if a.size else jnp.zeros(a.shape, a.dtype) for a in leaves)
+        seen = jnp.concatenate(
+            [jnp.zeros(1, jnp.float32), *(a.ravel()[:1].astype(jnp.float32) for a in given)]
+        )
+        return seen, *jaxpr_as_fun(program)(*every)
+
+    seen, *results = jax.jit(function)(*given)
+    # The metadata is attached to the call that produces `seen`; the barrier keeps the unused result
+    # alive.
+    _, results = lax.optimization_barrier((set_xla_metadata(seen, **_KERNEL_ATTRIBUTES), results))
+    return list(results)
+
+
+def _is_fusible(eqn: JaxprEqn, in_loop: bool = False) -> bool:
+    """Return whether a kernel can hold an equation and everything that it calls."""
+    if not _is_emitted(eqn, in_loop):
+        return False
+    in_loop = in_loop or eqn.primitive.name in _LOOP_PRIMITIVES
+    return all(_is_fusible(e, in_loop) for inner in _inner_jaxprs(eqn) for e in inner.eqns)
+
+
+def _is_emitted(eqn: JaxprEqn, in_loop: bool) -> bool:
+    """Return whether XLA emits code for this equation itself, without a library call."""
+    name = eqn.primitive.name
+    if name == "dot_general":
+        (left, right), batch = eqn.params["dimension_numbers"]
+        ranks = [len(v.aval.shape) for v in eqn.invars]  # type: ignore[attr-defined]
+        # XLA emits matrix-vector products, and small matrix-matrix products that contract the first
+        # axis of both; others become library calls. In a loop large ones are held too, because a
+        # library call would split the loop, with all that is in it.
+        by_columns = (left, right) == ((0,), (0,)) and (
+            in_loop or _products(eqn) < _MAX_KERNEL_MULTIPLICATIONS
+        )
+        held = not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
+        return held and not _is_long_sum(eqn)
+    if name == "weighted":
+        return not _is_long_sum(eqn)
+    if name in ("reduce_sum", "reduce_max", "reduce_min"):
+        return _numbers(eqn) < _MIN_LIBRARY_SUM
+    return name in KERNEL_PRIMITIVES
+
+
+def _is_long_sum(product: JaxprEqn) -> bool:
+    """Return whether a product is one scalar, a sum of at least `_MIN_LIBRARY_SUM` terms."""
+    (result,) = product.outvars
+    return result.aval.size == 1 and _numbers(product) >= _MIN_LIBRARY_SUM  # type: ignore[attr-defined]
+
+
+def _products(product: JaxprEqn) -> int:
+    """Return the number of multiplications of a product that contracts the first axes."""
+    (result,) = product.outvars
+    return product.invars[0].aval.shape[0] * result.aval.size  # type: ignore[attr-defined]
+
+
+def _numbers(eqn: JaxprEqn) -> int:
+    """Return the size of the first argument of an equation."""
+    return math.prod(eqn.invars[0].aval.shape)  # type: ignore[attr-defined]
+
+
+def _all_equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """Iterate over all equations, including those of called functions."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in _inner_jaxprs(eqn):
+            yield from _all_equations(inner)
+
+
+def _inner_jaxprs(eqn: JaxprEqn) -> Iterator[Jaxpr]:
+    """Iterate over the jaxprs that an equation calls."""
+    if eqn.primitive.name == "physics":  # a nested call (primitive.py)
+        call, worlds = eqn.params["call"], eqn.params["worlds"]
+        yield call.program([v.aval for v in eqn.invars], worlds).jaxpr
+    # Jaxprs among the parameters: bodies of loops, branches, called functions.
+    for value in eqn.params.values():
+        for part in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(part, ClosedJaxpr):
+                yield part.jaxpr
+            elif isinstance(part, Jaxpr):
+                yield part

@@ -1,0 +1,241 @@
+"""The bridge between public functions of one world and the worlds-last code of the physics.
+
+A physics function takes unpacked records (components instead of short axes, one item per scalar
+field) and arrays `[items, *W]`. `batched` makes it a public function:
+
+  * called for one world, it unpacks, runs and packs;
+  * under `vmap` it moves the batch axis last and runs the same code once for all worlds. JAX's own
+    batching, with the batch axis first in every operation, would be several times slower;
+  * derivatives keep this layout in any order of jit, vmap, grad, jvp and scan (call/call.py).
+
+On a CPU worlds run in tiles of as many worlds as a vector register has numbers (`tile_size`).
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.arrays.array import Array, PyTree
+from jaxsim.enums import SolverType
+from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.fields import FIELD_KINDS, Field, Record
+from jaxsim.model.model import Model
+from jaxsim.model.structure import max_noncontact_rows
+from jaxsim.transforms.batching import round_up_to_tile
+from jaxsim.transforms.platform import platform
+from jaxsim.transforms.primitive import FastPath, PhysicsCall
+
+_AnyRecord = TypeVar("_AnyRecord", bound=Record)
+
+_VALUE_TYPES: dict[str, type[Components]] = {
+    "vec": Vec,
+    "quat": Quat,
+    "rot": Rot,
+    "spatial": Spatial,
+    "inertia": Inertia,
+}
+
+
+def unpack_record(record: _AnyRecord, rank: int) -> _AnyRecord:
+    """Convert a record of public arrays, with `rank` world axes, to the form of the physics."""
+    values = {n: _unpack(f, getattr(record, n), rank) for n, f in record.fields.items()}
+    return record.converted(values, native=True)
+
+
+def pack_record(record: _AnyRecord, like: Record) -> _AnyRecord:
+    """Convert a record back to public arrays, for the fields that are present in `like`."""
+    values = {n: _pack(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()}
+    return record.converted(values | dict.fromkeys(record.working), native=False)
+
+
+def pack_values(record: type[Record], values: Mapping) -> dict:
+    """Convert some fields of a record from the form of the physics to public arrays."""
+    return {n: _pack(record.fields[n], value, value) for n, value in values.items()}
+
+
+def unpack_values(record: type[Record], values: Mapping) -> dict:
+    """Convert some public fields of one world to the form of the physics."""
+    return {n: _unpack(record.fields[n], value, 0) for n, value in values.items()}
+
+
+def _unpack(field: Field, value: Any, rank: int) -> Any:
+    """Convert one field to the form of the physics."""
+    if value is None or field.static:
+        return value
+    if field.nested is not None:
+        return unpack_record(value, rank) if isinstance(value, Record) else value
+    # A scalar field becomes one item.
+    value = jnp.asarray(value)
+    if not field.shape:
+        value = value[None]
+    if field.kind == "real":
+        return value
+    # Split the short axes behind the items into components.
+    items = len(field.shape) or 1
+    inner = FIELD_KINDS[field.kind]
+    if len(inner) == 2:
+        shape = value.shape
+        value = value.reshape(*shape[:items], inner[0] * inner[1], *shape[items + 2 :])
+    return _VALUE_TYPES[field.kind].from_array(value, axis=items)
+
+
+def _pack(field: Field, value: Any, like: Any) -> Any:
+    """Convert one field to its public form."""
+    if like is None or field.static:
+        return like if like is None else value
+    if field.nested is not None:
+        return pack_record(value, like) if isinstance(value, Record) else value
+    # Stack the components to short axes behind the items.
+    if isinstance(value, Components):
+        items = len(field.shape) or 1
+        value = value.to_array(axis=items)
+        inner = FIELD_KINDS[field.kind]
+        if len(inner) == 2:
+            shape = value.shape
+            value = value.reshape(*shape[:items], *inner, *shape[items + 1 :])
+    return value if field.shape else value[0]
+
+
+class FastPathRule(NamedTuple):
+    """A less expensive function that is valid in some states, for tiles of worlds of large models.
+
+    Attributes:
+      serves: `m -> bool`, whether the model has one.
+      holds: of the same arguments; returns one bool, whether `function` is valid in all worlds.
+      function: the less expensive function.
+    """
+
+    serves: Callable[[Model], bool]
+    holds: Callable
+    function: Callable
+
+
+def batched(core: Callable, short: FastPathRule | None = None) -> Callable:
+    """Make the public function `(m, d, *arrays) -> Data or arrays` of a physics function.
+
+    Args:
+      core: takes unpacked records and arrays `[items, *W]`, returns a record or arrays.
+      short: a less expensive function that is valid in some states, or None.
+
+    Returns:
+      The function of one world; under `vmap` it runs `core` with the worlds last.
+    """
+
+    @functools.wraps(core)
+    def public(*args):
+        leaves, form = jax.tree.flatten(args)
+        shared = [_may_be_shared(a) for a in args for _ in jax.tree.leaves(a)]
+        results: list = []  # tree structure of the results, known once `run` has been traced
+
+        def run(
+            core: Callable, results: list, number: int | None, staged: bool, *leaves: Array
+        ) -> list[Array]:
+            """Unpack the arguments, run the physics function and pack its results."""
+            del staged
+            given = jax.tree.unflatten(form, leaves)
+            rank = 0 if number is None else 1
+            out = core(*(unpack_record(a, rank) if isinstance(a, Record) else a for a in given))
+            values, form_of_results = jax.tree.flatten(_like_input(out, given))
+            results[:] = [form_of_results]
+            if number is None:
+                return values
+            return [jnp.broadcast_to(a, (*a.shape[:-1], number)) for a in values]
+
+        # Bind the call, with a shortcut where the model is large and has one.
+        shortcut = None
+        if short is not None and is_large(args[0]) and short.serves(args[0]):
+            runs = (functools.partial(run, f, []) for f in (short.holds, short.function))
+            shortcut = FastPath(*(PhysicsCall(run, shared, 0, _tile_without_rows) for run in runs))
+        tile = functools.partial(tile_size, args[0])
+        call = PhysicsCall(
+            functools.partial(run, core, results), shared, 0, tile, shortcut=shortcut
+        )
+        values = call(*map(jnp.asarray, leaves))
+        return jax.tree.unflatten(results[0], values)
+
+    return public
+
+
+def _may_be_shared(argument: Any) -> bool:
+    """Return whether all worlds may share an argument: a model, or one that declares it."""
+    return isinstance(argument, Model) or getattr(argument, "for_all_worlds", False)
+
+
+def as_one_world(function: Callable[..., PyTree], m: Model, d: Data, *more: PyTree) -> PyTree:
+    """Call a function of one world, in the public form, from inside the physics.
+
+    Args:
+      function: `(m, d, *more) -> array` of one world.
+      m, d: in the form of the physics; working values are dropped.
+      more: arrays `[n, *W]`, and pytrees of such arrays.
+
+    Returns:
+      Its result `[..., *W]`.
+    """
+    arguments = (pack_record(m, m), pack_record(d, d), *more)
+    if d.qpos.ndim == 1:
+        return function(*arguments)
+    # Batch over the worlds, except for arguments that all worlds share.
+    size = d.qpos.shape[-1]
+    own = jax.tree.map(lambda a: a.shape[-1] == size, arguments)
+    axes = jax.tree.map(lambda is_own: -1 if is_own else None, own)
+    arguments = jax.tree.map(lambda a, is_own: a if is_own else a[..., 0], arguments, own)
+    return jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
+
+
+TILE_SIZES = (4, 8, 16)  # possible tiles of worlds: whole vector registers
+_TILE_8_COST = 1.08  # time per world in tiles of 8, relative to tiles of 16
+REQUESTED_TILE = jax.make_user_context(default_value=None)  # tile that a caller requests, or None
+MAX_TILED_DOFS = 96  # most dofs for which the linear systems of a tile of worlds fit the cache
+
+
+def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
+    """Return how many worlds run at a time; the last tile is padded.
+
+    On a CPU this is the number of numbers in a vector, so that no loops over worlds are left. A
+    large model whose solver iterates over many worlds at once runs one world at a time, in a few
+    large kernels. Newton's method itself splits large models by world (solver/by_world.py).
+    Derivatives (`linear`) always run in tiles: they process all rows and use the library's
+    factorization.
+    """
+    newton = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
+    by_world = newton and not m.resolves_shells
+    return _tile_size(worlds) if linear or by_world or not is_large(m) else 1
+
+
+def is_large(m: Model) -> bool:
+    """Return whether a model has rows, and the systems of a tile of worlds exceed the cache."""
+    # The capacity is one contact even if no geoms can collide.
+    rows = max_noncontact_rows(m) > 0 or m.structure.ncontact > 1
+    return m.nv > MAX_TILED_DOFS and rows and platform().tiles
+
+
+def _tile_without_rows(worlds: int, linear: bool) -> int:
+    """Return the tile of a function that processes no constraint rows."""
+    del linear
+    return _tile_size(worlds)
+
+
+def _tile_size(worlds: int) -> int:
+    """Return the tile of worlds: whole vectors on a CPU, all worlds elsewhere."""
+    if not platform().tiles:
+        return worlds
+    if REQUESTED_TILE.value is not None:
+        return int(REQUESTED_TILE.value)
+    few, half, whole = TILE_SIZES
+    if worlds <= few:
+        return few if worlds > 1 else 1
+    by_half = _TILE_8_COST * round_up_to_tile(worlds, half)
+    return half if by_half < round_up_to_tile(worlds, whole) else whole
+
+
+def _like_input(out: Any, args: tuple) -> Any:
+    """Pack a record with the fields of the argument of its type; return arrays as they are."""
+    if not isinstance(out, Record):
+        return out
+    like = next(a for a in args if type(a) is type(out))
+    return pack_record(out, like)

@@ -1,0 +1,225 @@
+"""A physics function as one JAX primitive that keeps worlds last under any transformation.
+
+A physics function is written once for one world and for many, whose axis is the last of its arrays.
+JAX's own `vmap` would batch operation by operation with the batch axis first, several times slower,
+and so would the derivatives. The primitive `physics` (`PHYSICS_P`) binds a `PhysicsCall`, which
+holds the function, and has its own rules:
+
+  * batching moves the worlds last and calls the function once for all of them; nested `vmap`s
+    merge into one set of worlds (batching.py);
+  * JVP and transpose are again a `PhysicsCall`, of the derivative of the function (`tangent`,
+    `transposed`), so the same rules batch and differentiate them to any order (derived.py,
+    rules.py);
+  * lowering evaluates the traced function (`program`), on a CPU split into fused kernels
+    (cpu_fusion.py).
+
+The backward pass rematerializes a call from its inputs: a rollout saves states, not the
+intermediate values of a step. Exceptions are the solutions of iterative solvers, which are small
+and expensive (residuals.py).
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
+from jax.interpreters import mlir, partial_eval
+
+from jaxsim.arrays.array import Array
+from jaxsim.transforms import residuals
+from jaxsim.transforms.cpu_fusion import fuse_calls
+from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.platform import platform
+
+Leaves = Sequence[Array]
+
+
+class ArgumentSpec(NamedTuple):
+    """Shape and dtype of an argument without its worlds; `one`: all worlds share it."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    one: bool
+
+    @classmethod
+    def of(cls, aval: Any, worlds: int | None) -> "ArgumentSpec":
+        """Return the description of a call's argument."""
+        if worlds is None:
+            return cls(aval.shape, aval.dtype, False)
+        return cls(aval.shape[:-1], aval.dtype, aval.shape[-1] != worlds)
+
+    def struct(self, worlds: int | None) -> jax.ShapeDtypeStruct:
+        """Return the abstract argument for a number of worlds."""
+        last = () if worlds is None else (1 if self.one else worlds,)
+        return jax.ShapeDtypeStruct((*self.shape, *last), self.dtype)
+
+
+class FastPath(NamedTuple):
+    """A less expensive call for tiles of worlds that all allow it.
+
+    Attributes:
+      holds: call with the same arguments that returns a bool: whether the shortcut is valid.
+      call: the less expensive call; equal results wherever `holds` is true.
+    """
+
+    holds: "PhysicsCall"
+    call: "PhysicsCall"
+
+
+class PhysicsCall:
+    """A function of arrays, for one world or for many in the last axis, bound to the primitive.
+
+    Attributes:
+      run: `(worlds, staged, *arrays) -> list of arrays`. `worlds` is None for one world. `staged`
+        is true while a program is traced. A derivative evaluates the function it belongs to by
+        `function(worlds, staged)`.
+      shared: for each argument, whether all worlds may share it (last axis 1).
+      linear: number of trailing arguments in which the function is linear.
+      tile: `(number of worlds, is derivative)` to the number of worlds to evaluate at a time.
+      results: `(avals, worlds)` of the arguments to the avals of the results, if these are known
+        before the call is traced.
+      needs: `(avals, worlds, used)` to the arguments on which the used results depend, if this is
+        known without tracing.
+      made: `(avals, worlds)` to the traced function, if it is known without tracing.
+      shortcut: less expensive call that is tried first for a tile of many worlds, or None.
+    """
+
+    def __init__(
+        self,
+        run: Callable,
+        shared: Sequence[bool],
+        linear: int,
+        tile: Callable[[int, bool], int],
+        results: Callable[[Sequence, int | None], list] | None = None,
+        needs: Callable[[Sequence, int | None, Sequence[bool]], list[bool]] | None = None,
+        made: Callable[[Sequence, int | None], ClosedJaxpr] | None = None,
+        shortcut: FastPath | None = None,
+    ) -> None:
+        """Store the function; `results`, `needs` and `made` default to tracing it."""
+        self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
+        self.results = results or self._traced_results
+        self.needs, self.made = needs or self._traced_needs, made or self._trace
+        self.shortcut = shortcut
+        self._derived: dict[tuple, PhysicsCall] = {}
+        self._programs: dict[tuple, ClosedJaxpr] = {}
+        self._recalled_programs: dict[int, ClosedJaxpr] = {}
+
+    def __call__(self, *leaves: Array, worlds: int | None = None) -> list[Array]:
+        """Bind the call as one operation."""
+        results: list[Array] = PHYSICS_P.bind(*leaves, call=self, worlds=worlds)
+        return results
+
+    def derived(self, make: Callable[..., "PhysicsCall"], *how: Hashable) -> "PhysicsCall":
+        """Return the call `make(self, *how)`, which is constructed once (derived.py)."""
+        if (make, *how) not in self._derived:
+            self._derived[make, *how] = make(self, *how)
+        return self._derived[make, *how]
+
+    def function(self, worlds: int | None, staged: bool) -> Callable[..., list[Array]]:
+        """Return the function for a number of worlds, or its cached trace within a program."""
+        if not staged:
+            return partial(self.run, worlds, False)
+
+        def of_program(*leaves: Array) -> list[Array]:
+            return evaluate_program(
+                self.program([jax.typeof(a) for a in leaves], worlds), True, leaves
+            )
+
+        return of_program
+
+    def program(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
+        """Return the traced function for arguments of these shapes and dtypes, from a cache."""
+        given = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        # One trace per shapes, number of worlds, and whether a derivative is taken.
+        key = worlds, is_differentiated(), tuple(given)
+        if key not in self._programs:
+            self._programs[key] = self.made(given, worlds)
+        return self._programs[key]
+
+    def _trace(self, given: Sequence, worlds: int | None) -> ClosedJaxpr:
+        """Trace the function and remove dead code."""
+        traced = jax.make_jaxpr(partial(self.run, worlds, True))(*given)
+        # Dead-code elimination; all arguments are kept.
+        needed, _ = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals), True)
+        return traced.replace(jaxpr=needed)
+
+    def _traced_results(self, avals: Sequence, worlds: int | None) -> list:
+        """Return the avals of the results from the traced function."""
+        return [a.strip_weak_type() for a in self.program(avals, worlds).out_avals]
+
+    def _traced_needs(
+        self, avals: Sequence, worlds: int | None, used: Sequence[bool]
+    ) -> list[bool]:
+        """Return which arguments the used results depend on, from the traced function."""
+        return used_inputs(self.program(avals, worlds), used)
+
+    def __repr__(self) -> str:
+        """Return the text of the traced programs, which is shown in the jaxpr of a caller."""
+        return "\n".join(str(p) for p in self._programs.values())
+
+    def ends(self, avals: Sequence, worlds: int | None) -> int:
+        """Return the number of saved solver solutions, which a derivative need not recompute."""
+        return residuals.save_solutions(self.program(avals, worlds))[1]
+
+    def from_solutions(self, worlds: int | None, staged: bool, ends: Leaves) -> Callable:
+        """Return the function that takes its solver solutions `ends` instead of iterating."""
+        if not ends:
+            return self.function(worlds, staged)
+
+        def of_program(*leaves: Array) -> list[Array]:
+            program = self.program_from_solutions([jax.typeof(a) for a in leaves], worlds)
+            return evaluate_program(program, staged, (*leaves, *ends))
+
+        return of_program
+
+    def program_from_solutions(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
+        """Return the traced function that takes its solver solutions after its arguments."""
+        program = self.program(avals, worlds)
+        if id(program) not in self._recalled_programs:
+            self._recalled_programs[id(program)] = residuals.restore_solutions(program)
+        return self._recalled_programs[id(program)]
+
+
+def used_inputs(program: ClosedJaxpr, used: Sequence[bool]) -> list[bool]:
+    """Return which inputs of a program its used results depend on."""
+    inputs: list[bool] = partial_eval.dce_jaxpr(program.jaxpr, list(used))[1]
+    return inputs
+
+
+def evaluate_program(program: ClosedJaxpr, staged: bool, leaves: Leaves) -> list[Array]:
+    """Evaluate a program; while another program is traced it stays one nested `jit`."""
+    function = jaxpr_as_fun(program)
+    found: list[Array] = (jax.jit(function) if staged else function)(*leaves)
+    return found
+
+
+PHYSICS_P = Primitive("physics")
+PHYSICS_P.multiple_results = True
+
+
+def program_of(eqn: JaxprEqn) -> ClosedJaxpr:
+    """Return the program that a `physics` equation of a jaxpr runs."""
+    avals = [v.aval for v in eqn.invars]
+    return eqn.params["call"].program(avals, eqn.params["worlds"])
+
+
+@PHYSICS_P.def_impl
+def _run(*leaves: Array, call: PhysicsCall, worlds: int | None) -> list[Array]:
+    return call.run(worlds, False, *leaves)
+
+
+@PHYSICS_P.def_abstract_eval
+def _results(*avals: Any, call: PhysicsCall, worlds: int | None) -> list:
+    return call.results(avals, worlds)
+
+
+def _lowered(*leaves: Array, call: PhysicsCall, worlds: int | None) -> list[Array]:
+    """Evaluate a call while it is lowered: in fused kernels on a CPU, else as it is traced."""
+    if platform().fuses_calls:
+        return fuse_calls(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
+    return call.function(worlds, True)(*leaves)
+
+
+mlir.register_lowering(PHYSICS_P, mlir.lower_fun(_lowered, multiple_results=True))

@@ -1,0 +1,66 @@
+"""Products J x, J' f and f x': values and derivatives of every order."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tolerance import ROUNDING, STAGE
+
+from jaxsim.arrays.bilinear import MAX_UNROLLED_TERMS, apply, apply_transpose, outer, outer_sum
+
+SUMS = {apply: "nk...,k...->n...", apply_transpose: "nk...,n...->k...", outer: "n...,k...->nk..."}
+SIZES = [(3, 4), (MAX_UNROLLED_TERMS + 1, 2), (2, MAX_UNROLLED_TERMS + 1)]
+random = np.random.default_rng(0).normal
+
+
+def factors(product, n, k, worlds):
+    """Two factors; one of an axis of 1 serves all worlds."""
+    first, second = ({apply: ((n, k), (k,)), apply_transpose: ((n, k), (n,)), outer: ((n,), (k,))})[
+        product
+    ]
+    one, other = worlds
+    return jnp.asarray(random(size=first + one)), jnp.asarray(random(size=second + other))
+
+
+def by_einsum(product, a, b):
+    return jnp.einsum(SUMS[product], a, b)
+
+
+@pytest.mark.parametrize("worlds", [((), ()), ((5,), (5,)), ((1,), (5,)), ((5,), (1,))])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("product", SUMS)
+def test_products_and_derivatives(product, size, worlds):
+    a, b = factors(product, *size, worlds)
+
+    def both(function):
+        def value(a, b):
+            return jnp.sum(jnp.sin(function(a, b)))
+
+        def slope(a, b):  # of the derivatives, so that they are differentiated once more
+            first, second = jax.grad(value, (0, 1))(a, b)
+            return jnp.sum(jnp.cos(first)) + jnp.sum(jnp.cos(second))
+
+        return value(a, b), jax.grad(value, (0, 1))(a, b), jax.grad(slope, (0, 1))(a, b)
+
+    found, want = both(product), both(lambda a, b: by_einsum(product, a, b))
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(x, y, **STAGE)  # sums of up to 129 terms, differentiated twice
+    change = (jnp.cos(a), jnp.sin(b))
+    forward = jax.jvp(product, (a, b), change)
+    exact = jax.jvp(lambda *f: by_einsum(product, *f), (a, b), change)
+    for x, y in zip(forward, exact, strict=True):
+        np.testing.assert_allclose(x, y, **ROUNDING)
+
+
+@pytest.mark.parametrize("product", SUMS)
+def test_batch(product):
+    a, b = factors(product, 3, 4, ((5,), (5,)))
+    several = jnp.stack([b, 2 * b, -b])
+    found = jax.vmap(product, (None, 0))(a, several)
+    np.testing.assert_array_equal(found, jnp.stack([product(a, x) for x in several]))
+
+
+def test_sum_of_outer_products():
+    pairs = [(random(size=(3, 5)), random(size=(4, 5))) for _ in range(3)]
+    found = outer_sum((jnp.asarray(f), jnp.asarray(x)) for f, x in pairs)
+    np.testing.assert_allclose(found, sum(f[:, None] * x[None] for f, x in pairs), **ROUNDING)
