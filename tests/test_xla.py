@@ -31,3 +31,34 @@ def test_options_are_added_to_those_of_the_user():
 @pytest.mark.parametrize("name", ["xla_backend_extra_options", "xla_cpu_prefer_vector_width"])
 def test_an_option_of_the_user_stays(name):
     assert [flag for flag in flags(f"--{name}=256") if name in flag] == [f"--{name}=256"]
+
+
+OTHER = """
+import os, sys
+{first}
+import jax, jax.numpy as jnp
+
+def other(a, b):
+    return jnp.cumsum(jnp.sin(a) @ b, axis=0) / (1 + jnp.abs(b).sum())
+
+a = jnp.ones((8, 8))
+sys.stdout.write(jax.jit(other).lower(a, a).compile().as_text() + os.environ.get("XLA_FLAGS", ""))
+"""
+
+
+def test_with_the_switch_another_function_compiles_to_the_same_program():
+    """The import changes no setting of the process, so no program of anyone else."""
+    environment = {**os.environ, "JAXSIM_XLA_FLAGS": "0", "JAX_PLATFORMS": "cpu"}
+    environment.pop("XLA_FLAGS", None)
+    before, after = (
+        subprocess.run(
+            [sys.executable, "-c", OTHER.format(first=first)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for first in ("", "import jaxsim")
+    )
+    assert "cumsum" in before
+    assert before == after
