@@ -1,4 +1,4 @@
-"""Colliders of users in the form of the narrow phase; `extend/registry.py` has the rows."""
+"""Colliders that users registered (extend/registry.py), batched over pairs and worlds."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,10 +15,10 @@ from jaxsim.physics.collision.shape import Placed, Touch
 
 
 def user_rows(s: Structure) -> dict[tuple[int, int], UserCollider]:
-    """The colliders of users that a model was loaded with.
+    """Return the registered colliders that a model was loaded with, by the two geom types.
 
     Raises:
-      ValueError: one of them is not registered any more, or anew.
+      ValueError: a collider is no longer registered, or was replaced since.
     """
     rows = {}
     for key in s.collider_keys:
@@ -34,7 +34,7 @@ def user_rows(s: Structure) -> dict[tuple[int, int], UserCollider]:
 
 @derived
 def colliders(s: Structure) -> Mapping[tuple[int, int], Collider]:
-    """What finds the contacts of each two types of geoms in a model: its users' rows, and ours."""
+    """Return the collider of each two geom types in a model: built-in ones and those of users."""
     own = {
         kind: Collider(_of_pairs(row.collide, row.slots), row.slots)
         for kind, row in user_rows(s).items()
@@ -43,7 +43,7 @@ def colliders(s: Structure) -> Mapping[tuple[int, int], Collider]:
 
 
 def _of_pairs(collide: Callable, slots: int) -> Callable[[Placed, Placed], Touch]:
-    """A function of one pair of geoms as one of all pairs and worlds."""
+    """Batch a collider of one pair of geoms over all pairs and worlds."""
 
     def one_pair(*geoms):
         dist, pos, normal = (jnp.asarray(a) for a in collide(*geoms))
@@ -68,12 +68,12 @@ def _of_pairs(collide: Callable, slots: int) -> Callable[[Placed, Placed], Touch
 
 
 def _matrix(g: Placed) -> Array:
-    """Orientations `[n, 3, 3, *W]`."""
+    """Return the orientations of geoms as matrices, `[n, 3, 3, *W]`."""
     a = g.rot.to_array(1)
     return a.reshape(a.shape[0], 3, 3, *a.shape[2:])
 
 
 def _points(a: Array) -> Vec:
-    """`[n, slots, 3, *W]` as a vector of `[slots, n, *W]`."""
+    """Convert points `[n, slots, 3, *W]` to a vector of `[slots, n, *W]`."""
     a = jnp.moveaxis(a, 1, 0)
     return Vec(a[:, :, 0], a[:, :, 1], a[:, :, 2])
