@@ -1,6 +1,6 @@
-"""All points of a state at which flexes may touch something.
+"""Candidate contacts of flexes: broad phase and narrow phase of a group.
 
-entries of each group -> gap of their boxes -> the nearest of them, up to a budget -> narrow phase
+entries of a group -> gaps of their boxes -> the nearest entries, up to a budget -> narrow phase
 """
 
 from collections.abc import Callable, Mapping
@@ -26,11 +26,11 @@ class SoftPoints(NamedTuple):
     """Candidate contacts of flexes, `[points, *W]`.
 
     Attributes:
-      touch: where the surfaces are nearest.
-      pair: which of all pairs.
-      item: what touches on both sides; `no_item`: a geom.
-      rank: numbers that rise in MuJoCo's order.
-      found: not farther than contacts reach.
+      touch: positions, distances and normals.
+      pair: index among all pairs.
+      item: items on both sides; `no_item` for a geom.
+      rank: sort key of MuJoCo's order.
+      found: bool, the distance is below the detection distance.
     """
 
     touch: Touch
@@ -48,13 +48,15 @@ def soft_points(
     reach: Array,
     assets: Mapping[Callable | None, Any],
 ) -> tuple[SoftPoints, Array | int]:
-    """The narrow phase of a group, and how many near entries had no place."""
+    """Run the broad and narrow phase of a group; also return the number of dropped entries."""
+    # Broad phase, then the geometry of both sides.
     pair, first, second, start, reach, lost = near_entries(s, group, geoms, soft, reach)
     a = _side(s, group, 0, geoms, soft, first)
     b = _side(s, group, 1, geoms, soft, second)
     touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
     if group.collider.among:
         touch = group.collider.among(touch, pair.array(touch.dist[0]))
+    # Flatten the contact points of all entries: all first points, then all second ones.
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
     slots = group.slots
@@ -79,7 +81,7 @@ def soft_points(
 def _side(
     s: Structure, group: SoftGroup, k: int, geoms: Placed, soft: Soft, ids: Ids
 ) -> Placed | Hull:
-    """What a group has on one side."""
+    """Return the geometry of one side of a group."""
     if group.bars[k]:
         return bars_of(s, soft, ids, group.sizes[k])
     if not group.sizes[k]:
@@ -88,7 +90,7 @@ def _side(
 
 
 def _ranks(first: Ids, number: int) -> Ids:
-    """Of all first points, then of all second ones, from those of the first."""
+    """Return the ranks of all first points, then of all second ones, from those of the first."""
     slots = range(number)
     if isinstance(first, Fixed):
         return Fixed(tuple(r + k for k in slots for r in first.id))

@@ -1,9 +1,9 @@
-"""Contacts of shells with `sdf` geoms: of each triangle the point that is deepest in the geom.
+"""Contacts of shells with `sdf` geoms: the deepest point of each triangle in the geom.
 
-A triangle is searched as a face of a mesh is (field/face.py), without its thickness. Of its points
-that are in the geom the deepest counts, the first of equal ones. Triangles are visited in the order
-of the shell's tree of boxes, as it was when the model was compiled, until 50 of them have a point;
-a point that several share counts once.
+A triangle is searched like a face of a mesh, by the Frank-Wolfe method (field/face.py), without its
+thickness. Of its points in the geom the deepest is kept, the first one if several are equally deep.
+Triangles are visited in the order of the bounding volume hierarchy of the shell, as compiled, until
+50 of them have a point; a point that several triangles share counts once.
 """
 
 import jax
@@ -27,11 +27,11 @@ from jaxsim.physics.collision.flex.item import Hull
 from jaxsim.physics.collision.flex.triangle import mean, nearest_shares
 from jaxsim.physics.collision.shape import Placed, Touch, slots
 
-SAME = 16  # points closer than this many roundings of where they are are one
+SAME = 16  # points closer than this, in units of machine epsilon of their positions, are equal
 
 
 def shell_fields(m: Model) -> Fields:
-    """The signed distances of the geoms that shells may touch."""
+    """Return the signed distance fields of the `sdf` geoms that shells may touch."""
     s = m.structure
     geoms = under_shells(s, m.pair_flags)
     kinds = [kind_of(s, g) if g in geoms else NONE for g in range(s.ngeom)]
@@ -39,15 +39,18 @@ def shell_fields(m: Model) -> Fields:
 
 
 def sdf_triangle(geom: Placed, triangle: Hull, assets: Fields, reach: Array) -> Touch:
-    """One contact of each triangle, from the geom to the shell; how far they reach is not asked.
+    """Return one contact of each triangle, with the normal from the geom to the shell.
 
-    To its derivative the found point is fixed to the triangle.
+    Only penetrating points are contacts: `reach` merely selects the triangles. The derivative keeps
+    the barycentric coordinates of the point constant.
     """
+    # Search in the frame of the geom.
     back, origin = geom.rot.T, geom.pos
     corners = tuple(slots(back @ (corner - origin)) for corner in triangle.corner)
     solid = assets.solid(geom, assets.second)
     wanted = slots(reach > -FAR / 2)
     x, found = lax.stop_gradient(_search(*lax.stop_gradient((corners, wanted, solid)), assets))
+    # Attach the tangents of the corners and of the distance to the point.
     shares = lax.stop_gradient(nearest_shares(x, corners))
     x = x + _change(mean(shares, corners))
     dist, slope = distance_and_slope(x, solid)
@@ -58,17 +61,19 @@ def sdf_triangle(geom: Placed, triangle: Hull, assets: Fields, reach: Array) -> 
 
 
 def first_visits(touch: Touch, pair: Array) -> Touch:
-    """What counts of the points `[1, n, *W]` of all triangles, which are in the order of the visit.
+    """Set the distance to FAR for repeated points, and for those after the first 50 of a pair.
 
     Args:
-      touch: their points; FAR where there is none.
-      pair: number of the pair of each triangle `[n, *W]`; those of one stand together.
+      touch: points of all triangles in the order of their visit, `[1, n, *W]`; FAR: no point.
+      pair: pair of each triangle, `[n, *W]`; triangles of a pair are consecutive.
     """
+    # Count the hits of each pair: a running sum, less its value where the pair begins.
     hit = touch.dist[0] < 0
     new = jnp.concatenate([jnp.ones_like(pair[:1], bool), pair[1:] != pair[:-1]])
     number = running_sum(hit.astype(jnp.int32))
     before = lax.cummax(jnp.where(new, number - hit.astype(jnp.int32), 0), axis=0)
     hit = hit & (number - before <= MOST)
+    # Remove points that an earlier triangle of the pair has.
     pos = lax.stop_gradient(touch.pos.map(lambda a: jnp.broadcast_to(a[0], hit.shape)))
     hit = hit & ~_again(pos, hit, pair)
     return touch._replace(dist=jnp.where(hit[None], touch.dist, FAR))
@@ -77,13 +82,13 @@ def first_visits(touch: Touch, pair: Array) -> Touch:
 def _search(
     corners: tuple[Vec, ...], wanted: Array, solid: Solid, assets: Fields
 ) -> tuple[Vec, Array]:
-    """The deepest points of triangles in the frames of the geoms, and the distances there."""
+    """Return the deepest points of triangles in the frames of the geoms, and their distances."""
     search = searched(corners, wanted & may_reach(corners, solid), solid, assets)
     return _deepest(search)
 
 
 def _deepest(search: Searched) -> tuple[Vec, Array]:
-    """Of the ways that end in the geom the deepest one's end, of equal ones the first's."""
+    """Return the deepest end of the searches that end in the geom, the first of equal ones."""
     first, count = search.first(search.hit), len(search.way)
     x = search.x.map(lambda a: a[:1])
     best, since = jnp.full_like(search.dist[:1], FAR), jnp.full_like(first[0], count)
@@ -96,7 +101,7 @@ def _deepest(search: Searched) -> tuple[Vec, Array]:
 
 
 def _again(pos: Vec, hit: Array, pair: Array) -> Array:
-    """Whether a point was found before in the same pair, `[n, *W]`."""
+    """Return a mask of points that an earlier triangle of the same pair has, `[n, *W]`."""
     number = jnp.arange(len(hit), dtype=jnp.int32).reshape(-1, *(1,) * (hit.ndim - 1))
     near = SAME * jnp.finfo(pos.x.dtype).eps
 
@@ -112,5 +117,5 @@ def _again(pos: Vec, hit: Array, pair: Array) -> Array:
 
 
 def _change(x: Tree) -> Tree:
-    """Zero, with the derivative of x."""
+    """Return zero, with the tangent of x."""
     return jax.tree.map(lambda a: a - lax.stop_gradient(a), x)
