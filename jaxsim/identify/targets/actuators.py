@@ -1,9 +1,9 @@
-"""Parameters of actuators by their names in MJCF, as numbers of gainprm, biasprm and dynprm.
+"""Parameters of actuators by their names in MJCF, as entries of gainprm, biasprm and dynprm.
 
 The compiler expands the shortcuts of `<actuator>`; a parameter of a shortcut is one number, or
 several that change together: the `kv` of a velocity servo is its gain and, negated, its bias. A
-model does not contain which shortcut was written, so its law is found from the types and the inputs
-of an actuator, and for `<general>` from the numbers too. MuJoCo's documentation, XML reference,
+compiled model does not store the shortcut, so its law is inferred from the types and the inputs of
+an actuator, and for `<general>` from the numbers too. MuJoCo's documentation, XML reference,
 actuator.
 """
 
@@ -16,7 +16,7 @@ from jaxsim.enums import BiasType, CtrlInput, DynType, GainType
 from jaxsim.model.model import Model
 
 GAIN, BIAS, DYN = "actuator_gainprm", "actuator_biasprm", "actuator_dynprm"
-WIDTH = 10  # numbers of an actuator in each of the three fields
+WIDTH = 10  # length of each of the three fields
 
 
 class Column(NamedTuple):
@@ -24,8 +24,8 @@ class Column(NamedTuple):
 
     Attributes:
       field: name of the field of the model.
-      slot: of the number in the row of the actuator.
-      sign: of the number, where the parameter is positive.
+      slot: index of the number in the row of the actuator.
+      sign: sign of the number where the parameter is positive.
     """
 
     field: str
@@ -41,7 +41,7 @@ _SERVO: dict[str, tuple[Columns, ...]] = {
 }
 _CURVE = ("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax")
 
-# the parameters of each law; a parameter of several components has columns for each of them
+# parameters of each law; a parameter of several components has columns for each of them
 LAWS: dict[str, dict[str, tuple[Columns, ...]]] = {
     "motor": {"gain": ((Column(GAIN, 0),),)},
     "position": _SERVO,
@@ -79,7 +79,7 @@ BY_GAIN = {
 
 
 def parameters_of(m: Model, i: int) -> dict[str, tuple[Columns, ...]]:
-    """Return the parameters of an actuator by name; of each component the numbers that it sets."""
+    """Return the parameters of an actuator by name: the numbers that each component sets."""
     filtered = FILTER if m.actuator_dyntype[i] in FILTERED else {}
     return {**LAWS.get(_law(m, i), {}), **filtered}
 
@@ -98,7 +98,7 @@ def _law(m: Model, i: int) -> str:
         return "motor" if m.actuator_biastype[i] == BiasType.NONE else ""
     if spec == CtrlInput.PRESSURE:
         return "cylinder"
-    # the law of a servo is in its numbers; where these are zero, in its inputs
+    # infer the law of a servo from its numbers; where these are zero, from its inputs
     integrates = m.actuator_dyntype[i] == DynType.INTEGRATOR
     if spec == CtrlInput.VEL and not integrates and not bias[:2].any() and bias[2] == -gain[0]:
         return "velocity"
@@ -110,13 +110,13 @@ def _law(m: Model, i: int) -> str:
 
 
 class Entries(NamedTuple):
-    """The numbers of one field that a parameter of some actuators sets.
+    """Numbers of one field that a parameter of some actuators sets.
 
     Attributes:
       field: name of the field.
       adr: their flat addresses in it, (n,).
-      owner: to which of the actuators each belongs, (n,).
-      sign: of each, where the parameter is positive, (n,).
+      owner: index of the actuator that each belongs to, (n,).
+      sign: sign of each where the parameter is positive, (n,).
     """
 
     field: str
@@ -134,9 +134,9 @@ def entries_of(
       m: the model.
       key: the name as the user wrote it, for messages.
       ids: the actuators.
-      name: of the parameter, one of `NAMES`.
-      component: which of several; None: the parameter is one number.
-      exact: whether each actuator must have it; else one of them at least.
+      name: name of the parameter, one of `NAMES`.
+      component: index of a component; None: the parameter is one number.
+      exact: whether each actuator must have it; else at least one of them.
 
     Raises:
       ValueError: an actuator has no such parameter, or several components.
