@@ -1,8 +1,8 @@
-"""Answers for names of MJX that have no counterpart: what to write in their place.
+"""Error messages for names of MJX without a counterpart, with a replacement for each.
 
-An attribute that is not there is an AttributeError, so that `hasattr` says no. The statement
-`from module import name` would drop its message; it looks for a submodule of that name next, and a
-finder of modules gives the same answer there.
+A missing attribute is an AttributeError, so that `hasattr` returns False. The statement `from
+module import name` discards its message and then searches a submodule of that name; a module finder
+raises the same message there.
 """
 
 import sys
@@ -25,7 +25,7 @@ ROWS = "constraint rows: jaxsim.constraint_rows(m, d), or d.efc_* of a Data that
 INTEGRATOR = "jaxsim.mjx.euler, implicit and rungekutta4 integrate"
 WRAPPING = "jaxsim.mjx.tendon(m, d) finds the paths of tendons: d.wrap_xpos, d.ten_length, d.ten_J"
 
-# what to write in the place of a name that a module lacks
+# replacement for the names of a module
 MODULES = {
     "bvh": RENDERER,
     "collision_convex": CONTACTS,
@@ -54,7 +54,7 @@ MODULES = {
     "types": "the records and enumerations of jaxsim.mjx",
 }
 
-# names that have no counterpart, with what takes the place of each
+# replacement for single names without a counterpart
 INSTEAD = {
     **dict.fromkeys(("DataCPP", "ModelCPP"), ENGINES),
     **dict.fromkeys(
@@ -84,11 +84,11 @@ INSTEAD = {
     "has_cuda_gpu_device": "jax.devices('gpu')",
 }
 
-asked: dict[str, str] = {}  # names that were asked for in vain, each with its answer
+asked: dict[str, str] = {}  # names without a counterpart that were looked up, with their messages
 
 
 def absent(module: str, name: str) -> str:
-    """The message for a name that a module of `jaxsim.mjx` lacks; notes that it was asked for."""
+    """Return the message for a name that a module of `jaxsim.mjx` lacks, and record the lookup."""
     inner = module.removeprefix(f"{PACKAGE}._src.")
     message = f"{module} has no {name!r}"
     if name in INSTEAD:
@@ -102,7 +102,7 @@ def absent(module: str, name: str) -> str:
 
 
 class Finder(MetaPathFinder):
-    """Answers imports of names that modules of `jaxsim.mjx` lack.
+    """Module finder that raises for names that modules of `jaxsim.mjx` lack.
 
     Args:
       package: the name that programs import the package by.
@@ -114,10 +114,10 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for what is not of the package.
+        """Return None for modules outside the package.
 
         Raises:
-          ImportError: it is, and there is no such module.
+          ImportError: the package has no such module.
         """
         parent, _, name = fullname.rpartition(".")
         if parent != self.package and not parent.startswith(f"{self.package}._src"):
