@@ -193,7 +193,7 @@ def _rule(n: int) -> tuple[np.ndarray, np.ndarray]:
     Stroud, Approximate Calculation of Multiple Integrals, section 2.5.
 
     Returns:
-      Barycentric coordinates (n^3, 4), and weights for a determinant of 1, (n^3,); their sum is 1/6.
+      Barycentric coordinates (n^3, 4), and weights (n^3,) for a determinant of 1, with the sum 1/6.
     """
     from scipy.special import roots_jacobi  # imported here, as it is slow and few models need it
 
