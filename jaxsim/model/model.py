@@ -460,7 +460,7 @@ class Model(Record):
         return getattr(structure, name)
 
     def __repr__(self) -> str:
-        """Return the sizes and precision; `describe` says more."""
+        """Return the sizes and precision; see `describe` for details."""
         return f"Model({self.structure!r}, {getattr(self.qpos0, 'dtype', 'no arrays')})"
 
     def bind(self, elements: Any) -> Bound[Self]:

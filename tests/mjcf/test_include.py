@@ -112,7 +112,7 @@ def test_cycles(folder):
         ("<include file='sub'/>", "main.xml:3: <include> cannot find 'sub'; looked in '"),
         (
             "<include file='g.xml'><geom/></include>",
-            "main.xml:3: <include> of 'g.xml' cannot have elements inside; put them beside it",
+            "main.xml:3: <include> of 'g.xml' cannot have elements inside; put them next to it",
         ),
         ("<include file='e.xml'/>", "e.xml:1: the file has no elements; remove its <include> (m"),
         (

@@ -23,7 +23,7 @@ class Flex:
       nodebody, node: body and position of each node.
       elem: vertices of the elements, (nelem, dim + 1).
       topology: its edges and surface.
-      `place`: positions of the vertices in the reference pose, (n, 3): in the world, or for an
+      place: positions of the vertices in the reference pose, (n, 3): in the world, or for an
         interpolated flex in axes along its lattice.
       node_place: positions of the nodes in the same axes, (nnode, 3).
     """

@@ -49,7 +49,7 @@ class Write(NamedTuple):
     Attributes:
       field: "body_mass", "opt.gravity"; "inertia" and "body_quat+" (a rotation) are not set by
         number.
-      `places`: flat addresses in the field, (n,); ids of the objects where it is not set by number.
+      places: flat addresses in the field, (n,); ids of the objects where it is not set by number.
       sign: factor of the parameter, () or (n,).
       owner: index in the target's numbers of each, (n,); None: one for each, in order.
     """

@@ -82,7 +82,7 @@ def _changed_solution(
     leaves: Leaves, changes: Sequence, *, change: Callable, number: int
 ) -> tuple[list[Array], list[Array]]:
     """Return the solution and its tangent."""
-    found = SOLUTION.bind(*leaves, change=change, number=number)  # differentiable once more
+    found = SOLUTION.bind(*leaves, change=change, number=number)  # again differentiable
     changes = [ad.instantiate_zeros(c) for c in changes[:-number]]
     return found, change(leaves[:-number], changes, found)
 

@@ -40,7 +40,7 @@ def row_laws(m: Model, d: Data) -> Array:
       d: data with rows, and the contacts that they are of.
 
     Returns:
-      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the places of `ConstraintRows`.
+      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the order of `ConstraintRows`.
     """
     like = d.qvel
     none = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
