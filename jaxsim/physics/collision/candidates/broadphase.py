@@ -50,6 +50,7 @@ def near(
     lines = [(offset, offset.norm())]
     lines += [(axis, 1.0) for g, k in zip((a, b), kind, strict=True) for axis in _normals(g, k)]
     passed = jnp.ones_like(reach, bool)
+    # Conservative test: the pair is near unless the projections on some axis are separate.
     for line, length in lines:  # both sides are scaled by the length of the axis, which may be zero
         gap = jnp.abs(line.dot(offset))
         gap = gap - EXTENT[kind[0]](a, line, length) - EXTENT[kind[1]](b, line, length)

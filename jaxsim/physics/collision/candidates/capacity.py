@@ -57,7 +57,9 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
         max(CARRIED * points, PACKED) if is_free(s, body) else SPARE * points
         for body, points in rest.items()
     )
+    # The initial state must fit.
     room = max(room, s.nstart)
+    # Round up, within the number of candidate points.
     return min(most, max(LEAST, math.ceil(room / ROUND_TO) * ROUND_TO))
 
 
@@ -72,6 +74,7 @@ def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np
         return len(of_kind)
     if s.nnear:
         return min(len(of_kind), s.nnear)
+    # By default a few neighbors of each geom, and the pairs near in the initial state.
     geoms = occurring(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(3 if is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
     start = sum(int(s.kind_near[kind]) for kind in kinds)

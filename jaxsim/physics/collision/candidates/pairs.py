@@ -115,6 +115,7 @@ def _unordered(pairs: _Found, ngeom: int) -> np.ndarray:
 def _named_pairs(s: Structure) -> _Found:
     """Return the pairs of the `<pair>` elements."""
     g1, g2 = np.asarray(s.pair_geom1), np.asarray(s.pair_geom2)
+    # Order the geoms of each pair by their bodies.
     swap = s.geom_bodyid[g1] > s.geom_bodyid[g2]
     g1, g2 = np.where(swap, g2, g1), np.where(swap, g1, g2)
     return _Found(g1, g2, np.asarray(s.pair_dim), np.arange(len(g1)))
@@ -141,6 +142,7 @@ def _of_bodies(s: Structure, b1: np.ndarray, b2: np.ndarray) -> tuple[np.ndarray
     """Expand pairs of bodies into all pairs of their geoms."""
     n1, n2 = s.body_geomnum[b1], s.body_geomnum[b2]
     number = n1 * n2
+    # Index of each pair of geoms within its pair of bodies.
     which = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
     adr1, adr2, n2 = (np.repeat(a, number) for a in (s.body_geomadr[b1], s.body_geomadr[b2], n2))
     return adr1 + which // n2, adr2 + which % n2
@@ -153,12 +155,14 @@ def _bodies_collide(s: Structure, b1: np.ndarray, b2: np.ndarray, flags: int) ->
     parent and child. Bodies without joints between them count as one, their `body_weldid`. Children
     of the world collide with it.
     """
+    # Bodies welded together count as one; two static bodies never collide.
     w1, w2 = s.body_weldid[b1], s.body_weldid[b2]
     moves = (s.body_dofnum[w1] > 0) | (s.body_dofnum[w2] > 0)
     excluded = np.isin((b1 << 16) + b2, np.asarray(s.exclude_signature))
     collide = (w1 != w2) & moves & ~excluded
     if flags & DisableBit.FILTERPARENT:
         return collide
+    # Parent and child do not collide, except with the world.
     parent1, parent2 = s.body_weldid[s.body_parentid[w1]], s.body_weldid[s.body_parentid[w2]]
     return collide & ((w1 == 0) | (w2 == 0) | ((w1 != parent2) & (w2 != parent1)))
 
@@ -187,6 +191,7 @@ def _asked(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
 
 def _dim(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
     """Return `condim` of the geom of higher priority, the larger one at equal priority."""
+    # Higher priority wins; at equal priority the larger dimension.
     p1, p2 = s.geom_priority[g1], s.geom_priority[g2]
     d1, d2 = s.geom_condim[g1], s.geom_condim[g2]
     return np.where(p1 == p2, np.maximum(d1, d2), np.where(p1 > p2, d1, d2))

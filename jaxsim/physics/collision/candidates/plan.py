@@ -178,6 +178,7 @@ def layout_without_room(m: Model) -> Layout:
 
 @derived
 def _layout(s: Structure, options: Options) -> Layout:
+    # Candidate pairs; speculative contacts need them in the order of bodies.
     pairs = known_pairs(s, options.pair_flags)
     if options.enableflags & EnableBit.SPECULATIVE:
         pairs = pairs.by_body(s.geom_bodyid)
@@ -226,6 +227,7 @@ def _with_flexes(s: Structure, pairs: Pairs, more: Pairs) -> tuple[Pairs, np.nda
     body = np.append(s.geom_bodyid, s.nbody + np.arange(s.nflex))
     one, other = body[both.geom1], body[both.geom2]
     order = np.lexsort((np.maximum(one, other), np.minimum(one, other), both.geom1 == both.geom2))
+    # Inverse permutation: new index of each old pair.
     place = np.empty(len(order), int)
     place[order] = np.arange(len(order))
     return Pairs(*(a[order] for a in both)), place[: len(pairs.dim)]
@@ -233,6 +235,7 @@ def _with_flexes(s: Structure, pairs: Pairs, more: Pairs) -> tuple[Pairs, np.nda
 
 def _moved(s: Structure, pairs: Pairs, body: np.ndarray) -> np.ndarray:
     """Compute `Layout.moved`; pairs that no `<pair>` names have passed this filter."""
+    # Two geoms move relative to each other if different dofs move their bodies.
     moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0
     first, second = (ancestors(s)[body[geom[named]]] for geom in (pairs.geom1, pairs.geom2))
     moved[named] = (first != second).any(axis=1)
@@ -254,6 +257,7 @@ def _group(
 
 def _ahead(s: Structure, pairs: Pairs, options: Options) -> tuple[Group, ...]:
     """Return the groups of pairs that may have speculative contacts."""
+    # Group by collider; pairs with planes form groups of their own.
     together: dict[tuple[Collider, bool], dict[Kind, np.ndarray]] = {}
     for kind, of_kind in pairs.by_kind(s.geom_type).items():
         collider = collider_ahead(kind, options)

@@ -55,8 +55,10 @@ def _of_pairs(collide: Callable, slots: int) -> Callable[[Placed, Placed], Touch
         return dist, pos, normal
 
     def all_pairs(a: Placed, b: Placed) -> Touch:
+        # Arguments of the user's function: size, position and orientation of both geoms.
         given = [x for g in (a, b) for x in (g.size.to_array(1), g.pos.to_array(1), _matrix(g))]
         worlds = jnp.broadcast_shapes(*(x.shape[-1:] for x in given)) if a.pos.x.ndim > 1 else ()
+        # Batch over pairs first, then over worlds (last axis).
         function: Callable = jax.vmap(one_pair)
         if worlds:
             given = [jnp.broadcast_to(x, (*x.shape[:-1], *worlds)) for x in given]

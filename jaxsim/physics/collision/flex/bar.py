@@ -76,6 +76,7 @@ def plane_bar(plane: Placed, bar: Placed, assets: None, reach: Array) -> Touch:
         low.append(parts[0] + parts[1] + parts[2] + parts[3])
     corner = Vec(*(jnp.stack(x) for x in zip(*(c.parts for c in low), strict=True)))
     pos, normal = slots((plane.pos, normal))
+    # The contact is halfway between the corner and the plane.
     dist = (corner - pos).dot(normal)
     return Touch(dist, corner - normal.scale(0.5 * dist), normal)
 

@@ -85,6 +85,7 @@ def near_entries(
 
 def entry_gaps(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft) -> Array:
     """Return the gaps between the bounding boxes of all entries of a group, `[n, *W]` [m]."""
+    # Boxes of the second side are those of elements; the first is an element or a geom.
     first, second = (Fixed.of(a) for a in group.entries[1:])
     box = second.take((soft.center, soft.half))
     if group.sizes[0]:
@@ -101,6 +102,7 @@ def number_near(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft, reach
     if group.clusters is None:
         near = entry_gaps(s, group, geoms, soft) <= take(reach, group.entries.pair)
         return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)
+    # Otherwise both levels of the hierarchy may need capacity.
     cells = _near_clusters(group, group.clusters, geoms, soft, reach)
     tested = _elements(s, group, group.clusters, geoms, soft, reach, cells)
     return jnp.maximum(cells.number, _count(_flat(tested.near, 3)))
@@ -204,6 +206,7 @@ def _near_clusters(
 
 def _limits(clusters: ClusterPairs, reach: Array) -> Array:
     """Return the detection distance of pairs of clusters, `[n1, n2, *W]` or `[1, 1, *W]` [m]."""
+    # With a single pair the limit is a scalar; else gather it by both owners.
     pair = np.maximum(clusters.pair, 0)
     if pair.size == 1:
         return take(reach, pair.ravel())[None]
@@ -264,6 +267,7 @@ def _boxes(soft: Soft, side: Side) -> tuple[Vec, Vec]:
 
 def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
     """Return bounding boxes over the second axis, enlarged by a few machine epsilons."""
+    # Union of boxes, with a margin for rounding.
     low = (center - half).map(lambda a: jnp.min(a, axis=1))
     high = (center + half).map(lambda a: jnp.max(a, axis=1))
     spare = SPARE * jnp.finfo(low.x.dtype).eps
@@ -273,6 +277,7 @@ def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
 
 def _share(s: Structure, group: SoftGroup, item: tuple[Array, Array]) -> Array:
     """Return a mask of pairs that share a body or a vertex, `[capacity, width1, width2, *W]`."""
+    # Keys of both sides: bodies of vertices, or the body of a geom.
     keys = []
     for size, own in zip(group.sizes, item, strict=True):
         table = corner_keys(s)[:, :size] if size else np.asarray(s.geom_bodyid)[:, None]
@@ -286,6 +291,7 @@ def _in_order(
     s: Structure, group: SoftGroup, pair: Array, first: Array, second: Array, reach: Array
 ) -> tuple[Array, ...]:
     """Sort entries by pair, then by element of each side; empty ones come last."""
+    # Sort keys: pair, first element, second element in the order of its visit.
     last = jnp.where(reach > -FAR / 2, pair, np.iinfo(np.int32).max)
     visit = _of_pair(visits(s), second) if group.collider.among else second
     reach = jnp.broadcast_to(reach, pair.shape)

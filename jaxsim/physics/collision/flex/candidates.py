@@ -51,6 +51,7 @@ def soft_points(
     """Run the broad and narrow phase of a group; also return the number of dropped entries."""
     # Broad phase, then the geometry of both sides.
     pair, first, second, start, reach, lost = near_entries(s, group, geoms, soft, reach)
+    # Narrow phase of all entries in one call.
     a = _side(s, group, 0, geoms, soft, first)
     b = _side(s, group, 1, geoms, soft, second)
     touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
@@ -61,6 +62,7 @@ def soft_points(
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
     slots = group.slots
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape, (slots, *reach.shape))
+    # A point is a contact if its distance is within reach and its slot is filled.
     found = (touch.dist <= reach[None]) & (reach > -FAR / 2)[None]
 
     def flat(x: Array) -> Array:

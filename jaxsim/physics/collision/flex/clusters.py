@@ -145,6 +145,7 @@ def _side(parts: list[np.ndarray]) -> Side:
     width = max(int(size.max()) for size in sizes)
     members = []
     for part, size in zip(parts, sizes, strict=True):
+        # Pad all clusters to the width of the largest.
         slot, start = np.arange(width), (np.cumsum(size) - size)[:, None]
         last = np.append(part, -1)  # -1 past the end of a cluster
         members.append(last[np.where(slot < size[:, None], start + slot, len(part))])

@@ -81,6 +81,7 @@ def element_element(one: Hull, other: Hull, assets: Assets, reach: Array) -> Tou
 
 def _solid(element: Hull) -> tuple[_Frame, Solid]:
     """Return elements as convex solids, in frames at their centers with the axes of the world."""
+    # Center of the vertices, and corners relative to it.
     middle = element.corner[0]
     for corner in element.corner[1:]:
         middle = middle + corner
@@ -102,10 +103,12 @@ def _on_side(assets: Assets, geom: Placed, touch: Touch) -> Vec:
     """
     kind = jnp.asarray(assets.geom_type, jnp.int32)[geom.id]
     rot, pos, size = jax.tree.map(lambda a: a[None], (geom.rot, geom.pos, geom.size))
+    # Cylindrical coordinates of the contact in the frame of the cylinder.
     local = rot.T @ (touch.pos - pos)
     across = safe_sqrt(local.x * local.x + local.y * local.y)
     height = jnp.abs(local.z)
     on_side = (kind == GeomType.CYLINDER)[None] & (height <= WALL * size.y) & (across > 0)
     on_side &= jnp.abs(size.y - height) >= NEARER * jnp.abs(size.x - across)
+    # Replace the normal by the radial direction.
     radial = Vec(local.x, local.y, jnp.zeros_like(local.z)).normalize()
     return select(on_side, rot @ radial, touch.normal)

@@ -89,6 +89,7 @@ def _search(
 
 def _deepest(search: Searched) -> tuple[Vec, Array]:
     """Return the deepest end of the searches that end in the geom, the first of equal ones."""
+    # Reduce over the three Frank-Wolfe paths; ties go to the earliest starting point.
     first, count = search.first(search.hit), len(search.way)
     x = search.x.map(lambda a: a[:1])
     best, since = jnp.full_like(search.dist[:1], FAR), jnp.full_like(first[0], count)
@@ -102,6 +103,7 @@ def _deepest(search: Searched) -> tuple[Vec, Array]:
 
 def _again(pos: Vec, hit: Array, pair: Array) -> Array:
     """Return a mask of points that an earlier triangle of the same pair has, `[n, *W]`."""
+    # Compare every hit with all later ones of its pair, one hit per iteration.
     number = jnp.arange(len(hit), dtype=jnp.int32).reshape(-1, *(1,) * (hit.ndim - 1))
     near = SAME * jnp.finfo(pos.x.dtype).eps
 

@@ -30,6 +30,7 @@ def corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """
     parts = [np.zeros((0, MOST), int)]
     for f in range(s.nflex):
+        # Pad the elements of each flex to four vertices.
         size, first = s.flex_dim[f] + 1, s.flex_elemdataadr[f]
         elem = s.flex_elem[first : first + size * s.flex_elemnum[f]].reshape(-1, size)
         padded = np.concatenate([elem, np.repeat(elem[:, :1], MOST - size, axis=1)], axis=1)
@@ -127,6 +128,7 @@ def hulls_of(s: Structure, soft: Soft, item: Ids, size: int) -> Hull:
 def as_capsule(hull: Hull) -> Placed:
     """Return elements of two vertices as capsules."""
     first, second = hull.corner
+    # The axis of the capsule is the z axis of its frame.
     along = first - second
     axis, _, _ = rows = contact_frame(along.normalize()).rows
     size = Vec(hull.radius, 0.5 * along.norm(), jnp.zeros_like(axis.x))

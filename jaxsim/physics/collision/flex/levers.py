@@ -84,6 +84,7 @@ def _side_rows(m: Model, d: Data, c: Contacts, item: Ids, size: int) -> list[Arr
     # Dofs that move each end, and the hinge of the edge.
     bits = [ids.look_up(np.maximum(s.flex_vertbodyid, 0)).bits(ancestors(m), c.dist) for ids in end]
     hinge = item.bits(_hinges(s), c.dist)
+    # Mask of sides with a hinge, and motion of both ends per dof.
     here = item.values(item_edge(s) >= 0, c.dist)
     point = [_point_motion(m, d, x) for x in (first, second)]
     rows = []
@@ -111,8 +112,10 @@ def _arm(m: Model, c: Contacts, item: Ids, start: Vec, vertex: Array) -> Vec:
     At a plane it ends on the surface of the edge: below the axis for a round section, at the corner
     for a box section.
     """
+    # Vector to the contact, which is half a distance off the surface.
     to = c.pos - start
     of_flex = item.look_up(np.append(item_flex(m), 0))
+    # At a plane, return to the surface of the edge.
     normal, radius = c.frame.rows[0], of_flex.take(m.flex_radius)
     boxed = of_flex.values(np.asarray(m.flex_boxed), c.dist)
     down = select(boxed, to + normal.scale(0.5 * c.dist), normal.scale(-radius))
@@ -121,6 +124,7 @@ def _arm(m: Model, c: Contacts, item: Ids, start: Vec, vertex: Array) -> Vec:
 
 def _point_motion(m: Model, d: Data, point: Vec) -> Callable[[Vec], Array]:
     """Return a function of an axis: speeds of points along it per unit dof, `[n, nv, *W]`."""
+    # Velocity of a point per dof: cdof is about the center of mass of the tree.
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     turn, shift = d.cdof.rot, d.cdof.lin - d.cdof.rot.cross(origin)
 
@@ -134,6 +138,7 @@ def _point_motion(m: Model, d: Data, point: Vec) -> Callable[[Vec], Array]:
 @derived
 def _hinges(s: Structure) -> np.ndarray:
     """Return a matrix that is 1 at the hinge of an item, `[nflexelem + nflexvert + 1, nv]`."""
+    # One-hot rows by the dof of the hinge.
     out, edge = np.zeros((no_item(s) + 1, s.nv)), item_edge(s)
     there = np.flatnonzero(edge >= 0)
     out[there, chains(s).dof[edge[there]]] = 1

@@ -15,6 +15,7 @@ def between_elements(center1: Vec, half1: Vec, center2: Vec, half2: Vec) -> Arra
 def between_geoms(geom: Placed, center: Vec, half: Vec) -> Array:
     """Return the largest gap along an axis of the world, or of the bounding box of the geom [m]."""
     assert geom.box is not None
+    # Separating axes: those of the world, then those of the box of the geom.
     middle, size = geom.box
     offset = center - middle
     along_world = _largest(offset, _spread(geom.rot, size) + half)

@@ -40,6 +40,7 @@ def flex_pairs(s: Structure, disableflags: int, by_mode: bool = False) -> Pairs:
     """
     if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not s.nflex:
         return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
+    # Masks of compatible geoms and flexes.
     geom, flex, itself = meet(s, "geom", "flex"), meet(s, "flex", "flex"), touches_itself(s)
     if by_mode:
         taken, of_flexes = of_mode(s)
@@ -55,6 +56,7 @@ def flex_pairs(s: Structure, disableflags: int, by_mode: bool = False) -> Pairs:
 
 def touches_itself(s: Structure) -> np.ndarray:
     """Return a mask of the flexes that collide with themselves, `[nflex]` bool."""
+    # The masks of a flex must be compatible with themselves.
     own = np.asarray(s.flex_contype) & np.asarray(s.flex_conaffinity)
     soft = ~np.asarray(s.flex_rigid, bool)
     return (own != 0) & soft & (np.asarray(s.flex_selfcollide) != 0)

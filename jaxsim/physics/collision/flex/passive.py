@@ -41,6 +41,7 @@ def passive_contacts(m: Model, c: Contacts) -> Array | None:
     is_soft = np.append(np.ones(len(item_flex(m)), bool), False)
     asked = jnp.zeros_like(c.exists)
     fixed = jnp.ones_like(c.exists)
+    # Passive: some side is a flex that asks for it, and both sides are flexes or static.
     for geom, body, item in zip(c.geom, c.body, c.item, strict=True):
         soft = item.values(is_soft, c.dist)
         still = (c.each(geom) >= 0) & body.values(m.body_weldid == 0, c.dist)

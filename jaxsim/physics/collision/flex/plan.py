@@ -131,6 +131,7 @@ def _group(
 ) -> SoftGroup:
     """Return the group of some pairs: a table of entries, or clusters if it would be long."""
     slots, none = collider.points(s), np.zeros(0, int)
+    # Number of entries of each pair, which decides the form.
     first, flex = pairs.geom1[numbers].tolist(), (pairs.geom2[numbers] - s.ngeom).tolist()
     each = [number_of_entries(s, *of_pair) for of_pair in zip(first, flex, strict=True)]
     if sizes[1] == 1 or sum(each) <= TABLE:
@@ -138,6 +139,7 @@ def _group(
         entries = Entries(*(np.concatenate(a) for a in zip(*some, strict=True)))
         budget = _budget(s, len(entries.pair), _items(entries, sizes), sizes)
         return SoftGroup(collider, entries, sizes, bars, slots, budget, none)
+    # Too long for a table: entries are formed from clusters in each state.
     clusters = cluster_pairs(s, pairs, numbers)
     return SoftGroup(
         collider,
@@ -187,6 +189,7 @@ def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]
     """
     if s.nnear:
         return min(clusters.number, s.nnear)
+    # Default: a few neighbors of each cluster.
     one, other = (len(side.member) for side in clusters.sides)
     neighbors = NEIGHBORS[max(sizes) - 1] if sizes[0] else GEOMS
     return min(clusters.number, max(FEW, neighbors * (one + other)))
@@ -198,6 +201,7 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
     for group in groups:
         first, items = group.entries.first, group.items
         if group.sizes[0]:
+            # Elements touch a few neighbors; boxed edges more.
             touching = BESIDE * items
             touching *= 2 if all(group.bars) else 1
         else:
@@ -261,6 +265,7 @@ def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
         return np.full(len(pair), group.slots)
     if group.in_order:
         return np.full(len(pair), group.budget * group.slots)
+    # Ranks by element ids: one for each pair of elements and point.
     number = np.asarray(s.flex_elemnum)[np.searchsorted(s.flex_elemadr, second, "right") - 1]
     if group.sizes[0]:
         number = number * np.asarray(s.flex_elemnum)[first - s.ngeom]

@@ -48,6 +48,7 @@ def moved_by_flexes(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
 
 def _side(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[Array, Array]:
     """Return the weights of the dofs and the mean `body_invweight0` of one side; zero for geoms."""
+    # Edges with a hinge move by levers.py, so they have no weights here.
     corner, share = corner_shares(m, d, c, item)
     turns = item.values(item_edge(m.structure) >= 0, c.dist)
     weight = jnp.zeros_like(c.dist)
@@ -78,11 +79,13 @@ def _vertex_bodies(s: Structure) -> np.ndarray:
 
 def corner_shares(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[list[Ids], list[Array]]:
     """Return the vertices of items and the barycentric coordinates of contacts, zero for geoms."""
+    # Positions of the vertices of each item.
     table, dim = _corner_table(m.structure), _item_dim(m.structure)
     corner = [item.look_up(table[:, k]) for k in range(MOST)]
     xpos = d.flexvert_xpos.map(lambda a: jnp.concatenate([a, a[:1]]))
     place = [ids.take(xpos) for ids in corner]
     of_item = item.values(dim, c.dist)
+    # Barycentric coordinates by the dimension of the item.
     zero = jnp.zeros_like(c.dist)
     shares = [zero] * MOST
     for kind in sorted(set(dim[:-1].tolist())):
@@ -170,6 +173,7 @@ def node_shares(m: Model, item: Ids, corner: list[Ids], share: list[Array]) -> A
         x, y, z = along[0] * here[:, None], along[1], along[2]
         product = x[:, :, None, None] * y[:, None, :, None] * z[:, None, None]
         parts.append(product.reshape(len(x), int(np.prod(size)), *x.shape[2:]))
+    # In shells, inner nodes pass their weights to wall nodes.
     shares = jnp.concatenate(parts, axis=1)
     walls = _walls(m.structure)
     if walls is None:
@@ -179,8 +183,10 @@ def node_shares(m: Model, item: Ids, corner: list[Ids], share: list[Array]) -> A
 
 def _along(x: Array, order: int, cells: int, nodes: int) -> Array:
     """Return the weights of the nodes along one axis at `x` in [0, 1], `[n, nodes, *W]`."""
+    # Cell of the point, and the local coordinate in it.
     cell = jnp.clip(jnp.floor(x * cells), 0, cells - 1)
     local = jnp.clip(x * cells - cell, 0, 1)
+    # Scatter the shape functions of the cell to its nodes.
     number = column(np.arange(nodes, dtype=np.int32), x)[None]
     first = (order * cell).astype(jnp.int32)[:, None]
     parts = [

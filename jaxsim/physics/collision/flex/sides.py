@@ -39,6 +39,7 @@ def item_body(s: Structure) -> np.ndarray:
     """
     moving = ancestors(s).astype(bool).any(axis=1)
     body = np.asarray(s.flex_vertbodyid)[item_corners(s)]
+    # The first vertex on a body that moves represents the item.
     first = np.argmax((body >= 0) & moving[np.maximum(body, 0)], axis=1)
     found = body[np.arange(len(body)), first]
     for f in np.flatnonzero(s.flex_interp):
@@ -63,6 +64,7 @@ def item_trees(s: Structure) -> np.ndarray:
         node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
         of_node = s.body_treeid[np.asarray(s.flex_nodebodyid)[node]]
         found[item_flex(s) == f] = np.isin(every, of_node)
+    # Edges with a hinge also move with the tree of the hinge.
     found = np.append(1.0 * found, np.zeros((1, s.ntree)), axis=0)
     turns = np.flatnonzero(item_edge(s) >= 0)
     found[turns, s.dof_treeid[chains(s).dof[item_edge(s)[turns]]]] = 1
@@ -76,6 +78,7 @@ def with_sides(m: Model, c: Contacts) -> Contacts:
     body: list[Ids] = []
     moved = jnp.zeros_like(c.active)
     for geom, own, item in zip(c.geom, c.body, c.item, strict=True):
+        # Take the body of the geom, or the body that represents the item.
         is_geom = c.each(geom) >= 0
         number = jnp.where(is_geom, own.array(c.dist), item.values(item_body(m.structure), c.dist))
         body.append(Chosen(number))

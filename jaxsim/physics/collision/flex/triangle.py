@@ -67,6 +67,7 @@ def _vertex(box: Placed, vertex: Vec, radius: Array, reach: Array) -> Touch:
     over = out[0] <= reach + radius
     for value in out[1:]:
         over = over & (value <= reach + radius)
+    # Outward normal of that face.
     sign = [
         jnp.where(on, jnp.where(x > 0, 1.0, -1.0), 0).astype(best.dtype)
         for on, x in zip(side, local.parts, strict=True)
@@ -115,6 +116,7 @@ def _foot(point: Vec, one: Vec, two: Vec, three: Vec) -> tuple[Array, tuple[Arra
     """Project a point on the plane; return whether it is inside, and barycentric coordinates."""
     a, b, p = two - one, three - one, point - one
     normal = a.cross(b)
+    # Barycentric coordinates by ratios of areas; a degenerate triangle has none.
     square = normal.dot(normal)
     v = safe_divide(p.cross(b).dot(normal), square)
     w = safe_divide(a.cross(p).dot(normal), square)
