@@ -1,4 +1,4 @@
-"""The derivative of a step, exact and by differences, beside MuJoCo's differences."""
+"""The derivative of a step, exact and by differences, against MuJoCo's differences."""
 
 from functools import cache
 

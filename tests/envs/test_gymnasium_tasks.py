@@ -1,4 +1,4 @@
-"""Tasks that bear a name of Gymnasium, beside Gymnasium's: starts, observations, rewards, ends.
+"""Tasks that bear a name of Gymnasium, against Gymnasium's: starts, observations, rewards, ends.
 
 Both take the same actions from the same state, one after another. What differs is the solution of
 each step's contacts, which both find to the tolerance of the model: see RUN.

@@ -1,4 +1,4 @@
-"""Tasks that bear a name of the Control Suite, beside the Suite's: starts, observations, rewards.
+"""Tasks that bear a name of the Control Suite, against the Suite's: starts, observations, rewards.
 
 Both take the same actions from the same state, one after another; they differ by rounding, and by
 the tolerance to which contacts are solved.

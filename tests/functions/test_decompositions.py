@@ -1,4 +1,4 @@
-"""Dense and band Cholesky factors and 3 x 3 eigenvalues, beside MuJoCo and dense algebra."""
+"""Dense and band Cholesky factors and 3 x 3 eigenvalues, against MuJoCo and dense algebra."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Quaternions, poses and spatial vectors beside MuJoCo; gradients where they could be singular."""
+"""Quaternions, poses and spatial vectors against MuJoCo; gradients where they could be singular."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Rays and shapes by themselves, beside `mju_rayGeom`."""
+"""Rays and shapes by themselves, against `mju_rayGeom`."""
 
 import jax
 import jax.numpy as jnp

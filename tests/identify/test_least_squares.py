@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt beside scipy, and the statistics beside their closed forms."""
+"""Levenberg-Marquardt against scipy, and the statistics against their closed forms."""
 
 import jax
 import jax.numpy as jnp

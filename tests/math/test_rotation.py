@@ -1,4 +1,4 @@
-"""Quaternions and rotation matrices beside MuJoCo's functions, and their laws."""
+"""Quaternions and rotation matrices against MuJoCo's functions, and their laws."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Spatial vectors and inertias: laws of rigid motion, beside MuJoCo's and numpy's matrices."""
+"""Spatial vectors and inertias: laws of rigid motion, against MuJoCo's and numpy's matrices."""
 
 import jax.numpy as jnp
 import mujoco

@@ -1,4 +1,4 @@
-"""Public functions of single stages, mass matrix and Jacobians, beside MuJoCo."""
+"""Public functions of single stages, mass matrix and Jacobians, against MuJoCo."""
 
 from functools import cache
 

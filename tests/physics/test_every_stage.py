@@ -237,7 +237,7 @@ def alone(name: str, m, d, h: float) -> list:
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in WITHOUT])
 def test_derivatives(name):
-    """Forwards beside central differences, backwards beside forwards."""
+    """Forwards against central differences, backwards beside forwards."""
     m, (d, *_) = given(name)
     call, change, h = results(name), moved(name), 1e-6
     here, high, low = (alone(name, m, d, by) for by in (0.0, h, -h))

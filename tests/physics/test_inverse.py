@@ -1,4 +1,4 @@
-"""Inverse dynamics beside MuJoCo, and as the inverse of forward dynamics."""
+"""Inverse dynamics against MuJoCo, and as the inverse of forward dynamics."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""The cable plugin beside figures of MuJoCo 3.17, which had it, and the laws of rods."""
+"""The cable plugin against figures of MuJoCo 3.17, which had it, and the laws of rods."""
 
 from pathlib import Path
 

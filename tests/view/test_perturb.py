@@ -1,4 +1,4 @@
-"""A body that is held with a mouse, beside MuJoCo's `mjvPerturb`."""
+"""A body that is held with a mouse, against MuJoCo's `mjvPerturb`."""
 
 import jax
 import jax.numpy as jnp

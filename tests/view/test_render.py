@@ -1,4 +1,4 @@
-"""Pictures: what pixels see beside `mj_ray`, colors by hand, many worlds, memory, mistakes."""
+"""Pictures: what pixels see against `mj_ray`, colors by hand, many worlds, memory, mistakes."""
 
 import re
 from functools import cache, partial

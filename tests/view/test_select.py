@@ -1,4 +1,4 @@
-"""What is under a pixel, beside `mjv_select`."""
+"""What is under a pixel, against `mjv_select`."""
 
 import jax
 import mujoco

@@ -1,4 +1,4 @@
-"""DC motors, pids and orientations beside MuJoCo: several controls, outputs and activations."""
+"""DC motors, pids and orientations against MuJoCo: several controls, outputs and activations."""
 
 from functools import cache
 

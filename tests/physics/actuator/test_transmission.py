@@ -1,4 +1,4 @@
-"""Transmissions beside MuJoCo: lengths, moments and velocities of every kind."""
+"""Transmissions against MuJoCo: lengths, moments and velocities of every kind."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Fields of the rows that a Data may keep, beside MuJoCo's, of objects in an unusual order."""
+"""Fields of the rows that a Data may keep, against MuJoCo's, of objects in an unusual order."""
 
 import jax
 import mujoco

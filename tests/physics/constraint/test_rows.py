@@ -1,4 +1,4 @@
-"""Constraint rows of every kind, and the solution with them, beside MuJoCo."""
+"""Constraint rows of every kind, and the solution with them, against MuJoCo."""
 
 from functools import partial
 

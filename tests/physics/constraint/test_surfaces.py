@@ -1,4 +1,4 @@
-"""Adhesion, moving surfaces and actuators on contacts beside MuJoCo, and the laws they follow.
+"""Adhesion, moving surfaces and actuators on contacts against MuJoCo, and the laws they follow.
 
 Objects stand in an unusual order: geoms of the world among the bodies, spheres before the boxes
 they lie on, contacts of every dimension, in the gap and between geoms that nothing moves.
@@ -215,7 +215,7 @@ def felt(m, d, x):
 
 @pytest.mark.parametrize("cone", [pytest.param("pyramidal", marks=pytest.mark.slow), "elliptic"])
 def test_derivatives_by_surfaces_and_controls(cone):
-    """Forwards beside central differences, backwards beside forwards."""
+    """Forwards against central differences, backwards beside forwards."""
     m, d = small(cone)
     names = ("geom_adhesion", "geom_surfacevel", "pair_adhesion")
     at = {name: getattr(m, name) for name in names} | {"ctrl": d.ctrl}

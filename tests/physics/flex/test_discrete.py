@@ -1,4 +1,4 @@
-"""Elasticity of flexes in the discrete step, and asleep, beside MuJoCo."""
+"""Elasticity of flexes in the discrete step, and asleep, against MuJoCo."""
 
 from functools import cache
 

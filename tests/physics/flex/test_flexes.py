@@ -1,4 +1,4 @@
-"""Flexes of every dimension, interpolation and material beside MuJoCo, and the laws they obey."""
+"""Flexes of every dimension, interpolation and material against MuJoCo, and the laws they obey."""
 
 from functools import cache
 

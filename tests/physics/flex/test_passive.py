@@ -1,4 +1,4 @@
-"""Passive contacts of flexes beside MuJoCo: springs along normals that a discrete step sees."""
+"""Passive contacts of flexes against MuJoCo: springs along normals that a discrete step sees."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Flexes that yield beside MuJoCo, and the law of plastic flow."""
+"""Flexes that yield against MuJoCo, and the law of plastic flow."""
 
 from functools import cache
 

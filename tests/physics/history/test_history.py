@@ -1,4 +1,4 @@
-"""Delays, histories and sampled sensors beside MuJoCo, over many steps of worlds at other times."""
+"""Delays, histories and sampled sensors against MuJoCo, over many steps of worlds at other times."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""The checks of a state one by one beside MuJoCo's: what is counted, and where a world begins."""
+"""The checks of a state one by one against MuJoCo's: what is counted, and where a world begins."""
 
 from functools import cache, partial
 

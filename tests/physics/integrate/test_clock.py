@@ -59,7 +59,7 @@ def shifted(mj: mujoco.MjModel, start: float) -> mujoco.MjData:
 
 @pytest.mark.parametrize("integrator", ["Euler", "RK4"])
 def test_delays_and_samples_are_the_same_at_any_time(single, integrator):
-    """In a program of one world, and of worlds that begin at other times; beside MuJoCo."""
+    """In a program of one world, and of worlds that begin at other times; against MuJoCo."""
     mj = mujoco.MjModel.from_xml_string(MODEL.format(option=f'integrator="{integrator}"'))
     m = put_model(mj)
     begun = [put_data(mj, shifted(mj, t)) for t in STARTS]

@@ -1,4 +1,4 @@
-"""The discrete integrator beside MuJoCo's: its inertia, rows, step, and the inverse of it."""
+"""The discrete integrator against MuJoCo's: its inertia, rows, step, and the inverse of it."""
 
 from functools import cache
 
@@ -172,7 +172,7 @@ def test_a_spring_stiffer_than_the_step_resolves_only_loses_energy():
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", ["", '<flag diagexact="enable"/>'])
 def test_gradient_of_a_step_with_rows(flags):
-    """Reverse mode beside differences: by the state, stiffness, masses, time step, solref."""
+    """Reverse mode against differences: by the state, stiffness, masses, time step, solref."""
     text = SCENE.format(**CASES["cones"]).replace(
         "/>\n<default>", f">{flags}</option>\n<default>", 1
     )

@@ -1,4 +1,4 @@
-"""The integrators beside MuJoCo, and their laws."""
+"""The integrators against MuJoCo, and their laws."""
 
 from functools import cache
 
@@ -113,7 +113,7 @@ SLOW = [pytest.param(i, marks=pytest.mark.slow) for i in ("RK4", "discrete")]
 
 @pytest.mark.parametrize("integrator", ["implicitfast", *SLOW])
 def test_gradient_of_a_step(integrator):
-    """Reverse mode beside finite differences, along one direction."""
+    """Reverse mode against finite differences, along one direction."""
     mj = mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more=DRAG))
     m, d = put_model(mj), put_data(mj, moving(mj), keep=[])
     rng = np.random.default_rng(0)

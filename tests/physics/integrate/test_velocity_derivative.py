@@ -1,4 +1,4 @@
-"""Derivatives of forces by velocity, and effective inertias, beside MuJoCo's."""
+"""Derivatives of forces by velocity, and effective inertias, against MuJoCo's."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The mode ipc beside MuJoCo: contacts of shells that nothing passes through."""
+"""The mode ipc against MuJoCo: contacts of shells that nothing passes through."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Springs that yield beside MuJoCo, and the law of ideal plasticity."""
+"""Springs that yield against MuJoCo, and the law of ideal plasticity."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Distances of two geoms beside MuJoCo's, for all kinds of convex geoms and planes."""
+"""Distances of two geoms against MuJoCo's, for all kinds of convex geoms and planes."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Signed distances of geoms, beside `mjc_distance` and `mjc_gradient`."""
+"""Signed distances of geoms, against `mjc_distance` and `mjc_gradient`."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Jacobians of points, axes and momenta beside MuJoCo, and as derivatives of the kinematics."""
+"""Jacobians of points, axes and momenta against MuJoCo, and as derivatives of the kinematics."""
 
 from functools import cache
 
@@ -131,7 +131,7 @@ def test_the_angular_momentum_of_subtrees():
 
 
 def test_gradients():
-    """Of one number made of jac_dot, which needs poses and velocities, beside differences."""
+    """Of one number made of jac_dot, which needs poses and velocities, against differences."""
     _, _, m, d = pair()
     first = world(d, 0)
     rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Many rays from one point, beside MuJoCo's `mj_multiRay`: the cutoff, masks, worlds."""
+"""Many rays from one point, against MuJoCo's `mj_multiRay`: the cutoff, masks, worlds."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Rays beside MuJoCo's, for every type of geom: from inside and outside, along edges, past them."""
+"""Rays against MuJoCo's, for every type of geom: from inside and outside, along edges, past them."""
 
 from functools import cache, partial
 
@@ -236,7 +236,7 @@ def test_a_ray_without_direction_meets_nothing():
     [pytest.param(k, marks=() if k in QUICK else pytest.mark.slow) for k in (*KINDS, *FIXED)],
 )
 def test_derivatives(kind):
-    """Distance and normal by pose, ray and sizes, in both modes, beside central differences."""
+    """Distance and normal by pose, ray and sizes, in both modes, against central differences."""
     mj = model(kind)
     m, d = put_model(mj), state(mj, 0)
     pnt, vec = drawn(mj, d, 7, 40)

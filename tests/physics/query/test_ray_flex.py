@@ -1,4 +1,4 @@
-"""Rays and flexes beside `mj_rayFlex`: threads, sheets, solids, with everything that is drawn."""
+"""Rays and flexes against `mj_rayFlex`: threads, sheets, solids, with everything that is drawn."""
 
 from functools import cache, partial
 

@@ -1,4 +1,4 @@
-"""Rays and one mesh or height field, beside `mj_rayMesh` and `mj_rayHfield`."""
+"""Rays and one mesh or height field, against `mj_rayMesh` and `mj_rayHfield`."""
 
 from functools import cache, partial
 

@@ -1,4 +1,4 @@
-"""Rays and meshes in single precision, beside MuJoCo."""
+"""Rays and meshes in single precision, against MuJoCo."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Contact sensors beside MuJoCo: every criterion, reduction and field, with several contacts."""
+"""Contact sensors against MuJoCo: every criterion, reduction and field, with several contacts."""
 
 import itertools
 from functools import cache

@@ -1,4 +1,4 @@
-"""Rangefinders beside MuJoCo: sites and cameras, all that they report, in several worlds."""
+"""Rangefinders against MuJoCo: sites and cameras, all that they report, in several worlds."""
 
 from functools import cache
 
@@ -115,7 +115,7 @@ def test_a_step_reads_them():
 
 @pytest.mark.slow
 def test_readings_have_derivatives():
-    """Of all fields by the configuration, in both modes, beside central differences."""
+    """Of all fields by the configuration, in both modes, against central differences."""
     mj, m = model(), put_model(model())
     d = inputs(m, state(3))
 

@@ -1,4 +1,4 @@
-"""Tactile sensors beside MuJoCo: all that can press, on several sensors, in several worlds."""
+"""Tactile sensors against MuJoCo: all that can press, on several sensors, in several worlds."""
 
 from functools import cache
 

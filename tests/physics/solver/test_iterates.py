@@ -1,4 +1,4 @@
-"""CG and PGS iteration by iteration beside MuJoCo's, and what all solvers have in common."""
+"""CG and PGS iteration by iteration against MuJoCo's, and what all solvers have in common."""
 
 from functools import cache, partial
 

@@ -238,7 +238,7 @@ def test_no_other_method_finds_a_lower_cost(kind):
 # six directions of a contact are the code of three
 @pytest.mark.parametrize("kind", [k for k in KINDS if not k.endswith("6")])
 def test_derivative_of_the_solution(kind):
-    """By the applied forces and the velocities, beside central differences."""
+    """By the applied forces and the velocities, against central differences."""
     m, d = scene(kind, 1)
     rng = np.random.default_rng(1)
     u, v = jnp.asarray(rng.normal(size=(2, m.nv)))

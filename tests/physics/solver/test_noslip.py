@@ -1,4 +1,4 @@
-"""The no-slip iterations beside MuJoCo's: friction that holds, whatever carries it."""
+"""The no-slip iterations against MuJoCo's: friction that holds, whatever carries it."""
 
 from functools import cache, partial
 

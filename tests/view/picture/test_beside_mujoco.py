@@ -1,4 +1,4 @@
-"""What is seen through, mirrored, hazed or changes its form, beside MuJoCo's renderer."""
+"""What is seen through, mirrored, hazed or changes its form, against MuJoCo's renderer."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Flat images around primitives, beside MuJoCo's renderer."""
+"""Flat images around primitives, against MuJoCo's renderer."""
 
 import jax
 import jax.numpy as jnp

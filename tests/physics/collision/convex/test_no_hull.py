@@ -1,4 +1,4 @@
-"""Meshes without hull, as nothing could touch them when they were compiled, beside the oracle."""
+"""Meshes without hull, as nothing could touch them when they were compiled, against the oracle."""
 
 from functools import cache
 

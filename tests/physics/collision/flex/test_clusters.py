@@ -1,4 +1,4 @@
-"""Near elements of large flexes by boxes of clusters, beside the table of all pairs and MuJoCo."""
+"""Near elements of large flexes by boxes of clusters, against the table of all pairs and MuJoCo."""
 
 import jax
 import jax.numpy as jnp

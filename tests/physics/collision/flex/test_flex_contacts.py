@@ -1,4 +1,4 @@
-"""Contacts of flexes with geoms, with each other and with themselves, beside MuJoCo."""
+"""Contacts of flexes with geoms, with each other and with themselves, against MuJoCo."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Contacts of shells with `sdf` geoms beside MuJoCo."""
+"""Contacts of shells with `sdf` geoms against MuJoCo."""
 
 from functools import cache
 
