@@ -15,7 +15,7 @@ from jaxsim.cli.signals import REQUESTS, Stopped, stops_in_order
 
 @pytest.fixture
 def default():
-    """As a program has it that does not handle signals; pytest's own handlers come back."""
+    """Restore Python's default signal handlers; pytest's own are reinstalled afterwards."""
     handlers = dict.fromkeys(REQUESTS, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     yield

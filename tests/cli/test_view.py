@@ -1,4 +1,4 @@
-"""`jaxsim view` and `jaxsim plot` as a person meets them: answers, mistakes, exit codes."""
+"""`jaxsim view` and `jaxsim plot`: output, mistakes, exit codes."""
 
 import re
 import socket
@@ -50,7 +50,7 @@ def motion(tmp_path_factory):
 
 @pytest.fixture
 def page(monkeypatch):
-    """What a browser gets that visits the page; then somebody presses Ctrl-C."""
+    """Return what a browser receives from the page before Ctrl-C is pressed."""
     pytest.importorskip("viser", reason="the extra view is not installed")
     got = []
 

@@ -274,7 +274,7 @@ def test_models_of_worlds_or_of_episodes_not_both(m):
 
 
 def test_a_drawn_delay_takes_the_mean_of_two_actions(m):
-    """Of each episode its own; as a loop over the actions that were said."""
+    """Each episode has its own delay; compared with a loop over the commanded actions."""
     worlds = Delayed(VectorEnv(Env(m), length=50), (0.5, 2.5))
     step, state = jax.jit(worlds.step), jax.jit(worlds.reset)(KEYS)
     delay = np.asarray(state.info["delay"])

@@ -134,7 +134,7 @@ def test_the_jacobian_is_that_of_differences(m, motions, kind):
     r, J = jax.jit(problem.jacobian)(x)
     f = jax.jit(problem.residual)
     np.testing.assert_allclose(r, f(x), **ROUNDING)
-    close = {"rtol": 1e-5, "atol": 1e-5}  # slopes of up to 1e3 beside residuals of up to 1e2
+    close = {"rtol": 1e-5, "atol": 1e-5}  # slopes of up to 1e3, and residuals of up to 1e2
     np.testing.assert_allclose(J, differences(f, x), **close)
     assert J.shape[1] == problem.size
     assert problem.rows == np.count_nonzero(np.abs(J).sum(1))

@@ -53,7 +53,7 @@ def test_cross_motion_is_a_lie_bracket():
 
 
 def test_cross_motion_is_the_rate_of_a_motion_fixed_in_a_moving_frame():
-    """By differences: the frame moves with v for a time h, and carries m with it."""
+    """Compared with differences: the frame moves with v for a time h, and carries m with it."""
     v, m = draw(Spatial), draw(Spatial)
 
     def after(h):

@@ -37,7 +37,7 @@ def _names(folder) -> list[str]:
 
 
 def _said(folder) -> list[str]:
-    """What is wrong; the oracle must refuse the model too. Paths are cut to names."""
+    """Return the error; the oracle must reject the model too. Paths are cut to names."""
     with pytest.raises(ValueError, match="XML Error"):
         mujoco.MjSpec.from_file(str(folder / "main.xml"))
     with pytest.raises(ModelError) as caught:

@@ -34,7 +34,7 @@ GIVEN: dict[str, Callable] = {
 }
 NUMBERS = (1, True, 0.5, np.float64(2), np.int32(3), np.bool_(True), jnp.asarray(1))
 
-SWITCHED = FREE.union(*(switch.fields for switch in FIXED))  # a program may have no place for them
+SWITCHED = FREE.union(*(switch.fields for switch in FIXED))  # a program may not contain them
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ def test_mass_matrix():
 
 
 def test_jacobians():
-    """Of each body for itself, and of all bodies at once."""
+    """Jacobians of each body alone, and of all bodies at once."""
     mj, mjd, m, d = pair()
     mujoco.mj_kinematics(mj, mjd)
     mujoco.mj_comPos(mj, mjd)

@@ -208,7 +208,7 @@ def test_a_ball_sleeps_and_wakes_by_the_same_clock(single):
 
 
 def test_exact_sums():
-    """Beside rational numbers; compiled with all optimizations, of one and of many."""
+    """Compared with rational numbers; compiled with all optimizations, for one and for many."""
     rng = np.random.default_rng(0)
     a = (rng.normal(size=400) * 10.0 ** rng.integers(-6, 6, 400)).astype(np.float32)
     b = (rng.normal(size=400) * 10.0 ** rng.integers(-6, 6, 400)).astype(np.float32)
@@ -241,7 +241,7 @@ def test_phases_after_hours(single):
 
 def test_the_gait_goes_on_after_hours(single):
     command, low = jnp.array([0.5, 0.1, 0.2]), jnp.asarray(3e-4)
-    late = jnp.asarray(20000.0)  # whole turns of the clock
+    late = jnp.asarray(20000.0)  # whole periods of the clock
     for past in (0.0, 0.125, 0.25):
         here = (jnp.asarray(past) + late, low), (jnp.asarray(past), low)
         np.testing.assert_allclose(*(trot.trot(command, *t) for t in here), atol=2e-5)

@@ -94,7 +94,7 @@ def stepper():
 
 
 def check(names, d: jaxsim.Data, mjd: mujoco.MjData, count=None) -> None:
-    """Beside the largest number of each, which forces of stiff rows make large."""
+    """Relative to the largest number of each, which forces of stiff rows make large."""
     for name in names:
         theirs = np.asarray(getattr(mjd, name))
         ours = np.asarray(getattr(d, name))[:count].reshape(theirs.shape)
@@ -131,7 +131,7 @@ def explained():
 
 @pytest.mark.slow
 def test_inverse_beside_mujoco():
-    """Of any acceleration; that of the forward dynamics gives back what was applied."""
+    """Inverse dynamics of any acceleration; that of forward dynamics returns the applied forces."""
     mj = model("pyramids")
     m, mjd = put_model(mj), start(mj, 0)
     mujoco.mj_forward(mj, mjd)

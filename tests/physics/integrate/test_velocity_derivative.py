@@ -98,7 +98,7 @@ def test_beside_mujoco(case, integrator):
 
 
 def test_bias_derivative():
-    """Beside the derivative of the bias force itself; and for sets of dofs."""
+    """Compared with the derivative of the bias force itself; and for sets of dofs."""
     mj = world()
     m = unpack(put_model(mj), 0)
     mjd = moving(mj)

@@ -179,7 +179,7 @@ def test_the_force_stays_below_that_of_the_threshold():
 
 @pytest.mark.slow
 def test_gradient():
-    """Of where the rest ends, by the threshold, the stiffness and the force."""
+    """Gradients of the final rest state, by the threshold, the stiffness and the force."""
     m, run = press()
     push = jnp.asarray(4 * np.sin(np.linspace(0, 3, 60)) + 8)
 

@@ -95,7 +95,7 @@ def posed(m: jaxsim.Model, qpos: jax.Array) -> jaxsim.Data:
 
 
 def entries(m: jaxsim.Model, qpos: jax.Array) -> list:
-    """What goes through the narrow phase, of each group."""
+    """Return the entries of each group that the narrow phase tests."""
     native, d = unpack(m, 0), unpack(jaxsim.make_data(m).replace(qpos=qpos), 0)
     d = flex(native, com_pos(native, kinematics(native, d)))
     of_model = layout(m)
@@ -199,7 +199,7 @@ def test_gradient_of_distances():
 
 @pytest.mark.slow
 def test_what_has_no_place_is_counted():
-    """With place for few pairs of clusters, for few of elements, and with what is suggested."""
+    """Capacity for few pairs of clusters, for few of elements, and the suggested one."""
     m = load("simple", NO_TABLE)
     states = jax.vmap(lambda q: jaxsim.make_data(m).replace(qpos=q))(jnp.asarray(poses(m)))
     enough = jaxsim.suggest_capacities(m, states)._asdict()
