@@ -371,7 +371,7 @@ class Model(Record):
         return new._restructured(clash_places=())
 
     def converted(self, values: Mapping[str, Any], native: bool) -> Self:
-        """A copy with some fields changed, in the public or the physics' form; not checked."""
+        """Return a copy with some fields replaced, in the public or the native form, unchecked."""
         new = super().converted(values, native)
         new.__dict__.pop(CHECKED, None)
         return new

@@ -22,7 +22,7 @@ class Programs:
         self._compile()
 
     def _programs(self) -> frozenset[str]:
-        """The names that `_compile` sets."""
+        """Return the names of the attributes that `_compile` sets."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         before = dict(vars(self))

@@ -88,7 +88,7 @@ def count_singular(m: Model, d: Data, inertia: Inertia, acc: Array) -> Data:
 
 
 def _first_met(low: Array) -> Trouble:
-    """Worlds in which a pivot is too low, and the last such dof, which elimination meets first."""
+    """Return the worlds in which a pivot is too low, and the last such dof, eliminated first."""
     n = np.arange(len(low), dtype=np.int32)
     number = jnp.max(jnp.where(low, column(n, low), np.int32(-1)), axis=0, keepdims=True)
     return Trouble(number >= 0, number)
@@ -103,7 +103,7 @@ class _Axes(NamedTuple):
 
 @derived
 def _shared(s: Structure) -> list[_Axes]:
-    """The joints of which bodies have several of one kind."""
+    """Return the dofs of bodies with several joints of one kind."""
     out = []
     for kind in (JointType.HINGE, JointType.SLIDE):
         joints = np.flatnonzero(s.jnt_type == kind)

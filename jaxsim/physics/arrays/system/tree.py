@@ -141,7 +141,7 @@ class TreeMatrix:
         return out.at[pairs.other].add(below * every * take(x, pairs.item))
 
     def pivots(self) -> Array:
-        """The diagonal of D in A = L' D L, `[n, *W]`."""
+        """Return the diagonal of D in A = L' D L, `[n, *W]`."""
         pairs, (n, width, *worlds) = pairs_of(self.forest), self.entries.shape
         size = prod(worlds)
         rows = _eliminated(self.entries.reshape(n, width * size), pairs, size, self.entries[:, 0])

@@ -53,7 +53,7 @@ def row_laws(m: Model, d: Data) -> Array:
 
 
 def _of_block(m: Model, block: SingleRows) -> list[Array]:
-    """The four numbers of rows that are not of contacts, `[n, *W]` each."""
+    """Return the four numbers of rows that are not of contacts, `[n, *W]` each."""
     solref, solimp = (columns(take(getattr(m, n), block.ids)) for n in PARAMETERS[block.type])
     imp, slope = _with_slope(solimp, _violation(m, block))
     found = law(m, solref, solimp[1], imp, one_sided=block.type in LIMITS)
@@ -81,7 +81,7 @@ def _with_slope(solimp: tuple[Array, ...], violation: Array) -> tuple[Array, Arr
 
 
 def _of_contacts(m: Model, d: Data) -> list[list[Array]]:
-    """The four numbers of each row of the contacts: all rows of a contact share the impedance."""
+    """Return the four numbers of contact rows; all rows of a contact share the impedance."""
     c, cost = d.found.contacts, d.rows.contact.cost
 
     def laws(dist: Array) -> tuple[Array, tuple[Law, Law]]:

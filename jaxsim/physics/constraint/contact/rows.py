@@ -182,13 +182,13 @@ def _parts_at(
 
 
 def contact_law(m: Model, c: Contacts) -> tuple[Law, Law]:
-    """The laws of the normals of contacts, or of all edges of a pyramid, and of friction rows."""
+    """Return the laws of contact normals, or of all edges of a pyramid, and of friction rows."""
     _, imp = _violation(c)
     return _pushing(m, c, imp), _rubbing(m, c, imp)
 
 
 def _pushing(m: Model, c: Contacts, imp: Array) -> Law:
-    """The law along the normal."""
+    """Return the law along the normal."""
     return law(m, c.solref, c.solimp[1], imp, one_sided=True)
 
 
