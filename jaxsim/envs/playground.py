@@ -81,7 +81,9 @@ class PlaygroundEnv(playground.MjxEnv):  # type: ignore[name-defined]
     def mj_model(self) -> Any:
         """Return the MjModel, which MuJoCo's renderer needs."""
         if self._mj_model is None:
-            raise ValueError("MuJoCo draws its own model: PlaygroundEnv(env, mj_model=...)")
+            raise ValueError(
+                "mj_model: rendering needs an MjModel: PlaygroundEnv(env, mj_model=...)"
+            )
         return self._mj_model
 
     @property

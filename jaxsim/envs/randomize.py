@@ -163,7 +163,7 @@ def _check_bodies(models: Model, axes: Any) -> None:
     row = np.broadcast_to(moments, (*wrong.shape, 3))[tuple(np.argwhere(wrong)[0])]
     raise ValueError(
         f"randomize: body {models.names['body'][body] or body!r} would have moments {row} or a "
-        "negative mass: no body has; draw 'body:NAME/mass', whose inertia follows, or "
+        "negative mass, which is not physical; draw 'body:NAME/mass', whose inertia follows, or "
         "'body:NAME/inertia' by a factor or pseudo_inertia(sd=...)"
     )
 

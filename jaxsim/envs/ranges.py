@@ -437,7 +437,7 @@ def _checked(m: Model, p: Parameter, form: Form | Range) -> Form | Range:
     if p.field == "body_inertia" and not scales:
         raise ValueError(f"{p.name}: moments change by a factor, or with pseudo_inertia(sd=...)")
     if p.width > 1 and isinstance(form, Form) and not scales:
-        raise ValueError(f"{p.name}: an object has {p.width} numbers; say which: '{p.name}[0]'")
+        raise ValueError(f"{p.name}: an object has {p.width} numbers; choose one: '{p.name}[0]'")
     _check_bounds(m, p, form)
     return form
 

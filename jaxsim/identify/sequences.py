@@ -190,7 +190,7 @@ def _check_names(m: Model, sequence: Sequence, names: tuple[str, ...]) -> None:
         if width > 1:
             raise ValueError(f"signal {name!r} has {width} numbers; name each: '{name}[0]'")
         if names.count(name) > 1:
-            raise ValueError(f"measured: {name!r} is there twice")
+            raise ValueError(f"measured: {name!r} occurs twice")
     if isinstance(sequence.sigma, Mapping):
         for name in sequence.sigma:
             if not any(n == name or n.startswith(f"{name}[") for n in names):
@@ -203,7 +203,7 @@ def _sigma(sequence: Sequence, m: Model, name: str) -> float:
     if isinstance(sigma, Mapping):
         value = sigma.get(name, sigma.get(name.split("[")[0]))
         if value is None:
-            raise ValueError(f"sigma: say the standard deviation of {name!r}, in its unit")
+            raise ValueError(f"sigma: give the standard deviation of {name!r}, in its unit")
     else:
         value = 1.0 if sigma is None else sigma
     if not (np.ndim(value) == 0 and float(value) > 0):

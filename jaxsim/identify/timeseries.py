@@ -67,7 +67,7 @@ class TimeSeries:
             raise ValueError(f"TimeSeries: times: expected to increase, they do not at row {bad}")
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
-            raise ValueError(f"TimeSeries: names: {twice[0]!r} is there twice")
+            raise ValueError(f"TimeSeries: names: {twice[0]!r} occurs twice")
         for name, value in (("times", times), ("values", values), ("names", names)):
             object.__setattr__(self, name, value)
 

@@ -216,5 +216,5 @@ def test_what_does_not_fit_is_refused(m, motions):
         build_residual_fn(m, delay, ok, segments=5)
     with pytest.raises(ValueError, match="a number of steps above 0"):
         build_residual_fn(m, P, ok, segments=0)
-    with pytest.raises(ValueError, match="all is given or frozen"):
+    with pytest.raises(ValueError, match="all parameters are frozen"):
         build_residual_fn(m, parameters(m, {"body:lower/mass": scale(frozen=True)}), ok)

@@ -224,7 +224,7 @@ def check_models(base: Model, model: Any, axes: Any) -> None:
     """
     if model is None:
         if axes is not None:
-            raise ValueError("axes: are those of models; give model=..., axes=...")
+            raise ValueError("axes: given without models; pass model=... and axes=...")
         return
     cure = "models, axes = randomize(m, keys, change) gives both"
     if not isinstance(model, Model):
@@ -244,7 +244,7 @@ def check_models(base: Model, model: Any, axes: Any) -> None:
     try:  # axes may be a prefix of the model, as for vmap, where None is the axis of all leaves
         jax.tree.map(note, axes, model, is_leaf=lambda axis: axis is None)
     except ValueError:
-        raise ValueError(f"axes: are not those of model; {cure}") from None
+        raise ValueError(f"axes: do not fit model; {cure}") from None
     sizes: dict[int, str] = {}
     pairs = jax.tree.leaves_with_path(base)
     for i, ((path, old), new) in enumerate(zip(pairs, jax.tree.leaves(model), strict=True)):

@@ -62,7 +62,7 @@ def read_study(
     study, places = read_config(file, Study, changes)
     m = _model(study, places)
     if not study.data:
-        raise places.error("data", "expected one recording at least")
+        raise places.error("data", "expected at least one recording")
     found = _parameters(m, study, places)
     given = [(Path(p),) for p in recordings]
     entries = [(i, f, _files(places, f)) for i, f in enumerate(study.data)]
@@ -169,7 +169,7 @@ def _sequence(
     """Return a recording, of one file or of several."""
     m, places = common.m, common.places
     if not paths:
-        raise places.error((*at, "measured"), "expected a file at least, got an empty list")
+        raise places.error((*at, "measured"), "expected at least one file, got an empty list")
     logs = [_series(places, (*at, "measured"), path, form.columns) for path in paths]
     names = [n for series in logs for n in series.names]
     for column, name in form.columns.items():
@@ -226,7 +226,7 @@ def _measured(
         if names:
             found.append(series.select(names))
     if not found:
-        raise places.error((*at, "measured"), "no file has a signal that counts")
+        raise places.error((*at, "measured"), "no file has a signal to fit")
     return found
 
 

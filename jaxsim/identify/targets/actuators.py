@@ -154,7 +154,7 @@ def entries_of(
     for owner, (i, components) in enumerate(having.items()):
         count = len(components)
         if component is None and count > 1:
-            raise ValueError(f"{key}: an actuator has {count} numbers; say which: '{key}[0]'")
+            raise ValueError(f"{key}: an actuator has {count} numbers; choose one: '{key}[0]'")
         if component is not None and component >= count:
             raise ValueError(f"{key}: expected an index below {count}, got {component}")
         for field, slot, sign in components[component or 0]:
