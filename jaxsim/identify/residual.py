@@ -91,7 +91,9 @@ class Problem:
         self._states = choose_unknowns(m, self.sequences, [k for k, _ in self._places], tied)
         self.size = parameters.size + len(self._states.free)
         if not self.size:
-            raise ValueError("parameters: nothing to fit; all parameters are frozen, all states given")
+            raise ValueError(
+                "parameters: nothing to fit; all parameters are frozen, all states given"
+            )
         priors = len(parameters.prior(parameters.nominal())) + len(self._states.prior_ids)
         samples_ = sum(len(ids) for _, ids in self._places)
         self.rows = samples_ + priors + len(self._states.tied_rows)
