@@ -227,10 +227,10 @@ class Env(metaclass=_Checked):
         return lax.fori_loop(0, self.repeat, lambda _, d: physics_step(m, d), d)
 
     def renew(self, m: Model, d: Data, fresh: Data, where: jax.Array) -> Data:
-        """Run the physics of one action; replace worlds in `where` by `fresh` instead.
+        """Run the physics of one action; the world is `fresh` instead if `where` is true.
 
-        The physics also runs for replaced worlds, for their results, and then their state is
-        restored. A new episode therefore needs no program other than a step.
+        The physics also runs for a fresh world, for its results, and then its state is restored. A
+        new episode therefore needs no program other than a step.
         """
 
         def turn(_: Any, d: Data) -> Data:

@@ -6,7 +6,7 @@ The reset modes are those of Gymnasium:
              observation of a new episode, reward 0. No program but that of a step is needed.
     "same"   the last action of an episode returns the first observation of the next one, and the
              last one in `info["final_obs"]`. Free where observations read the state alone; else
-             the forward dynamics runs twice for every action.
+             the forward dynamics is evaluated one more time for every action.
     None     a world that is done continues; the caller resets.
 """
 

@@ -93,7 +93,7 @@ def jac(m: Model, d: Data, point: Array, body_id: Array | int) -> tuple[jax.Arra
 
 
 def full_m(m: Model, d: Data) -> jax.Array:
-    """Return `d.M` if `d` carries it, which a step does not update; else `jaxsim.full_m`."""
+    """Return `d.M`, after a step that of the state before; `jaxsim.full_m` if `d` has none."""
     return api.full_m(m, d) if d.M is None else d.M
 
 
