@@ -1,19 +1,19 @@
-"""Contacts of every two kinds of geoms, in many poses, against MuJoCo's.
+"""Contacts of all pairs of geom types in many poses, compared with MuJoCo.
 
     python benchmarks/collision_sweep.py [--kinds sphere box ...] [--poses 1000]
         [--json benchmarks/results/collision_sweep.json]
 
-For each pair of kinds, poses of the classes in `placements.py`, of geoms of random sizes, in double
-precision. A pose agrees if there are as many contacts, and if each, paired with the one of MuJoCo
-that is nearest, has its distance, normal and position to 1e-7 (pairs with formulas) or 1e-5 (pairs
-that search; where they search on round surfaces, MuJoCo's own normals are good to 1e-4). `deepest`
-compares the least distance alone, whatever the count. MuJoCo searches with limits that are
-tighter than its defaults: `placements.SEARCH`.
+Each pair of types is tested in poses of the classes in `placements.py`, with geoms of random sizes,
+in double precision. A pose agrees if the number of contacts is equal and each, paired with the
+nearest one of MuJoCo, has its distance, normal and position to 1e-7 (pairs with formulas) or 1e-5
+(iterative pairs; on round surfaces the normals of MuJoCo are accurate to 1e-4). `deepest` compares
+the least distance alone. MuJoCo's iterations have tighter limits than its defaults:
+`placements.SEARCH`.
 
-Where flat faces touch, MuJoCo keeps four of the corners; which, rounding may decide (a cylinder's
-cap is a regular polygon of 16 corners), so that distances and positions of some poses differ with
-good reason. Prints the percentages by pair, and of its worst class; JSON has them by class, with
-the worst errors, the poses in which they are, and `contacts`, how many MuJoCo finds in a pose.
+Where flat faces touch, MuJoCo keeps four of the corners; rounding may decide which (a cylinder's
+cap is a regular polygon of 16 corners), so distances and positions of some poses differ without an
+error. Prints the percentages by pair, and of its worst class; the JSON file has them by class, with
+the largest errors, their poses, and `contacts`, the number of MuJoCo's contacts in a pose.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.transforms.layout import batched
 
-ROOM = 50  # contacts of a pair: MuJoCo's most
+ROOM = 50  # contacts of a pair: MuJoCo's limit
 FORMULA, SEARCHED, ROUND_NORMAL = 1e-7, 1e-5, 1e-4  # tolerances
 COLUMNS = ("count", "deepest", "dist", "normal", "pos", "all")
 
@@ -67,7 +67,7 @@ def arguments() -> argparse.Namespace:
 
 
 def sweep(pair: tuple[str, str], poses: int, seed: int) -> dict:
-    """Agreement of one pair of kinds: by class, and of all poses."""
+    """Return the agreement of one pair of types, by class and of all poses."""
     row: dict = {"pair": "-".join(pair)}
     text, began = placements.xml(pair, seed), time.perf_counter()
     try:
@@ -96,16 +96,16 @@ def sweep(pair: tuple[str, str], poses: int, seed: int) -> dict:
 
 
 def tolerances(pair: tuple[str, str]) -> np.ndarray:
-    """Of the errors in COLUMNS."""
+    """Return the tolerances of the errors in COLUMNS."""
     size = FORMULA if pair in ANALYTIC else SEARCHED
     normal = ROUND_NORMAL if pair not in ANALYTIC and set(pair) & set(ROUND) else size
     return np.array([size, size, size, normal, size])
 
 
 def contacts_of(text: str):
-    """Our contacts: a function of qpos `[poses, nq]` and a margin, which compiles once.
+    """Return a function from qpos `[poses, nq]` and a margin to contacts, compiled once.
 
-    Returns what `placements.Placements.contacts` is.
+    Its results have the form of `placements.Placements.contacts`.
     """
     m = jaxsim.load_model(text, contacts=STATIONS * ROOM)
     start = jaxsim.make_data(m, keep=("contact", "ncon"))
@@ -129,7 +129,7 @@ def contacts_of(text: str):
 
 
 def compare(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """Errors of the contacts of one pose, by COLUMNS but the last; inf where there is no answer."""
+    """Return the errors of the contacts of one pose, by COLUMNS but the last; inf if missing."""
     count = 0.0 if len(ours) == len(theirs) else np.inf
     if not len(ours) or not len(theirs):
         return np.full(5, count)
@@ -141,7 +141,7 @@ def compare(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 
 def matched(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """Which of ours belongs to each of theirs: the nearest two first, and so on."""
+    """Match contacts greedily by distance; return our index for each of theirs."""
     far = np.abs(ours[:, None] - theirs[None]).max(axis=2)
     order = np.zeros(len(theirs), int)
     for _ in theirs:
@@ -152,7 +152,7 @@ def matched(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 
 def summary(errors: list[np.ndarray], tolerance: np.ndarray) -> dict:
-    """Percentages of poses that agree, by COLUMNS."""
+    """Return percentages of poses that agree, by COLUMNS."""
     good = np.array(errors) <= tolerance
     good = np.c_[good, good.all(axis=1)]
     return {"n": len(good)} | {
@@ -162,7 +162,7 @@ def summary(errors: list[np.ndarray], tolerance: np.ndarray) -> dict:
 
 
 def worst(errors: list[np.ndarray]) -> dict:
-    """The largest finite error of each kind, and the number of its pose and station."""
+    """Return the largest finite error of each kind, and the indices of its pose and station."""
     table = np.array(errors)
     table = np.where(np.isfinite(table), table, -1.0)
     at = table.argmax(axis=0)

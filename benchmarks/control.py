@@ -1,13 +1,14 @@
-"""jaxsim.control beside MuJoCo C: linearisation, and five motions by each method.
+"""jaxsim.control compared with MuJoCo C: linearization, and five motions by each method.
 
     python benchmarks/control.py [--states 100] [--motions push_box ...] [--methods ilqr ...]
         [--seconds 10] [--json benchmarks/results/control.json] [--plots FOLDER]
 
-The motions are those of `configs/optimize`. Beside jaxsim's methods (float32) stand iLQR with
-MuJoCo's finite differences, with as many turns, and predictive sampling with `mujoco.rollout`
-(benchmarks/mujoco_control.py; double precision, one thread a core). Costs are against seconds of
-the search; compiling is told apart. All of a motion is taken in one run, one after another, and
-what each found is judged by MuJoCo C as well. Results are added to the JSON file motion by motion.
+The motions are those of `configs/optimize`. The methods of jaxsim (float32) are compared with iLQR
+with MuJoCo's finite differences, with equally many iterations, and with predictive sampling by
+`mujoco.rollout` (benchmarks/mujoco_control.py; double precision, one thread per core). Costs are
+reported over the seconds of the search; compilation is reported separately. All methods of a motion
+run in sequence in one process, and MuJoCo C evaluates the results too. Results are added to the
+JSON file motion by motion.
 """
 
 import argparse
@@ -31,14 +32,14 @@ from jaxsim.optional import require
 WALKER = "configs/walker.xml"
 FOLDER = Path("configs/optimize")
 MOTIONS = ("cartpole_swingup", "acrobot_swingup", "hopper_jump", "push_box", "quadruped_trot")
-# what each method changes of the file
+# changes of each method to the file
 METHODS: dict[str, tuple[str, ...]] = {
     "ilqr": ("method=ilqr",),
     "multiple_shooting": ("method=multiple_shooting",),
     "predictive_sampling": ("method=predictive_sampling", "iterations=100"),
     "cem": ("method=cem", "iterations=100", "sampling.sigma=1.0"),
 }
-# without smooth contacts, where the file has them
+# without smooth contacts, if the file has them
 HARD = {f"{name}, hard": (*METHODS[name], "smooth=[]") for name in ("ilqr", "multiple_shooting")}
 
 
@@ -49,7 +50,7 @@ def milliseconds(function) -> float:
 
 
 def linearization(states: int, repeat: int) -> dict:
-    """A and B of states along a motion of the walker."""
+    """Measure A and B of states along a motion of the walker."""
     m = jaxsim.load_model(WALKER)
     d = jaxsim.make_data(m, keep=())
     d = d.replace(ctrl=jnp.full(m.nu, 0.3))
@@ -84,7 +85,7 @@ def linearization(states: int, repeat: int) -> dict:
 
 
 def motion(name: str, wanted: list[str], seconds: float) -> dict:
-    """What each method finds of one motion, against seconds."""
+    """Return the costs of one motion by each method, over seconds."""
     file = FOLDER / f"{name}.toml"
     whole = read_optimization(file)
     methods = METHODS | (HARD if any(whole.form.smooth) else {})
@@ -124,7 +125,7 @@ def _tell(name: str, method: str, row: dict) -> None:
 
 
 def draw(folder: Path, name: str, result: dict) -> None:
-    """Costs of a motion against seconds of the search."""
+    """Plot the costs of a motion over the seconds of the search."""
     figure = require("matplotlib.figure", "control").Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for method, row in result["methods"].items():

@@ -1,11 +1,11 @@
-"""Environment steps a second beside the bare engine, at the same number of physics steps.
+"""Environment steps per second compared with the bare engine, with equally many physics steps.
 
     python benchmarks/envs.py [--worlds 256] [--actions 200] [--repeat 2] [--json FILE]
 
-The task is a walker that is paid for moving, with an observation of the state and a velocity,
-random actions, episodes of 100 actions and new ones where they ended. `bare` is a scan of steps
-under random controls. Programs are compiled before; each is run `RUNS` times, in turns, and the
-best counts.
+The task is a walker with a reward for speed, an observation of the state and a velocity, random
+actions, and episodes of 100 actions with automatic resets. `bare` is a scan of steps under random
+controls. Programs are compiled before; each is run `RUNS` times, alternating, and the fastest run
+counts.
 """
 
 import argparse
@@ -24,7 +24,7 @@ RUNS = 3
 
 
 class Walk(Env):
-    """Paid for speed; ends when the torso is low."""
+    """Walker with a reward for speed, terminated when the torso is low."""
 
     def start(self, m, d, key):
         return d.replace(qpos=d.qpos + 0.02 * jax.random.normal(key, d.qpos.shape, d.qpos.dtype))

@@ -1,19 +1,18 @@
-"""What each feature costs: time and memory of a step, beside MuJoCo C and MJX in one run.
+"""Time and memory of a step with each feature, compared with MuJoCo C and MJX in one run.
 
     python benchmarks/features.py [--scenes cloth soft rope arm lidar asleep awake servos shell]
         [--worlds 1 64] [--engines c mjx jaxsim] [--small] [--seconds 1] [--priority 6]
         [--json benchmarks/results/features.json]
 
-Every (scene, engine, worlds) runs in a process of its own, on one core for C, which steps one world
+Every (scene, engine, worlds) runs in a process of its own. C runs on one core and steps one world
 after another in double precision; jaxsim and MJX are a scan of `vmap(step)` in single precision, on
-all cores: ten steps, a hundred of one world, since to call a program with some 300 arrays takes as
-long as ten steps of few dofs.
-A scene that MJX cannot load has its message instead of a time; so has every one if it is not
-installed. All worlds begin where MuJoCo has been after some steps. Memory of C is its `mjData`; of
-the others the state of a world, and the temporaries of the program divided by the worlds. On a
-machine with other work `--priority` lets the timed steps, and nothing else, run before it (Linux,
-where it is allowed); programs are made in between, so that their time is the processor's, not the
-clock's. The file keeps the cases that a run does not measure anew; `performance.py` shows it.
+all cores: ten steps, or a hundred for one world, since the call of a program with some 300 arrays
+takes as long as ten steps of few dofs. A scene that MJX cannot load has its message instead of a
+time; so has every scene if MJX is not installed. All worlds begin in the state of MuJoCo after some
+steps. Memory of C is its `mjData`; that of the others the state of a world, and the temporaries of
+the program divided by the worlds. On a loaded machine `--priority` lets only the timed steps run
+before other processes (Linux, where it is permitted); compilation is then measured in CPU time, not
+in wall-clock time. The file keeps the cases that a run does not measure; `performance.py` shows it.
 """
 
 import argparse
@@ -31,7 +30,7 @@ from throughput import in_process, machine
 
 LONG = 10.0  # seconds of a call, of which one is enough
 LIMIT = 1200.0  # seconds of one case, with compilation
-PROCESSOR = {"mjx": 120}  # seconds of the processor, for engines that may not come to an end
+PROCESSOR = {"mjx": 120}  # CPU seconds, for engines that may not terminate
 OUT_OF_TIME = f"exit -{int(signal.SIGXCPU)}"
 ENGINES = ("c", "mjx", "jaxsim")
 TABLE = ("scene", "nv", "worlds", "engine", "us a step and world", "memory a world", "compiled in")
@@ -59,14 +58,14 @@ def main() -> None:
                 row |= {"load": round(os.getloadavg()[0], 1), "priority": args.priority}
                 print(line(row), flush=True)
                 cases[name, worlds, engine] = row
-                if args.json:  # after each case, so that a run may be ended at any time
+                if args.json:  # after each case, so a run may be interrupted at any time
                     rows = [cases[case] for case in sorted(cases, key=place)]
                     found = {"machine": machine(), "small": args.small, "rows": rows}
                     Path(args.json).write_text(json.dumps(found, indent=1) + "\n")
 
 
 def earlier(file: str, small: bool) -> dict[tuple[str, int, str], dict]:
-    """Cases that a file has from earlier runs."""
+    """Return the cases of earlier runs in a file."""
     found = json.loads(Path(file).read_text()) if Path(file).exists() else {"rows": []}
     if found.get("small", small) != small:
         raise SystemExit(f"{file} has scenes of another size; name another file")
@@ -75,13 +74,13 @@ def earlier(file: str, small: bool) -> dict[tuple[str, int, str], dict]:
 
 
 def place(case: tuple[str, int, str]) -> tuple[int, int, int]:
-    """Order of the cases in the file."""
+    """Return the sort key of a case in the file."""
     scene, worlds, engine = case
     return list(SCENES).index(scene), worlds, ENGINES.index(engine)
 
 
 def line(row: dict) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     cells = [row["model"], row.get("nv", ""), row["worlds"], row["engine"]]
     if "error" in row:
         cells += [row["error"].split("\n")[0][:60], "", ""]
@@ -94,7 +93,7 @@ def line(row: dict) -> str:
 def measure(
     engine: str, name: str, worlds: int, small: bool, seconds: float, priority: int
 ) -> dict:
-    """Seconds of a step of one world, bytes a world, and how long a program took to make."""
+    """Return seconds of a step of one world, bytes per world, and seconds of compilation."""
     import mujoco
 
     if engine in PROCESSOR:
@@ -113,12 +112,12 @@ def measure(
 
 
 def steps_of(worlds: int) -> int:
-    """Steps of a call."""
+    """Return the number of steps of a call."""
     return max(10, 100 // worlds)
 
 
 def in_c(m, d, worlds: int, seconds: float, priority: int) -> dict:
-    """MuJoCo C on one core, one world after another."""
+    """Measure MuJoCo C on one core, one world after another."""
     import mujoco
 
     spec = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -136,7 +135,7 @@ def in_c(m, d, worlds: int, seconds: float, priority: int) -> dict:
 
 
 def in_jax(engine: str, m, d, worlds: int, seconds: float, priority: int) -> dict:
-    """jaxsim or MJX: worlds that begin at the same state."""
+    """Measure jaxsim or MJX, with worlds that begin in the same state."""
     import jax
     import jax.numpy as jnp
 
@@ -165,7 +164,7 @@ def in_jax(engine: str, m, d, worlds: int, seconds: float, priority: int) -> dic
 
 
 def repeated(function, seconds: float, priority: int) -> float:
-    """The median time of a call, after a first one, if that did not take long."""
+    """Return the median time of calls after the first, or that of the first if it took long."""
     began = time.perf_counter()
     function()
     times: list[float] = []
@@ -181,7 +180,7 @@ def repeated(function, seconds: float, priority: int) -> float:
 
 @contextlib.contextmanager
 def before_others(priority: int) -> Iterator[None]:
-    """Runs all threads of this process before those of others; 0: as they are."""
+    """Run all threads of this process before those of others; 0: no change."""
 
     def give(policy: int, level: int) -> None:
         for thread in os.listdir("/proc/self/task"):
@@ -204,7 +203,7 @@ APART = '<contact contype="0" conaffinity="0" selfcollide="none"/>'
 
 
 def cloth(side: int) -> str:
-    """A square cloth of vertices, held at two corners, without contacts."""
+    """Return a square cloth of vertices, held at two corners, without contacts."""
     return f"""<mujoco><option timestep=".001"/><worldbody>
     <flexcomp name="cloth" type="grid" count="{side} {side} 1" spacing=".05 .05 .05" dim="2"
       radius=".005" mass="1" pos="0 0 2"><pin id="0 {side - 1}"/>{APART}
@@ -213,7 +212,7 @@ def cloth(side: int) -> str:
 
 
 def soft(side: int) -> str:
-    """A soft cube, held at one corner, without contacts."""
+    """Return a soft cube, held at one corner, without contacts."""
     return f"""<mujoco><option timestep=".0005"/><worldbody>
     <flexcomp name="cube" type="grid" count="{side} {side} {side}" spacing=".1 .1 .1" dim="3"
       radius=".01" mass="2" pos="0 0 2"><pin id="0"/>{APART}
@@ -221,7 +220,7 @@ def soft(side: int) -> str:
 
 
 def rope(links: int) -> str:
-    """An elastic rod that hangs by its end."""
+    """Return an elastic rod that hangs by its end."""
     return f"""<mujoco><option timestep=".0005"/><worldbody>
     <flexcomp name="rope" type="grid" count="{links} 1 1" spacing=".05 .05 .05" dim="1"
       radius=".01" mass=".5" pos="0 0 2"><pin id="0"/>{APART}
@@ -229,7 +228,7 @@ def rope(links: int) -> str:
 
 
 def arm(muscles: int) -> str:
-    """An arm of seven hinges; each tendon goes around the bone below the joint it moves."""
+    """Return an arm of seven hinges; each tendon wraps around the bone below its joint."""
     axes = ("0 1 0", "1 0 0", "0 0 1", "0 1 0", "0 0 1", "0 1 0", "1 0 0")
     place = np.random.default_rng(0).uniform(-0.05, 0.05, (muscles, 2, 2))
 
@@ -259,7 +258,7 @@ def arm(muscles: int) -> str:
 
 
 def lidar(rays: int) -> str:
-    """A robot that drives among boxes and sees by a camera of rays."""
+    """Return a robot that drives among boxes, with a lidar camera."""
     high = 25
     posts = "".join(
         f'<geom type="box" size=".2 .2 .5" pos="{3 * np.cos(a):.3f} {3 * np.sin(a):.3f} .5"/>'
@@ -273,12 +272,12 @@ def lidar(rays: int) -> str:
 
 
 def awake(boxes: int) -> str:
-    """The same field, where nothing may sleep."""
+    """Return the field of boxes of `asleep` without sleeping."""
     return asleep(boxes).replace('sleep="enable"', 'sleep="disable"')
 
 
 def asleep(boxes: int) -> str:
-    """A field of boxes at rest, which sleep."""
+    """Return a field of boxes at rest, which sleep."""
     side = int(np.ceil(np.sqrt(boxes)))
     bodies = "".join(
         f'<body pos="{k % side} {k // side} .1"><freejoint/>'
@@ -290,7 +289,7 @@ def asleep(boxes: int) -> str:
 
 
 def servos(joints: int) -> str:
-    """A hanging chain with pids and DC motors, whose controls and sensors are late."""
+    """Return a hanging chain with PIDs and DC motors, with delayed controls and sensors."""
     late = 'nsample="6" delay=".01" interp="linear"'
     body = "".join(
         f'<body pos="{0.2 if k else 0} 0 {0 if k else 3}"><joint name="j{k}" axis="0 {k % 2} '
@@ -312,7 +311,7 @@ def servos(joints: int) -> str:
 
 
 def shell(side: int) -> str:
-    """A cloth that nothing passes through, on a ball and on itself."""
+    """Return a cloth without penetration (IPC), on a ball and on itself."""
     return f"""<mujoco><option integrator="discrete" timestep=".002"><flag ipc="enable"/></option>
     <worldbody><geom type="plane" size="2 2 .1"/><geom size=".1" pos=".02 .01 0"/>
     <flexcomp name="cloth" type="grid" count="{side} {side} 1" spacing=".03 .03 .03" dim="2"
@@ -321,7 +320,7 @@ def shell(side: int) -> str:
     </flexcomp></worldbody></mujoco>"""
 
 
-# by name: how it is made, its size, a small one, and the steps of MuJoCo before it is measured
+# by name: function, size, small size, and MuJoCo's steps before the measurement
 SCENES = {
     "cloth": (cloth, 20, 4, 100),
     "soft": (soft, 5, 3, 100),

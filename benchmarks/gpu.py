@@ -1,21 +1,21 @@
-"""Speed of stepping many worlds on the accelerator of this machine, in the forms we have.
+"""Speed of stepping many worlds on the accelerator of this machine, in several forms.
 
     python benchmarks/gpu.py [--models humanoid quadruped pile FILE.xml] [--worlds 1024 8192 65536]
         [--forms xla kernels mjx] [--minutes 9] [--json benchmarks/results/gpu.json]
 
 Forms (gpu_programs.py):
-  xla       with `for_platform(..., kernels=False)`: as XLA makes it
-  kernels   what users get: the solver in one kernel, and other systems
-  graphs    that, with loops and branches in CUDA graphs
+  xla       with `for_platform(..., kernels=False)`: compiled by XLA alone
+  kernels   the default: the solver in one kernel, and other matrix forms
+  graphs    kernels, with loops and branches in CUDA graphs
   gradient, gradient_kernels
-            gradients of ten steps in reverse, in the first two forms; steps/s counts these ten
-  mjx       MuJoCo XLA in JAX, a peer, where it is installed
-  warp      MuJoCo Warp, a peer, where it is installed
+            reverse-mode gradients of ten steps, in the first two forms; steps/s counts these ten
+  mjx       MuJoCo XLA in JAX, for comparison, if it is installed
+  warp      MuJoCo Warp, for comparison, if it is installed
 
-All programs are compiled first, several at a time; then each is run alone. What comes later in the
-list than the minutes last is named as not measured. With `--check` a step of some worlds is
-compared with the same step on the CPU in float64. With `--profile` it is told which stage the time
-of kernels goes to. States are the model's own with noise, after 150 steps.
+All programs are compiled first, several at a time; then each is run alone. Programs later in the
+list than the minutes last are reported as not measured. With `--check` a step of some worlds is
+compared with the same step on the CPU in float64. With `--profile` the time of kernels is reported
+by stage. States are those of the model with noise, after 150 steps.
 """
 
 import argparse
@@ -32,7 +32,7 @@ import jax
 import numpy as np
 from gpu_programs import Case
 
-RUNS_BEFORE = 3  # of a program, before it is timed
+RUNS_BEFORE = 3  # runs of a program before it is timed
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def arguments() -> argparse.Namespace:
 
 
 def measured(made: concurrent.futures.Future, end: float, profile: bool) -> dict:
-    """Steps a second and memory of a program, and where its time goes; or the error."""
+    """Return steps per second and memory of a program, and its profile; or the error."""
     left = end - time.monotonic()
     if left <= 0:
         return {"error": "not measured: no time left"}
@@ -89,7 +89,7 @@ def measured(made: concurrent.futures.Future, end: float, profile: bool) -> dict
 
 
 def result(measure: Callable[[], dict]) -> dict:
-    """What a measurement says, or why it says nothing."""
+    """Return the figures of a measurement, or its error message."""
     try:
         return measure()
     except Exception as error:  # noqa: BLE001 - what fails is a result

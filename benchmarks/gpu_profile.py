@@ -1,4 +1,4 @@
-"""Which kernels the time of a program on a GPU goes to, and which stages these come from."""
+"""Profile of a program on a GPU: time by kernel, and by stage of the step."""
 
 import collections
 import re
@@ -13,11 +13,11 @@ MOST = 25  # kernels that are listed
 
 
 def profile(run: Callable[[], Any], program: Any) -> dict:
-    """Milliseconds and launches a step, of stages and of the kernels that take most.
+    """Return milliseconds and launches per step, of stages and of the longest kernels.
 
     Args:
       run: runs the program once.
-      program: what it is made of (gpu_programs.Program).
+      program: the program (gpu_programs.Program).
     """
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
@@ -45,7 +45,7 @@ def profile(run: Callable[[], Any], program: Any) -> dict:
 
 
 def events(data: Any) -> Iterator[tuple[str, float]]:
-    """Names and nanoseconds of all that ran on the device."""
+    """Yield names and nanoseconds of all events on the device."""
     for plane in data.planes:
         if not plane.name.startswith("/device:GPU"):
             continue
@@ -60,7 +60,7 @@ def plain(name: str) -> str:
 
 
 def origins(text: str) -> dict[str, str]:
-    """The stage and operation that each kernel of a program comes from, by its name."""
+    """Return the stage and operation of each kernel of a program, by its name."""
     found = {}
     for name, source in re.findall(r"%?([\w.\-]+) = .*op_name=\"([^\"]*)\"", text):
         path = source.split("jaxpr_as_fun)/")[-1] if "jaxpr_as_fun" in source else source
@@ -69,7 +69,7 @@ def origins(text: str) -> dict[str, str]:
 
 
 def lines(row: dict) -> str:
-    """A profile as text; empty where there is none."""
+    """Return a profile as text; empty without one."""
     if "kernels" not in row:
         return ""
     out = [f"    busy {row['busy_ms']:.3f} ms a step, {row['launches']:.0f} launches"]

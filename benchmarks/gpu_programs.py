@@ -1,4 +1,4 @@
-"""The programs that benchmarks/gpu.py measures, each as a function from state to state."""
+"""Programs that benchmarks/gpu.py measures, each a function from state to state."""
 
 import time
 from collections.abc import Callable
@@ -12,10 +12,10 @@ import numpy as np
 import jaxsim
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
-STEPS = 50  # of one timed program
-OF_GRADIENT = 10  # steps that a gradient goes back
+STEPS = 50  # steps of one timed program
+OF_GRADIENT = 10  # steps of a gradient
 CHECKED = 64  # worlds that are compared with the CPU
-LIMITS = {"iterations": 4, "ls_iterations": 8}  # as reinforcement learning runs them
+LIMITS = {"iterations": 4, "ls_iterations": 8}  # common settings for reinforcement learning
 GRAPHS = {"xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUSTOM_CALL,WHILE,CONDITIONAL"}
 
 
@@ -28,17 +28,17 @@ class Case(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program that can be run.
+    """A compiled program.
 
     Attributes:
-      run: from state to state, which waits for its end.
-      start: the first state.
-      state: the positions and velocities of a state, or a gradient.
-      steps: of all worlds in one run.
-      worlds: their number.
-      seconds: to trace and compile it.
-      bytes: of its temporaries.
-      compiled: of JAX; None for other engines.
+      run: function from state to state, which waits for its end.
+      start: initial state.
+      state: positions and velocities of a state, or a gradient.
+      steps: steps of all worlds in one run.
+      worlds: number of worlds.
+      seconds: time to trace and compile it.
+      bytes: size of its temporaries.
+      compiled: the compiled program of JAX; None for other engines.
     """
 
     run: Callable[[Any], Any]
@@ -52,7 +52,7 @@ class Program(NamedTuple):
 
 
 def made(case: Case) -> Program:
-    """The compiled program of a case."""
+    """Compile the program of a case."""
     if case.form == "warp":
         return of_warp(case)
     began = time.perf_counter()
@@ -97,7 +97,7 @@ def made(case: Case) -> Program:
 
 
 def device(warp: bool) -> str:
-    """What the programs run on; Warp has its own list of devices."""
+    """Return the device of the programs; Warp has its own list of devices."""
     if not warp:
         return str(jax.devices()[0].device_kind)
     from warp import get_device
@@ -120,7 +120,7 @@ def model_of(name: str) -> jaxsim.Model:
 
 
 def started(m: jaxsim.Model, worlds: int) -> jaxsim.Data:
-    """States that differ, of the first key frame or the reference pose."""
+    """Return states with noise, around the first keyframe or the reference pose."""
     d = jaxsim.make_data(m)
     if m.nkey:
         d = jaxsim.reset_data_keyframe(m, d, 0)
@@ -132,7 +132,7 @@ def started(m: jaxsim.Model, worlds: int) -> jaxsim.Data:
 
 
 def of_mjx(case: Case) -> tuple[Callable, Any, Any]:
-    """MuJoCo XLA in the same states."""
+    """Return the program of MuJoCo XLA in the same states."""
     from mujoco import mjx
 
     theirs = of_mujoco(case.model)
@@ -155,7 +155,7 @@ def of_mujoco(name: str) -> Any:
 
 
 def of_warp(case: Case) -> Program:
-    """MuJoCo Warp in the same states: a step as one CUDA graph, as its own benchmark runs it."""
+    """Return MuJoCo Warp in the same states: a step as one CUDA graph, as in its own benchmark."""
     import mujoco
     import mujoco_warp
     import warp
@@ -170,7 +170,7 @@ def of_warp(case: Case) -> Program:
     places = {"nconmax": 192, "njmax": 768} if theirs.nv > 48 else {"nconmax": 48, "njmax": 256}
     with warp.ScopedDevice("cuda:0"):
         m = mujoco_warp.put_model(theirs)
-        m.opt.warn_overflow = 0  # else kernels print where iterations are used up
+        m.opt.warn_overflow = 0  # else kernels print where iterations are exhausted
         d = mujoco_warp.put_data(theirs, d, nworld=case.worlds, **places)
         for name in ("qpos", "qvel", "ctrl"):
             getattr(d, name).assign(np.asarray(getattr(ours, name), np.float32))
@@ -190,7 +190,7 @@ def of_warp(case: Case) -> Program:
 
 
 def error(model: str, form: str) -> float:
-    """How far accelerations are from a CPU's in float64: the median over worlds, of their size.
+    """Return the relative error of accelerations against a CPU in float64, the median of worlds.
 
     The form is that of one step of a few worlds, with many iterations of the solver.
     """

@@ -1,13 +1,13 @@
-"""Twenty parameters of an arm of seven joints, from noisy motion that MuJoCo C recorded.
+"""Identification of twenty parameters of a seven-joint arm from noisy motion of MuJoCo C.
 
     python benchmarks/identify.py [--starts 8] [--steps 125] [--out results/identify.json]
 
-The masses of six links and damping and dry friction of seven joints, from joint angles and drive
-torques. Beside it, on the same data from the same starts, with the same weights, bounds and most
-iterations: scipy's least_squares with finite differences on MuJoCo C, one thread, and
+The masses of six links and damping and dry friction of seven joints are fitted to joint angles and
+drive torques. For comparison, on the same data from the same starts, with the same weights, bounds
+and limit of iterations: scipy's least_squares with finite differences on MuJoCo C, one thread, and
 MuJoCo's own toolbox, mujoco.sysid, with its optimizer and all threads (pip install
-'mujoco[sysid]'; left out where it is missing). Prints times, costs, errors and z scores (error over
-its stated standard deviation).
+'mujoco[sysid]'; left out if it is missing). Prints times, costs, errors and z scores (error over
+its reported standard deviation).
 """
 
 import argparse
@@ -36,7 +36,7 @@ ANGLE, TORQUE = 1e-3, 0.5  # standard deviations of the noise [rad, N m]
 
 
 def arm(free: bool = True) -> str:
-    """An arm whose axes alternate; dry friction and damping as a data sheet would have them."""
+    """Return an arm with alternating axes, and friction and damping as in a data sheet."""
     body, end = "", ""
     for i, mass in enumerate(MASSES):
         axis = "0 0 1" if i % 2 == 0 else "0 1 0"
@@ -64,32 +64,32 @@ FORMS = {
     "dof_damping": identify.log(0.02, 20),
     "dof_frictionloss": identify.log(0.02, 10),
 }
-# the same as lowest and highest numbers
+# the same bounds as lowest and highest values
 LOW = np.concatenate([0.3 * np.array(MASSES[1:]), np.full(14, 0.02)])
 HIGH = np.concatenate([3.0 * np.array(MASSES[1:]), np.full(7, 20.0), np.full(7, 10.0)])
 
 
 def numbers(theta: np.ndarray) -> np.ndarray:
-    """The twenty numbers of their unknowns, as of `identify.scale` and `identify.log`."""
+    """Return the twenty values of their unknowns, as `identify.scale` and `identify.log` do."""
     return LOW * (HIGH / LOW) ** (1 / (1 + np.exp(-theta)))
 
 
 def write(mj: mujoco.MjModel, numbers: np.ndarray) -> None:
-    """Sets the twenty numbers in a model of MuJoCo."""
+    """Set the twenty values in a model of MuJoCo."""
     mj.body_mass[2:] = numbers[:6]
     mj.dof_damping[:], mj.dof_frictionloss[:] = numbers[6:13], numbers[13:]
     mujoco.mj_setConst(mj, mujoco.MjData(mj))
 
 
 def simulate(mj: mujoco.MjModel, ctrl: np.ndarray) -> np.ndarray:
-    """Sensors of all sequences from rest, (sequences, steps, 14)."""
+    """Return the sensors of all sequences from rest, (sequences, steps, 14)."""
     full = np.zeros(mujoco.mj_stateSize(mj, mujoco.mjtState.mjSTATE_FULLPHYSICS))
     start = np.broadcast_to(full, (len(ctrl), len(full)))
     return rollout.rollout(mj, mujoco.MjData(mj), start, ctrl, persistent_pool=True)[1]
 
 
 def recordings(steps: int, sequences: int, seed: int):
-    """Controls, noisy sensors and the truth."""
+    """Return controls, noisy sensors and the true values."""
     rng = np.random.default_rng(seed)
     mj = mujoco.MjModel.from_xml_string(arm())
     true = np.concatenate(
@@ -122,7 +122,7 @@ def ours(m, ctrl, y, sigma, starts: int) -> tuple[dict, identify.Fit]:
 
 
 def with_scipy(ctrl, y, sigma, thetas) -> dict:
-    """scipy with differences of two points on MuJoCo C, by the numbers within the same bounds."""
+    """Fit by scipy with two-point differences on MuJoCo C, with the values in the same bounds."""
     mj = mujoco.MjModel.from_xml_string(arm())
 
     def residual(values):
@@ -139,7 +139,7 @@ def with_scipy(ctrl, y, sigma, thetas) -> dict:
 
 
 def with_sysid(ctrl, y, sigma, thetas) -> dict:
-    """MuJoCo's toolbox, whose parameters are the numbers themselves, within the same bounds."""
+    """Fit by MuJoCo's toolbox, whose parameters are the values themselves, in the same bounds."""
     mj = mujoco.MjModel.from_xml_string(arm())
     # its rollouts leave out the last control
     times = 0.004 * np.arange(ctrl.shape[1] + 1)

@@ -1,11 +1,11 @@
-"""A and B of one step, as iLQR asks for them, beside MuJoCo's finite differences.
+"""A and B of one step, as iLQR needs them, compared with MuJoCo's finite differences.
 
     python benchmarks/jacobians.py [MODEL.xml ...] [--worlds 1 64] [--repeat 5] [--x64]
         [--json benchmarks/results/jacobians.json]
 
-jaxsim's are exact: one program for all worlds (`jaxsim.derivative.transition`). MuJoCo's
-`mjd_transitionFD` is centered, in double precision, one state after another on one thread. Both are
-asked in turns for the same states, taken from a motion with constant controls; the medians count.
+The Jacobians of jaxsim are exact: one program for all worlds (`jaxsim.derivative.transition`).
+MuJoCo's `mjd_transitionFD` is centered, in double precision, one state after another on one thread.
+Both run alternately for the same states of a motion with constant controls; medians are reported.
 """
 
 import argparse
@@ -40,12 +40,12 @@ def main() -> None:
     rows = []
     for path in args.models:
         rows += measure(path, args.worlds, args.repeat)
-        if args.json:  # model by model: compiling takes minutes
+        if args.json:  # after each model, as compilation takes minutes
             args.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
 
 
 def measure(path: str, worlds: list[int], repeat: int) -> list[dict]:
-    """A row for each number of worlds."""
+    """Return a row for each number of worlds."""
     mj = mujoco.MjModel.from_xml_path(path)
     m = jaxsim.put_model(mj)
     states = motion(mj, max(worlds))
@@ -53,7 +53,7 @@ def measure(path: str, worlds: list[int], repeat: int) -> list[dict]:
 
 
 def motion(mj: mujoco.MjModel, count: int) -> list[mujoco.MjData]:
-    """States on the way of a model under constant controls."""
+    """Return states of a motion with constant controls."""
     d, states = mujoco.MjData(mj), []
     d.ctrl[:] = CTRL
     for _ in range(count):
@@ -64,7 +64,7 @@ def motion(mj: mujoco.MjModel, count: int) -> list[mujoco.MjData]:
 
 
 def compare(path: str, m: jaxsim.Model, mj: mujoco.MjModel, states: list, repeat: int) -> dict:
-    """Milliseconds of both, and how far apart what they find is."""
+    """Return milliseconds of both, and the difference of their results."""
     d = jaxsim.replicate(jaxsim.make_data(m, keep=()), len(states))
     names = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart")
     d = d.replace(

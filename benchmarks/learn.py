@@ -1,13 +1,13 @@
-"""What learning takes and what it gives, beside others.
+"""Speed and results of reinforcement learning, compared with other engines.
 
     python benchmarks/learn.py score RUN [--episodes 8]
     python benchmarks/learn.py race [--seconds 240] [--json FILE]
 
-`score` plays a policy that `jaxsim train` made in the task's original: Gymnasium's or the Control
-Suite's environment, which runs in MuJoCo C. The starts are other ones, drawn by the original.
+`score` evaluates a policy of `jaxsim train` in the original environment of Gymnasium or of the
+Control Suite, which runs in MuJoCo C. The initial states are drawn by the original.
 
-`race` gives the same PPO of rejax, with the same settings, the same time on two engines: this one
-and MuJoCo XLA (MJX). Compilation counts, and is told apart.
+`race` runs the same PPO of rejax, with the same settings, for the same time on two engines: jaxsim
+and MuJoCo XLA (MJX). Compilation is included, and is reported separately.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> None:
         Path(args.json).write_text(json.dumps(found, indent=2) + "\n")
 
 
-# --- a policy in the original ---
+# --- a policy in the original environment ---
 
 
 def score(args: argparse.Namespace) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _in_the_suite(task: str, act: Callable, episodes: int) -> np.ndarray:
     os.environ.setdefault("MUJOCO_GL", "disable")
     from dm_control.mujoco.wrapper.mjbindings import sizes
 
-    # it knows fields that MuJoCo 4.0 has no more
+    # it uses fields that MuJoCo 4.0 has removed
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     for name, holder in (("mjmodel", model), ("mjdata", mujoco.MjData(model))):
         for field in [f for f in sizes.array_sizes[name] if not hasattr(holder, f)]:
@@ -120,7 +120,7 @@ def _summary(scores: Any) -> dict[str, float]:
 
 
 class Played(NamedTuple):
-    """A world of MJX and how its episodes went."""
+    """A world of MJX and the results of its episodes."""
 
     data: Any
     key: jax.Array
@@ -131,7 +131,7 @@ class Played(NamedTuple):
 
 
 class MjxCheetah:
-    """HalfCheetah-v5 on MJX, in the form that rejax takes: what `RejaxEnv` makes of ours."""
+    """HalfCheetah-v5 on MJX, with the interface of `RejaxEnv`."""
 
     def __init__(self, length: int):
         home = importlib.util.find_spec("gymnasium").submodule_search_locations[0]
@@ -189,7 +189,7 @@ def race(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _learned(env: Any, args: argparse.Namespace) -> dict[str, Any]:
-    """A PPO for some seconds, compilation included: scores of the episodes on the way."""
+    """Run a PPO for some seconds, compilation included; return the scores of its episodes."""
     algorithm = rejax.PPO.create(env=env, num_envs=args.worlds, **PPO)
     began = time.perf_counter()
     state = jax.block_until_ready(jax.jit(algorithm.init_state)(jax.random.key(0)))

@@ -1,16 +1,16 @@
-"""How well policies of the quadruped follow their commands, here and in MuJoCo C.
+"""Command tracking of policies of the quadruped, in jaxsim and in MuJoCo C.
 
     python benchmarks/learn_quadruped.py RUN [--episodes 16] [--json FILE]
 
-RUN is a folder of `jaxsim train configs/learn/quadruped.toml`. Each seed's policy plays whole
-episodes; so do the trot alone (action zero) and one that stands (action zero without the gait),
-from the same starts with the same commands, which are not those of the evaluations while it
-learned. In MuJoCo C the physics is `mj_step`, in double precision, and what is seen and paid is of
-its results; what the task makes of them (observation, reward) is ours.
+RUN is a folder of `jaxsim train configs/learn/quadruped.toml`. The policy of each seed runs whole
+episodes; so do the trot alone (action zero) and a standing robot (action zero without the gait),
+from the same initial states with the same commands, which differ from those of the evaluations in
+training. In MuJoCo C the physics is `mj_step`, in double precision; observation and reward are
+computed by the task from its results.
 
-Errors are of velocities in the trunk's frame, x and y [m/s] and about z [rad/s], until the episode
-ends: `error` of every moment, which holds the sway of each step of a leg, and `drift` of the
-episode's mean velocity.
+Errors are of velocities in the frame of the trunk, x and y [m/s] and about z [rad/s], until the
+episode ends: `error` of every moment, which includes the sway of each step of a leg, and `drift` of
+the mean velocity of the episode.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from jaxsim.learn.run import old_run
 
 LENGTH = 1000
 ERRORS = ("error_x", "error_y", "error_turn")
-# what the task reads, under the same names in both engines
+# fields that the task reads, under the same names in both engines
 READ = "time qpos qvel ctrl userdata xmat sensordata actuator_force".split()
 Act = Callable[[Any, jax.Array], jax.Array]
 
@@ -74,11 +74,11 @@ def _both(env: Env, act: Act, policies: list, keys: jax.Array) -> tuple[list, li
     )
 
 
-# --- here ---
+# --- in jaxsim ---
 
 
 def _here(env: Env, act: Act) -> Callable:
-    """Episodes side by side: of every action reward, end, errors and velocities."""
+    """Return a function that runs a batch of episodes: rewards, ends, errors and velocities."""
 
     def play(policy: Any, keys: jax.Array) -> tuple:
         def turn(state: Any, _: None) -> tuple:
@@ -101,7 +101,7 @@ def sensor_of(env: Env, d: Any, name: str) -> jax.Array:
 
 
 def _told(env: Env, act: Act) -> Callable:
-    """(policy, before, after) of worlds -> next controls, reward, end, errors, velocities."""
+    """Return (policy, before, after) of worlds -> controls, reward, end, errors, velocities."""
 
     def tell(policy: Any, before: dict, after: dict) -> tuple:
         was, now = (jax.vmap(lambda x: env.begin.replace(**x))(x) for x in (before, after))
@@ -148,16 +148,16 @@ def _in_mujoco(env: Env, tell: Callable, policy: Any, keys: jax.Array) -> tuple:
     return jax.tree.map(lambda *x: np.stack(x), *story)
 
 
-# --- what it comes to ---
+# --- results ---
 
 
 def _summary(story: tuple) -> dict[str, Any]:
-    """Return, its standard error, errors and drifts [m/s, m/s, rad/s] and how many fell.
+    """Return the return, its standard error, errors and drifts [m/s, m/s, rad/s], and falls.
 
     Reward and end are (actions, episodes); errors and velocities less commands (..., 3).
     """
     reward, over, errors, apart = (np.asarray(x, float) for x in story)
-    alive = np.cumsum(over, 0) - over == 0  # up to and with the last action
+    alive = np.cumsum(over, 0) - over == 0  # up to and including the last action
     scores, count = (reward * alive).sum(0), alive.sum(0)[:, None]
     error = (errors * alive[..., None]).sum(0) / count
     drift = np.abs((apart * alive[..., None]).sum(0) / count)

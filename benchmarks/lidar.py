@@ -1,15 +1,15 @@
-"""A lidar: thousands of rays from a moving sensor, against MuJoCo C and MJX in one run.
+"""A lidar: thousands of rays from a moving sensor, compared with MuJoCo C and MJX in one run.
 
     python benchmarks/lidar.py [--scenes full mesh primitives] [--rays 1024 4096]
         [--worlds 1 64 1024] [--engines c mjx jaxsim] [--json benchmarks/results/lidar.json]
 
-Every (scene, engine, rays, worlds) runs in a process of its own, without a compilation cache. In
-each world the sensor stands elsewhere, and so do free bodies; a call computes the poses of all
+Every (scene, engine, rays, worlds) runs in a process of its own, without a compilation cache. The
+poses of the sensor and of free bodies differ between worlds; a call computes the poses of all
 bodies and then the rays. C is `mj_kinematics` and `mj_multiRay`, world after world on one core, in
 double precision; jaxsim and MJX are `jit(vmap(...))` in single precision, on all cores. The scene
-"full" has geoms that rays of MJX do not know (the height field, cylinders); "mesh" is without
-these, "primitives" without the mesh too. A case of MJX whose one comparison of all rays with all
-faces would not fit the memory is left out.
+"full" has geoms that MJX's rays do not support (the height field, cylinders); "mesh" is without
+these, "primitives" without the mesh too. A case of MJX whose test of all rays against all faces
+would not fit the memory is left out.
 """
 
 import argparse
@@ -24,10 +24,10 @@ from throughput import in_process, machine
 LIMIT = 1200.0  # seconds for one case
 
 SENSOR = "sensor"
-FACES = 5120  # of the mesh: a sphere with bumps
+FACES = 5120  # faces of the mesh: a sphere with bumps
 GEOMS = 24  # primitives
 MEMORY = 8e9  # bytes that a case of MJX may need: nine numbers for each ray and face
-SECONDS = 2.0  # of measuring a case
+SECONDS = 2.0  # duration of the measurement of a case
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def arguments() -> argparse.Namespace:
 
 
 def measure(engine: str, scene: str, rays: int, worlds: int) -> dict:
-    """Rays a second of one engine, and what it took to compile."""
+    """Return rays per second of one engine, and the time of compilation."""
     m, way = model(scene), pattern(rays)
     qpos = states(m, worlds)
     found = {"engine": engine} | ENGINES[engine](m, qpos, way)
@@ -73,7 +73,7 @@ def line(row: dict) -> str:
     return f"{head} {row['rays_per_s']:12,.0f} rays/s, {row['met']:.0%} meet{compiled}"
 
 
-# scenes: a sensor on a free body among others, over ground
+# scenes: a sensor on a free body among others, above the ground
 
 
 def model(scene: str) -> mujoco.MjModel:
@@ -88,14 +88,14 @@ def model(scene: str) -> mujoco.MjModel:
     )
     sensor = f'<body name="{SENSOR}" pos="0 0 1.5"><freejoint/><geom size=".1"/></body>'
     return mujoco.MjModel.from_xml_string(
-        # rays of MJX fail in a model without any material
+        # MJX's rays fail in a model without any material
         f'<mujoco><asset><material name="paint"/>{assets}</asset>'
         f"<worldbody>{ground}{sensor}{bodies}</worldbody></mujoco>"
     )
 
 
 def rock() -> str:
-    """A mesh of 5,120 faces: an icosahedron, four times refined, with bumps."""
+    """Return a mesh of 5,120 faces: an icosahedron, refined four times, with bumps."""
     vertex, face = _icosphere(4)
     vertex = vertex * (1 + 0.1 * np.sin(5 * vertex).prod(axis=1, keepdims=True))
     assert len(face) == FACES
@@ -110,7 +110,7 @@ def hills() -> str:
 
 
 def _icosphere(times: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices on the unit sphere and faces: each is divided into four, some times."""
+    """Return vertices on the unit sphere and faces, after repeated division into four."""
     t = (1 + 5**0.5) / 2
     a = [(-1, t, 0), (1, t, 0), (-1, -t, 0), (1, -t, 0)]
     vertex = np.array([np.roll(p, k) for k in range(3) for p in a], float)
@@ -146,7 +146,7 @@ def _icosphere(times: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 FLOOR = '<geom type="plane" size="0 0 1"/>'
-KNOWN = ("sphere", "capsule", "ellipsoid", "box")  # to the rays of MJX
+KNOWN = ("sphere", "capsule", "ellipsoid", "box")  # supported by MJX's rays
 SCENES = {
     "full": (rock() + hills(), '<geom type="hfield" hfield="hills"/>', (*KNOWN, "cylinder")),
     "mesh": (rock(), FLOOR, KNOWN),
@@ -155,7 +155,7 @@ SCENES = {
 
 
 def pattern(rays: int) -> np.ndarray:
-    """Directions of the rays in the frame of the sensor: 32 rings, from 25 degrees below on."""
+    """Return directions of the rays in the frame of the sensor: 32 rings, from 25 degrees below."""
     rings = 32
     down, turn = np.meshgrid(
         np.radians(np.linspace(-25, 15, rings)), np.linspace(0, 2 * np.pi, rays // rings, False)
@@ -165,7 +165,7 @@ def pattern(rays: int) -> np.ndarray:
 
 
 def states(m: mujoco.MjModel, worlds: int) -> np.ndarray:
-    """Of each world the sensor and the bodies elsewhere, turned about the vertical."""
+    """Return states with other positions and yaw angles of the sensor and bodies in each world."""
     rng = np.random.default_rng(1)
     qpos = np.tile(m.qpos0, (worlds, 1)).reshape(worlds, -1, 7)
     qpos[..., :2] += rng.normal(size=(*qpos.shape[:2], 2))
@@ -188,7 +188,7 @@ def c_engine(m: mujoco.MjModel, qpos: np.ndarray, way: np.ndarray) -> dict:
         vec = (way @ d.xmat[body].reshape(3, 3).T).ravel()
         mujoco.mj_multiRay(m, d, d.xpos[body], vec, None, 1, body, geom, dist, None, n, 1e10)
 
-    some = qpos[:64]  # the worlds are alike, one after another
+    some = qpos[:64]  # the worlds are alike and run one after another
 
     def call() -> None:
         for q in some:
@@ -224,7 +224,7 @@ def mjx_engine(m: mujoco.MjModel, qpos: np.ndarray, way: np.ndarray) -> dict:
         return {"error": "rays do not know height fields and cylinders"}
     if 36 * int(faces) * len(way) * len(qpos) > MEMORY:
         return {"error": "too large: every ray is compared with every face"}
-    m.geom_contype[:] = m.geom_conaffinity[:] = 0  # it refuses pairs of geoms that may touch
+    m.geom_contype[:] = m.geom_conaffinity[:] = 0  # it rejects pairs of geoms that may touch
     model, body = mjx.put_model(m, impl="jax"), m.body(SENSOR).id
     d = mjx.make_data(m, impl="jax")
 
@@ -240,7 +240,7 @@ ENGINES = {"c": c_engine, "mjx": mjx_engine, "jaxsim": jaxsim_engine}
 
 
 def in_jax(world, qpos: np.ndarray, way: np.ndarray) -> dict:
-    """Compiles a function of one world for all of them, and times it."""
+    """Compile a function of one world, batched over all of them, and time it."""
     import jax
     import jax.numpy as jnp
 
@@ -256,7 +256,7 @@ def in_jax(world, qpos: np.ndarray, way: np.ndarray) -> dict:
 
 
 def best_of(call) -> float:
-    """Shortest time of some calls, after one that does not count."""
+    """Return the shortest time of some calls, after one that does not count."""
     call()
     times, end = [], time.perf_counter() + SECONDS
     while len(times) < 2 or (time.perf_counter() < end and len(times) < 50):

@@ -1,18 +1,18 @@
-"""Environments of MuJoCo Playground, written for MJX, on MJX and on jaxsim in its place.
+"""Environments of MuJoCo Playground, written for MJX, on MJX and on jaxsim.
 
     python benchmarks/mjx_programs.py [NAME ...] [--worlds 64] [--seconds 3] [--menagerie FOLDER]
                                       [--json FILE] [--table]
 
-Nothing of an environment is changed: on jaxsim each runs after what `python -m jaxsim.mjx` does,
-which puts `jaxsim.mjx` in the place of `mujoco.mjx`. Each runs in a process of its own. Told are
-the seconds to load it, to the first reset and to the first step (tracing and compiling), the steps
-of the environment a second, and how far what is seen and earned is apart after some actions from
-the same keys. Beside it stands MuJoCo in C: from the state before each of 20 actions it takes the
-steps of that action with the same controls, and the largest difference of qpos counts.
+The environments are unmodified: on jaxsim each runs as with `python -m jaxsim.mjx`, which replaces
+`mujoco.mjx` by `jaxsim.mjx`. Each runs in a process of its own. Reported are the seconds to load
+it, to the first reset and to the first step (tracing and compiling), the steps of the environment
+per second, and the difference of observations and rewards after some actions from the same keys.
+MuJoCo in C is compared too: from the state before each of 20 actions it runs the steps of that
+action with the same controls, and the largest difference of qpos is reported.
 
-No NAME: the tasks of the Control Suite; "all": all environments that Playground has. Robots need
-the models of `mujoco_menagerie`, in FOLDER or where Playground keeps its own. `--table` prints the
-rows of docs/differences.md from FILE.
+No NAME: the tasks of the Control Suite; "all": all environments of Playground. Robots need the
+models of `mujoco_menagerie`, in FOLDER or in Playground's own folder. `--table` prints the rows of
+docs/differences.md from FILE.
 """
 
 import argparse
@@ -32,8 +32,8 @@ SUITE = (
     "PendulumSwingup PointMass ReacherEasy SwimmerSwimmer6 WalkerWalk"
 ).split()
 ENGINES = ("mjx", "jaxsim")
-ACTIONS = 5  # after which two engines are compared; later, contacts amplify the rounding
-ACTIONS_IN_C = 20  # each of which begins at the same state in MuJoCo
+ACTIONS = 5  # actions before two engines are compared; later, contacts amplify the rounding
+ACTIONS_IN_C = 20  # actions that MuJoCo runs, each from the same state
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def every_name() -> list[str]:
 
 
 def table(found: dict) -> str:
-    """Rows of Markdown: actions a second on both engines, differences from each other and C."""
+    """Return rows of Markdown: actions per second of both engines, and differences."""
     rows = []
     for name, task in found.items():
         rates = [task.get(engine, {}).get("rate") for engine in ("jaxsim", "mjx")]
@@ -82,7 +82,7 @@ def table(found: dict) -> str:
 
 
 def both(name: str, args: argparse.Namespace) -> dict:
-    """A task on both engines, one after the other."""
+    """Run a task on both engines, one after the other."""
     result, seen = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for engine in args.engines:
@@ -106,7 +106,7 @@ def both(name: str, args: argparse.Namespace) -> dict:
 
 
 def run(args: argparse.Namespace) -> dict:
-    """A task on one engine."""
+    """Run a task on one engine."""
     warnings.simplefilter("ignore")
     if args.engine == "jaxsim":
         from jaxsim.mjx.in_place import take_place
@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> dict:
     moves = np.random.default_rng(0).uniform(-1, 1, (ACTIONS, args.worlds, env.action_size))
     state = jax.block_until_ready(step(begun, moves[0]))
     lap("step")
-    for move in moves[1:]:  # a second compilation, if a task's own values are weakly typed
+    for move in moves[1:]:  # a second compilation, if the values of a task are weakly typed
         state = step(state, move)
     np.savez(args.seen, start=_seen(begun), obs=_seen(state), reward=np.asarray(state.reward))
     lap("actions")
@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> dict:
 
 
 def from_c(env, begun, step, moves) -> float:
-    """The largest difference of qpos from MuJoCo's in C, of one world, over single actions."""
+    """Return the largest difference of qpos from MuJoCo C, of one world, over single actions."""
     import mujoco
 
     model, state, worst = env.mj_model, begun, 0.0

@@ -1,13 +1,12 @@
-"""MJX's own tests, on jaxsim in the place of MJX.
+"""Test suite of MJX, run on jaxsim.
 
     python benchmarks/mjx_suite.py [NAME ...] [--tests FOLDER] [--seconds 120] [--json FILE]
 
-The tests are those that come with the installed `mujoco-mjx` (or those in FOLDER). Nothing of them
-is changed but what `mujoco.mjx` and its inner modules are: `jaxsim.mjx`, whose Data keep all they
-can, as MJX's do, and whose rows are in MuJoCo's order. Each file runs in a process of its own.
-Told of each test is whether it passed, has another answer (an assertion failed), has no counterpart
-(another exception: a name, a field or an argument that is not there), took too long, or has a model
-that the installed MuJoCo refuses.
+The tests are those of the installed `mujoco-mjx` (or those in FOLDER). They are unmodified, except
+that `mujoco.mjx` and its inner modules are `jaxsim.mjx`, whose Data carry all fields they can, as
+MJX's do, and whose rows are in MuJoCo's order. Each file runs in a process of its own. The outcome
+of each test is: passed; another answer (an assertion failed); no counterpart (another exception: a
+missing name, field or argument); a timeout; or a model that the installed MuJoCo rejects.
 """
 
 import argparse
@@ -32,7 +31,7 @@ INNER = (
 FILES = (
     "math support smooth forward constraint solver sensor inverse passive ray collision_driver"
 ).split()
-# files of tests that ask for what is inside MJX, and nothing of a program's
+# files of tests of MJX's internals, which programs do not use
 INSIDE = {
     "dataclasses": "MJX's own dataclass",
     "mesh": "its hulls as tables",
@@ -66,7 +65,7 @@ def main() -> None:
 
 
 def in_a_process(name: str, folder: Path, seconds: int) -> dict[str, str]:
-    """The outcome of each test of a file."""
+    """Return the outcome of each test of a file, run in a process of its own."""
     options = (name, "--here", "--tests", str(folder), "--seconds", str(seconds))
     done = subprocess.run(
         [sys.executable, __file__, *options], capture_output=True, text=True, check=False
@@ -79,7 +78,7 @@ def in_a_process(name: str, folder: Path, seconds: int) -> dict[str, str]:
 
 
 def run(folder: Path, name: str, seconds: int) -> dict[str, str]:
-    """The same, in this process."""
+    """Return the outcome of each test of a file, run in this process."""
     warnings.simplefilter("ignore")
     _put_in_place(folder)
     tests = unittest.defaultTestLoader.loadTestsFromModule(
@@ -91,7 +90,7 @@ def run(folder: Path, name: str, seconds: int) -> dict[str, str]:
 
 
 class Outcome(unittest.TestResult):
-    """What became of each test, by its name, within a limit of time."""
+    """Outcome of each test by its name, with a time limit."""
 
     def __init__(self, seconds: int):
         super().__init__()
@@ -132,7 +131,7 @@ class Outcome(unittest.TestResult):
 
 
 class OldModelError(Exception):
-    """MuJoCo itself does not load a model of the tests, which are of another version."""
+    """Error of a model that MuJoCo itself rejects, as the tests are of another version."""
 
 
 KINDS = {TimeoutError: "too long", OldModelError: "no model"}
@@ -148,18 +147,18 @@ def _said(error: BaseException) -> str:
 
 
 def _put_in_place(folder: Path) -> None:
-    """Makes `mujoco.mjx` jaxsim's, with MJX's own helpers of its tests."""
+    """Replace `mujoco.mjx` by that of jaxsim, with the test helpers of MJX."""
     import mujoco
 
     from jaxsim import functions, mjx
 
     class Whole(types.ModuleType):
-        """`jaxsim.mjx`, whose Data keep all fields."""
+        """`jaxsim.mjx`, whose Data carry all fields."""
 
         make_data = staticmethod(functools.partial(mjx.make_data, keep="all"))
         put_data = staticmethod(functools.partial(mjx.put_data, keep="all"))
 
-        def __getattr__(self, name):  # some that MJX has inside are functions of arrays here
+        def __getattr__(self, name):  # some of MJX's internal names are functions of arrays here
             return getattr(mjx if hasattr(mjx, name) else functions, name)
 
     whole, inner = Whole("mujoco.mjx"), types.ModuleType("mujoco.mjx._src")
@@ -179,13 +178,13 @@ def _put_in_place(folder: Path) -> None:
             raise OldModelError(said) from said
 
     helpers.load_test_file = load
-    helpers.efc_order = lambda m, d, dx: np.arange(len(dx.efc_type))  # as MuJoCo's already
+    helpers.efc_order = lambda m, d, dx: np.arange(len(dx.efc_type))  # already in MuJoCo's order
     inner.test_util = helpers
     sys.modules["mujoco.mjx._src.test_util"] = helpers
 
 
 def _module(path: Path) -> types.ModuleType:
-    """A file as a module."""
+    """Load a file as a module."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module

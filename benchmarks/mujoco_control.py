@@ -1,11 +1,11 @@
-"""Trajectory optimisation with MuJoCo C and numpy, for `benchmarks/control.py` to compare with.
+"""Trajectory optimization with MuJoCo C and numpy, as a reference for `benchmarks/control.py`.
 
     ilqr                  mjd_transitionFD for all steps in threads, the same Gauss-Newton model and
-                          box as jaxsim, the first of the same lengths that lowers the cost
-    predictive_sampling   `mujoco.rollout` in threads, knots of the same splines
+                          box as jaxsim, the first of the same step lengths that lowers the cost
+    predictive_sampling   `mujoco.rollout` in threads, with the same spline knots
 
-It takes the optimisations that `jaxsim optimize` reads, as far as `READERS` goes: quadratic costs
-of angles, positions, velocities, controls and places.
+It reads the optimizations of `jaxsim optimize`, as far as `READERS` goes: quadratic costs of
+angles, positions, velocities, controls and body positions.
 """
 
 import time
@@ -22,7 +22,7 @@ from jaxsim.control.sampling import SPLINE_BASES
 
 LENGTHS = 0.5 ** np.arange(8)
 LEAST, MOST, RATE = 1e-6, 1e8, 1.6
-EPS = 1e-6  # of the differences
+EPS = 1e-6  # step of the finite differences
 
 History = list[tuple[float, float]]  # seconds, cost
 
@@ -32,7 +32,7 @@ class Read(NamedTuple):
 
     Attributes:
       residual: (qpos, qvel, ctrl, sensordata), each (..., n) -> (..., k).
-      slope: of one state -> (k, nx + nu), given the derivative of the sensors (ns, nx + nu).
+      slope: function of one state -> (k, nx + nu), given that of the sensors (ns, nx + nu).
     """
 
     weight: float
@@ -42,10 +42,10 @@ class Read(NamedTuple):
 
 
 class Course:
-    """An optimisation as MuJoCo sees it."""
+    """An optimization in MuJoCo."""
 
     def __init__(self, whole: Optimization, threads: int):
-        mujoco.set_mju_user_warning(lambda text: None)  # of motions that diverge, no log file
+        mujoco.set_mju_user_warning(lambda text: None)  # for diverging motions, no log file
         form = whole.form
         spec = mujoco.MjSpec.from_file(str(whole.places.folder / form.model))
         for sensor in list(spec.sensors):
@@ -128,7 +128,7 @@ def _qpos(m, cost, _):
         return np.concatenate([value[..., :3] - target[:3], factor[..., None] * vector], axis=-1)
 
     def slope(qpos, qvel, ctrl, sensed, C):
-        J = np.zeros((nv, 2 * m.nv + m.nu))  # of a rotation to first order
+        J = np.zeros((nv, 2 * m.nv + m.nu))  # of a rotation, to first order
         J[:, v : v + nv] = np.eye(nv)
         return J
 
@@ -136,7 +136,7 @@ def _qpos(m, cost, _):
 
 
 def _selected(m, cost, _):
-    """Velocities and controls."""
+    """Return terms of velocities and controls."""
     kind, _, name = cost.of.partition(":")
     if kind == "ctrl":
         at = np.arange(m.nu) if not name else np.array([m.actuator(name).id])
@@ -181,7 +181,7 @@ READERS |= dict.fromkeys(PLACED, _placed)
 
 
 def ilqr(course: Course, ctrl: np.ndarray, iterations: int) -> tuple[np.ndarray, History]:
-    """iLQR with MuJoCo's finite differences; controls, and cost against seconds."""
+    """Run iLQR with MuJoCo's finite differences; return controls, and cost over seconds."""
     start = time.perf_counter()
     states, cost = _run(course, ctrl)
     history, mu, growth = [(0.0, cost)], 0.0, 1.0
@@ -216,12 +216,12 @@ def ilqr(course: Course, ctrl: np.ndarray, iterations: int) -> tuple[np.ndarray,
 
 
 def cost_of(course: Course, ctrl: np.ndarray) -> float:
-    """What the motion of controls (steps, nu) costs in MuJoCo."""
+    """Return the cost of the motion of controls (steps, nu) in MuJoCo."""
     return _run(course, np.asarray(ctrl, float))[1]
 
 
 def _run(course: Course, ctrl: np.ndarray, change: tuple | None = None) -> tuple[dict, float]:
-    """The motion of controls, or of a change of another motion with feedback."""
+    """Return the motion of controls, or of a change of another motion with feedback."""
     m, d, n = course.m, course.data[0], course.steps
     course.begin(d)
     out = {
@@ -253,13 +253,13 @@ def _run(course: Course, ctrl: np.ndarray, change: tuple | None = None) -> tuple
 
 
 def _cost(course: Course, *rows: np.ndarray) -> np.ndarray:
-    """The cost of motions, rows (..., steps + 1, n)."""
+    """Return the cost of motions, rows (..., steps + 1, n)."""
     running = course.step_cost(False, *(a[..., :-1, :] for a in rows))
     return np.sum(running, axis=-1) + course.step_cost(True, *(a[..., -1, :] for a in rows))
 
 
 def _expand(course: Course, states: dict, ctrl: np.ndarray) -> tuple:
-    """Derivatives of all steps, in threads."""
+    """Return the derivatives of all steps, in threads."""
     m, n, nx = course.m, course.steps, course.nx
     nz, ns = nx + m.nu, m.nsensordata
     F, C = np.zeros((n + 1, nx, nz)), np.zeros((n + 1, ns, nz))
@@ -342,7 +342,7 @@ def _box(H: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> 
 def predictive_sampling(
     course: Course, ctrl: np.ndarray, form, seconds: float, seed: int = 0
 ) -> History:
-    """Predictive sampling with `mujoco.rollout`, for some seconds; cost against seconds."""
+    """Run predictive sampling with `mujoco.rollout`, for some seconds; return cost over seconds."""
     m, n = course.m, course.steps
     size = form.samples
     basis = SPLINE_BASES[form.interpolation](form.knots, n)

@@ -1,9 +1,10 @@
-"""Random models that combine features as nobody would, one for each seed.
+"""Random models with unusual combinations of features, one for each seed.
 
     python benchmarks/odd_models.py 17              # prints model 17
-    python benchmarks/odd_models.py 0 40 --check    # models 0 to 39, each here and in MuJoCo
+    python benchmarks/odd_models.py 0 40 --check    # models 0 to 39, in jaxsim and in MuJoCo
 
-With --check it prints who refuses the model, or what differs after a step from a random state.
+With --check it prints which engine rejects the model, or the differences after a step from a random
+state.
 """
 
 import argparse
@@ -25,11 +26,11 @@ COMPARED = (
     "qpos qvel act xpos xquat subtree_com actuator_length ten_length cvel qfrc_bias qfrc_passive "
     "qfrc_actuator qfrc_constraint qacc sensordata"
 ).split()
-RTOL = 1e-4  # what the solvers leave of the solution, seen through stiff constraints
+RTOL = 1e-4  # error of the solvers, amplified by stiff constraints
 
 
 class OddModel(Settings, Bodies, Ties, Drives, Sensors):
-    """Draws a model; `text` is its MJCF."""
+    """A random model; `text` is its MJCF."""
 
     def __init__(self, seed: int):
         super().__init__(seed)
@@ -40,7 +41,7 @@ class OddModel(Settings, Bodies, Ties, Drives, Sensors):
 
 
 def differences(text: str, seed: int) -> list[str] | None:
-    """The fields that differ after a step from a random state; None if MuJoCo refuses the model."""
+    """Return the fields that differ after a step; None if MuJoCo rejects the model."""
     try:
         mj = mujoco.MjModel.from_xml_string(text)
     except ValueError as refusal:
@@ -66,7 +67,7 @@ def differences(text: str, seed: int) -> list[str] | None:
 
 
 def _close(ours: jax.Array, theirs: np.ndarray) -> bool:
-    """Equal row by row: a small number beside large ones counts as much as they do."""
+    """Compare row by row, with a tolerance relative to the largest number of a row."""
     size = np.abs(theirs).reshape(len(theirs), -1).max(axis=1, initial=0)
     rows = np.abs(np.asarray(ours) - theirs).reshape(len(theirs), -1).max(axis=1, initial=0)
     return bool(np.all(rows <= RTOL * size + RTOL * 1e-3 * (1 + size.max(initial=0))))

@@ -1,13 +1,14 @@
-"""The step length of a single Newton iteration, here and in MuJoCo.
+"""Step length of a single Newton iteration, compared with MuJoCo.
 
     python benchmarks/one_iteration.py MODEL.xml [--states 256] [--evaluations 5 50]
 
-Environments give their solver one iteration with few evaluations of the line search, which is no
-solution, so that two implementations may differ by more than rounding. Random states near the key
-frame of a model are solved in double precision from the same warm start. Told are, for each number
-of evaluations, how far the speeds after a step are apart, how far either acceleration is from the
-line of the Newton direction, and how far its step length is from the one of zero slope; and how far
-MuJoCo's own speeds are apart if the speeds before are changed by 1e-12 of themselves.
+Environments give their solver one iteration with few evaluations of the line search, which does not
+converge, so two implementations may differ by more than rounding. Random states near the keyframe
+of a model are solved in double precision from the same warm start. For each number of evaluations
+the program reports the difference of the velocities after a step, the distance of both
+accelerations from the line of the Newton direction, and the difference of their step lengths from
+the one of zero slope; also the change of MuJoCo's own velocities if the velocities before are
+perturbed by a relative 1e-12.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def states(model: mujoco.MjModel, count: int) -> list[mujoco.MjData]:
-    """States near the key frame, after four steps of MuJoCo's."""
+    """Return states near the keyframe, after four steps of MuJoCo."""
     rng, out = np.random.default_rng(0), []
     for _ in range(count):
         d = mujoco.MjData(model)
@@ -57,7 +58,7 @@ def states(model: mujoco.MjModel, count: int) -> list[mujoco.MjData]:
 
 
 def solved(model: mujoco.MjModel, starts: list, change: float = 0.0) -> list[mujoco.MjData]:
-    """MuJoCo's solution of each state, with its speeds changed a little."""
+    """Return MuJoCo's solution of each state, with its velocities perturbed."""
     rng, out = np.random.default_rng(1), []
     for start in starts:
         d = copy.copy(start)
@@ -69,7 +70,7 @@ def solved(model: mujoco.MjModel, starts: list, change: float = 0.0) -> list[muj
 
 
 def compare(model: mujoco.MjModel, starts: list) -> dict:
-    """The figures of one number of evaluations."""
+    """Return the figures of one number of evaluations."""
     m = jaxsim.put_model(model)
     start = jaxsim.make_data(m)
     names = ("qpos", "qvel", "qacc_warmstart", "ctrl")
@@ -104,7 +105,7 @@ def _spread(a: np.ndarray) -> dict:
 
 
 class Line:
-    """The cost along the Newton direction from where the solver starts."""
+    """Cost along the Newton direction from the initial point of the solver."""
 
     def __init__(self, model: mujoco.MjModel, d: mujoco.MjData, warm: np.ndarray):
         self.model, self.d, nv = model, d, model.nv
@@ -117,7 +118,7 @@ class Line:
         self.v = -np.linalg.solve(H, self._at(self.start)[1])
 
     def _at(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Cost and gradient."""
+        """Return cost and gradient."""
         cost = np.zeros(1)
         mujoco.mj_constraintUpdate(self.model, self.d, self.J @ x - self.d.efc_aref, cost, 0)
         apart = self.M @ (x - self.d.qacc_smooth)
@@ -131,13 +132,13 @@ class Line:
         return float((x - self.start) @ self.v / (self.v @ self.v))
 
     def beside(self, x: np.ndarray) -> float:
-        """How far an acceleration is from the line, relative to its way from the start."""
+        """Return the distance of an acceleration from the line, relative to that from the start."""
         way = x - self.start
         beside = np.abs(way - self.length(x) * self.v).max()
         return float(beside / max(np.abs(way).max(), 1e-9))
 
     def best(self) -> float:
-        """The length of zero slope."""
+        """Return the step length of zero slope."""
         if np.abs(self.v).max() == 0:
             return 0.0
         high = 1.0

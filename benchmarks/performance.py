@@ -1,13 +1,13 @@
 """Figures of speed, size and scale, and the page that shows them.
 
-    python benchmarks/performance.py                  # the page, from the results that are there
+    python benchmarks/performance.py                  # the page, from existing results
     python benchmarks/performance.py --measure all    # measures first: about an hour on two cores
     python benchmarks/performance.py --measure scale_worlds gradient
 
 Measurements are runs of `throughput.py`, one JSON file each under `benchmarks/results/`; the page
-is `docs/performance.md`, with a picture beside it. What single features cost is measured by
-`features.py`, into `features.json`, and shown here too; one world driven by Python by `calls.py`,
-into `calls.json`; on a GPU `gpu.sh`, into `gpu.json`.
+is `docs/performance.md`, with a figure. The cost of single features is measured by `features.py`,
+into `features.json`; that of one world that Python steps by `calls.py`, into `calls.json`; on a GPU
+by `gpu.sh`, into `gpu.json`.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def measure(name: str) -> None:
 
 
 def page() -> str:
-    """The whole page: a section for each measurement that there is."""
+    """Return the page: a section for each measurement with results."""
     parts = [HEAD.format(machine=machine())]
     for text, names, table in SECTIONS:
         rows = rows_of(*names)
@@ -84,7 +84,7 @@ def page() -> str:
 
 
 def rows_of(*names: str) -> list[dict]:
-    """Rows of the runs that have been measured."""
+    """Return the rows of runs that have been measured."""
     files = [RESULTS / f"{name}.json" for name in names]
     return [row for f in files if f.exists() for row in json.loads(f.read_text())["rows"]]
 
@@ -101,7 +101,7 @@ def section(text: str, rows: list[dict], table: Callable[[list[dict]], list[list
 
 
 def speed(rows: list[dict]) -> list[list[str]]:
-    """Steps a second, model by model and batch by batch, with the ratios."""
+    """Return steps per second, by model and batch size, with the ratios."""
     out = [["model", "worlds", *NAMES.values(), "rollout / C", "rollout / MJX"]]
     for model in unique(row["model"] for row in rows):
         of_model = {
@@ -117,7 +117,7 @@ def speed(rows: list[dict]) -> list[list[str]]:
 
 
 def programs(rows: list[dict]) -> list[list[str]]:
-    """Time to make the programs, their sizes and the memory that they take."""
+    """Return the compilation times of programs, their sizes, and their memory."""
     out = [
         ["model", "dofs", "engine", "trace + lower", "compile", "temporaries a world", "kernels"]
     ]
@@ -139,7 +139,7 @@ def programs(rows: list[dict]) -> list[list[str]]:
 
 
 def gpu(rows: list[dict]) -> list[list[str]]:
-    """Steps a second on a GPU, form by form."""
+    """Return steps per second on a GPU, by form."""
     out = [["model", "worlds", "form", "steps/s", "/ MJX", "error", "launches a step"]]
     for row in rows:
         rates = {
@@ -164,7 +164,7 @@ def gpu(rows: list[dict]) -> list[list[str]]:
 
 
 def gradients(rows: list[dict]) -> list[list[str]]:
-    """Reverse mode through ten steps of 64 worlds, beside the steps alone."""
+    """Return times of reverse mode through ten steps of 64 worlds, and of the steps alone."""
     out = [["model", "engine", "trace + lower", "compile", "run", "of the forward time"]]
     for row in rows:
         grad = row.get("grad")
@@ -186,7 +186,7 @@ def gradients(rows: list[dict]) -> list[list[str]]:
 
 
 def calls(rows: list[dict]) -> list[list[str]]:
-    """Time of a step of one world that Python drives."""
+    """Return times of a step of one world that Python drives."""
     out = [["model", "MuJoCo C", "MJX", "a call of `jit(step)`", "`ControlLoop`", "MJX / it"]]
     for model in unique(row["model"] for row in rows):
         took = {row["engine"]: row for row in rows if row["model"] == model}
@@ -197,7 +197,7 @@ def calls(rows: list[dict]) -> list[list[str]]:
 
 
 def features(rows: list[dict]) -> list[list[str]]:
-    """Time and memory of a step of one world, scene by scene."""
+    """Return time and memory of a step of one world, by scene."""
     of_case: dict[tuple[str, int], dict[str, dict]] = {}
     for row in rows:
         of_case.setdefault((row["model"], row["worlds"]), {})[row["engine"]] = row
@@ -217,7 +217,7 @@ def features(rows: list[dict]) -> list[list[str]]:
 
 
 def step_time(row: dict) -> str:
-    """Microseconds of a step of one world, or what went wrong."""
+    """Return microseconds of a step of one world, or the error."""
     if "error" in row:
         return "; ".join(row["error"].split("\n"))[:80].replace("|", "/")
     return f"{1e6 * row['seconds']:,.0f} us" if row else "-"
@@ -228,7 +228,7 @@ def unique(items: Iterable) -> list:
 
 
 def picture(rows: list[dict]) -> str:
-    """Steps a second over the number of worlds."""
+    """Plot steps per second over the number of worlds."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3.5))

@@ -1,8 +1,8 @@
-"""Pairs of geoms for `collision_sweep.py`: their models, and poses in which they touch as asked.
+"""Pairs of geoms for `collision_sweep.py`: models, and poses with contacts of wanted depths.
 
-A model has a few stations: two geoms of the same kinds each, of different sizes, which only
-meet each other. The first stands still, the second is moved along a line until MuJoCo finds them in
-contact, and then in or out by the depth that the class of the pose asks for.
+A model has a few stations: two geoms of given types each, of different sizes, which only collide
+with each other. The first is fixed, the second is moved along a line until MuJoCo detects a
+contact, and then in or out by the depth of the class of the pose.
 """
 
 import itertools
@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 STATIONS = 5
-MARGIN = 0.02  # [m], of the classes that have one
+MARGIN = 0.02  # margin of the classes that have one [m]
 # MuJoCo's search for the depth of boxes and meshes in height fields ends early if there is no
 # margin at all: half of the depths are then wrong. This is none, in effect.
 NO_MARGIN = 1e-9
@@ -20,19 +20,19 @@ NO_MARGIN = 1e-9
 # own limits (1e-6, 35) normals are good to 1e-3, positions to 1e-4, and touches lighter than 1e-6
 # are often missed.
 SEARCH = {"ccd_tolerance": 1e-12, "ccd_iterations": 1000}
-FAR = 4.0  # [m], where nothing touches
-BISECTIONS = 44  # of that: to rounding
+FAR = 4.0  # distance at which nothing touches [m]
+BISECTIONS = 44  # bisections of FAR, down to rounding
 
 MESHES = ("tetra", "box_mesh", "hull60", "hull400")
 KINDS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", *MESHES)
-# of two kinds the one that is geom 1 in MuJoCo comes first; planes and fields never meet
+# the type that is geom 1 in MuJoCo comes first; planes and fields never collide
 PAIRS = [
     p
     for p in itertools.combinations_with_replacement(KINDS, 2)
     if not set(p) <= {"plane", "hfield"}
 ]
 FLAT = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
-# found by formulas, not by search
+# computed by formulas, not iteratively
 ANALYTIC = {
     *(("plane", k) for k in KINDS[2:]),
     *(("sphere", k) for k in ("sphere", "capsule", "cylinder", "box")),
@@ -42,7 +42,7 @@ ANALYTIC = {
 }
 
 
-# on these MuJoCo searches to the tolerance in distance, its root in direction
+# on these MuJoCo iterates to the tolerance in distance, and its root in direction
 ROUND = ("ellipsoid", "cylinder")
 
 
@@ -50,10 +50,11 @@ class Pose(NamedTuple):
     """A class of poses.
 
     Attributes:
-      turns: how far from parallel [rad]; None: any orientation.
-      depth: least and most, in least half sizes of the second geom; negative: apart, in MARGIN.
-      along: the second geom comes along an axis of the first, at any yaw, over its middle part.
-      margin: of the pair [m].
+      turns: largest angle from parallel [rad]; None: any orientation.
+      depth: least and largest, in least half sizes of the second geom; negative: separate, by
+        parts of MARGIN.
+      along: the second geom approaches along an axis of the first, at any yaw, over its middle.
+      margin: margin of the pair [m].
     """
 
     turns: tuple[float, ...] | None
@@ -74,7 +75,7 @@ CLASSES = {
 
 
 def oracle(text: str) -> mujoco.MjModel:
-    """MuJoCo's model, set to search until rounding ends it."""
+    """Return MuJoCo's model, whose iterations end at rounding."""
     m = mujoco.MjModel.from_xml_string(text)
     for name, value in SEARCH.items():
         setattr(m.opt, name, value)
@@ -82,7 +83,7 @@ def oracle(text: str) -> mujoco.MjModel:
 
 
 def xml(pair: tuple[str, str], seed: int = 0) -> str:
-    """The model of a pair of kinds: five stations at the origin."""
+    """Return the model of a pair of types: five stations at the origin."""
     rng = np.random.default_rng(seed)
     assets, bodies, pairs = [], [], []
     for k in range(STATIONS):
@@ -115,7 +116,7 @@ def _geom(kind: str, name: str, rng: np.random.Generator, assets: list[str]) -> 
 
 
 def _vertices(kind: str, rng: np.random.Generator) -> np.ndarray:
-    """Corners of a mesh that reaches to about one in each direction."""
+    """Return the corners of a mesh that extends by about one in each direction."""
     if kind == "box_mesh":
         return np.array(list(itertools.product((-1, 1), repeat=3)), float)
     if kind == "tetra":
@@ -143,7 +144,7 @@ class Placements(NamedTuple):
 
 
 def place(m: mujoco.MjModel, name: str, poses: int, seed: int) -> Placements:
-    """Poses of a class, with MuJoCo's contacts."""
+    """Return poses of a class, with MuJoCo's contacts."""
     kind, d = CLASSES[name], mujoco.MjData(m)
     rng = np.random.default_rng([seed, list(CLASSES).index(name)])
     rows, contacts = [], []
@@ -162,7 +163,7 @@ def place(m: mujoco.MjModel, name: str, poses: int, seed: int) -> Placements:
 
 
 def _start(m, d, k: int, kind: Pose, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Orientation of the second geom, a point and the direction of the line it comes along."""
+    """Return the orientation of the second geom, and a point and the direction of its line."""
     mujoco.mj_kinematics(m, d)
     still, R, center = np.zeros(4), d.geom_xmat[k].reshape(3, 3), d.geom_xpos[k].copy()
     mujoco.mju_mat2Quat(still, d.geom_xmat[k])
@@ -176,7 +177,7 @@ def _start(m, d, k: int, kind: Pose, rng) -> tuple[np.ndarray, np.ndarray, np.nd
     if kind.turns is None:
         return _any_turn(rng), center + aside, away
 
-    # right angles to the first geom, then the yaw about the line, then a little
+    # right angles to the first geom, then the yaw about the line, then a small rotation
     turn = still
     for axis in np.eye(3):
         turn = _product(turn, _turn(axis, rng.integers(4) * np.pi / 2))
@@ -186,7 +187,7 @@ def _start(m, d, k: int, kind: Pose, rng) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _touching(m, d, quat, origin, away) -> np.ndarray:
-    """How far along its line each second geom first leaves contact, `[stations]`."""
+    """Return the distance along its line at which each second geom separates, `[stations]`."""
     m.pair_margin[:] = 0.0
     low, high = np.zeros(STATIONS), np.full(STATIONS, FAR)
     for _ in range(BISECTIONS):
@@ -198,7 +199,7 @@ def _touching(m, d, quat, origin, away) -> np.ndarray:
 
 
 def station_of(geom: np.ndarray) -> np.ndarray:
-    """Stations of contacts: geoms that stand still come first in the model, then the others."""
+    """Return the stations of contacts: fixed geoms come first in the model, then the others."""
     return geom.max(axis=-1) - STATIONS
 
 

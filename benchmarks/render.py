@@ -1,10 +1,10 @@
-"""Pictures a second, of one and of many worlds, beside MuJoCo's renderer where it has a context.
+"""Images per second, of one and of many worlds, compared with MuJoCo's renderer.
 
     MUJOCO_GL=egl python benchmarks/render.py [MODEL.xml] [--worlds 1,64] [--sizes 64,128]
 
-Writes benchmarks/results/render.json and, of the default model, the table of docs/render.md, within
-minutes; `--table` writes the table anew from the file, without measuring; `--out` another file,
-and no table.
+Writes benchmarks/results/render.json and, for the default model, the table of docs/render.md,
+within minutes; `--table` rewrites the table from the file, without measuring; `--out` selects
+another file, and writes no table. MuJoCo's renderer is left out without an OpenGL context.
 """
 
 import argparse
@@ -28,7 +28,7 @@ KINDS = {"depth": "depth", "rgb": "colors with shadows"}
 
 
 def best(call, turns: int) -> float:
-    """Seconds of the fastest of a few calls, after one that compiles."""
+    """Return the seconds of the fastest of a few calls, after one that compiles."""
     call()
     times = []
     for _ in range(turns):
@@ -39,7 +39,7 @@ def best(call, turns: int) -> float:
 
 
 def ours(path: str, size: int, worlds: int, what: str, turns: int) -> float:
-    """Seconds of a picture."""
+    """Return the seconds of an image."""
     m = jaxsim.load_model(path)
     look, d = Look.of(m, path), jaxsim.make_data(m)
     qpos = jnp.tile(d.qpos, (worlds, 1))
@@ -55,7 +55,7 @@ def ours(path: str, size: int, worlds: int, what: str, turns: int) -> float:
 
 
 def theirs(path: str, size: int, what: str, turns: int) -> float | str:
-    """The same of MuJoCo's renderer, or why it has none."""
+    """Return the seconds of an image of MuJoCo's renderer, or its error message."""
     try:
         import mujoco
 
@@ -63,7 +63,7 @@ def theirs(path: str, size: int, what: str, turns: int) -> float | str:
         d = mujoco.MjData(m)
         mujoco.mj_forward(m, d)
         renderer = mujoco.Renderer(m, size, size)
-    except Exception as error:  # noqa: BLE001  (whatever the library of the screen says)
+    except Exception as error:  # noqa: BLE001  (any error of the graphics library)
         return f"no context: {error}"
     if what == "depth":
         renderer.enable_depth_rendering()
@@ -78,7 +78,7 @@ def theirs(path: str, size: int, what: str, turns: int) -> float | str:
 
 
 def measured(path: str, sizes: list[int], worlds: list[int], turns: int) -> dict:
-    """All figures."""
+    """Return all figures."""
     rows = []
     for size in sizes:
         for what in KINDS:
@@ -101,7 +101,7 @@ def measured(path: str, sizes: list[int], worlds: list[int], turns: int) -> dict
 
 
 def table(result: dict) -> str:
-    """The figures in Markdown."""
+    """Return the figures in Markdown."""
     first = result["rows"][0]
     columns = [name for name in first if name.startswith("pictures_per_second_")]
     numbers = [name.split("_")[3] for name in columns]
@@ -117,7 +117,7 @@ def table(result: dict) -> str:
 
 
 def write_table(result: dict) -> None:
-    """Puts the table in its place in docs/render.md."""
+    """Replace the table in docs/render.md."""
     before, rest = PAGE.read_text().split(BEGIN)
     after = rest.split(END)[1]
     where = f"\nOn {result['machine']}, {result['device']}, `{result['model']}`:\n\n"
@@ -125,7 +125,7 @@ def write_table(result: dict) -> None:
 
 
 def main() -> None:
-    """What the command does."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", nargs="?", default=str(MODEL))
     parser.add_argument("--worlds", default="1,64")

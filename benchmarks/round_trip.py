@@ -1,9 +1,9 @@
 """Loads models, writes them as MJCF, loads that, and compares every compiled field bit for bit.
 
     python benchmarks/round_trip.py MODEL.xml ...
-    python benchmarks/round_trip.py --list models.txt     # one path a line
+    python benchmarks/round_trip.py --list models.txt     # one path per line
 
-Prints one line for each model that does not come back equal, or cannot be compiled, and the count.
+Prints one line for each model whose fields differ, or that cannot be compiled, and the count.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from jaxsim.spec import Spec
 
 
 def differences(a: Compiled, b: Compiled) -> list[str]:
-    """Names of what is not the same in two compiled models."""
+    """Return the names of the fields that differ in two compiled models."""
     found = []
     for table in ("fields", "opt", "stat", "names"):
         ours, theirs = getattr(a, table), getattr(b, table)
@@ -37,11 +37,11 @@ def _same(a, b) -> bool:
 
 
 def round_trip(path: str) -> list[str]:
-    """What differs after writing and reading; nothing, if all is well."""
+    """Return the differences after writing and reading; empty if there are none."""
     spec = Spec.from_file(path)
     text = spec.to_xml()
     again = Spec.from_string(text)
-    again.path = spec.path  # its files are where they were
+    again.path = spec.path  # so that relative paths of its files stay valid
     if again.to_xml() != text:
         return ["text"]
     return differences(compile_spec(spec), compile_spec(again))

@@ -1,12 +1,13 @@
-"""How well things at rest stay at rest, and piles settle, beside MuJoCo C.
+"""Drift of bodies at rest, and settling of piles, compared with MuJoCo C.
 
     python benchmarks/stability.py [--scenes stack10 cards mixed20] [--seconds 10]
         [--json benchmarks/results/stability.json]
 
-Both engines begin in the same state and run in their default precision: ours in single. `moved` is
-how far bodies are, at the end, from where they began: the median and the largest [m]; for piles it
-says how far they fell and spread. `speed` is the largest speed of a body at the end [m/s], `deep`
-the deepest contact of the last second [m], `lost` how many bodies left the floor's surroundings.
+Both engines begin in the same state and run in their default precision: jaxsim in single. `moved`
+is the final distance of bodies from where they began: the median and the largest [m]; for piles it
+measures how far they fell and spread. `speed` is the largest final speed of a body [m/s], `deep`
+the deepest contact of the last second [m], `lost` the number of bodies that left the surroundings
+of the floor.
 """
 
 import argparse
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 def of_c(text: str, seconds: float) -> dict:
-    """What MuJoCo C gives."""
+    """Return the figures of MuJoCo C."""
     m = mujoco.MjModel.from_xml_string(text)
     d = mujoco.MjData(m)
     mujoco.mj_forward(m, d)
@@ -56,7 +57,7 @@ def of_c(text: str, seconds: float) -> dict:
 
 
 def of_jaxsim(text: str, seconds: float) -> dict:
-    """What we give."""
+    """Return the figures of jaxsim."""
     m = jaxsim.load_model(text)
     d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
     start = np.asarray(d.xpos[1:])
@@ -73,7 +74,7 @@ def of_jaxsim(text: str, seconds: float) -> dict:
 
 
 def said(start: np.ndarray, end: np.ndarray, qvel: np.ndarray, deep: list, dt: float) -> dict:
-    """The numbers of one run."""
+    """Return the figures of one run."""
     moved = np.linalg.norm(end - start, axis=1)
     speed = np.linalg.norm(np.asarray(qvel).reshape(-1, 6)[:, :3], axis=1)
     last = np.asarray(deep)[-round(1 / dt) :]

@@ -1,4 +1,4 @@
-"""Models and starting states of the benchmarks: the same for every engine, made by MuJoCo C."""
+"""Models and initial states of the benchmarks, equal for all engines, computed by MuJoCo C."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ UNIQUE = 256  # different states; a larger batch repeats them with noise
 
 
 def load(name: str, preset: str) -> mujoco.MjModel:
-    """A model of `configs/`, a scene of `scenes.py` ("chain6", "pile100") or an MJCF file.
+    """Return a model of `configs/`, a scene of `scenes.py` ("chain6", "pile100") or an MJCF file.
 
     Args:
-      name: which model.
-      preset: "rl": 4 solver iterations, 8 of the line search, no implicit damping, as
-        reinforcement learning runs it; "own": as the file says.
+      name: name of the model.
+      preset: "rl": 4 solver iterations, 8 of the line search, no implicit damping, as in
+        reinforcement learning; "own": the settings of the file.
     """
     text = scene(name)
     if text:
@@ -33,13 +33,13 @@ def load(name: str, preset: str) -> mujoco.MjModel:
 
 
 def title(name: str) -> str:
-    """What a model is called in results: a file by its folder and its own name."""
+    """Return the name of a model in results: that of a file with its folder."""
     path = Path(name)
     return f"{path.parent.name}/{path.stem}" if path.suffix else name
 
 
 def states(m: mujoco.MjModel, worlds: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """States in which contacts are active: qpos, qvel, act, ctrl, qacc_warmstart, worlds first."""
+    """Return states with active contacts: qpos, qvel, act, ctrl, qacc_warmstart, worlds first."""
     rng = np.random.default_rng(seed)
     d = mujoco.MjData(m)
     rows: list[dict] = []

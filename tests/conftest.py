@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported and collected lives to the end: nobody need look through it again.
+    """Freeze imported and collected objects, so the garbage collector skips them.
 
     Of 700,000 objects a search for garbage takes half a second, and every file ends with one.
     """
@@ -74,10 +74,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def programs_of_one_file(request) -> Iterator[None]:
-    """Says how the programs of a file are made; drops them: of all files they are many gigabytes.
+    """Set how the programs of a file are compiled, and drop them: those of all files are gigabytes.
 
     XLA compiles in threads of its own. glibc keeps what these threads free for their next use, a
-    gigabyte after a large file, unless it is told to give it back.
+    gigabyte after a large file, until it is returned to the system explicitly.
     """
     kernels = OPTIMIZED or bool(KERNELS.search(request.node.nodeid))
     PLATFORMS["cpu"] = BY_KERNELS._replace(fuses_calls=kernels)
@@ -102,7 +102,7 @@ def memory(what: str) -> str:
 
 @pytest.fixture
 def refused():
-    """What a model cannot be simulated for: a warning when it is made, an error before it moves."""
+    """Models that cannot be simulated warn when they are loaded, and raise when they step."""
 
     def messages(make: Callable[[], Model]) -> list[str]:
         with pytest.warns(UnsupportedWarning):

@@ -17,7 +17,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)\s*(>=|==|~=)\s*([0-9][0-9.]*)(,\s*
 
 
 def requirements() -> dict[str, list[str]]:
-    """What pyproject.toml asks for, by list: "" for that of everybody, else the extra."""
+    """Return the requirements of pyproject.toml by list: "" for the core, else the extra."""
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     return {"": project["dependencies"], **project["optional-dependencies"]}
 

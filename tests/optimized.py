@@ -1,4 +1,4 @@
-"""How users compile: for tests whose claim is that numbers do not depend on it (conftest.py)."""
+"""Compilation as for users, for tests of independence of compiler options (conftest.py)."""
 
 from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS
 

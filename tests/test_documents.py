@@ -1,4 +1,4 @@
-"""What the README and the notebooks show runs as it stands there."""
+"""The code of the README and of the notebooks runs as shown."""
 
 import ast
 import json
@@ -87,7 +87,7 @@ def test_every_function_named_in_the_documents_exists():
 
 
 def definitions(path: Path) -> set[str]:
-    """What a file defines: functions, classes and tables, and of classes "Class.method"."""
+    """Return the names that a file defines: functions, classes, tables, and "Class.method"."""
 
     def names(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
         for node in body:

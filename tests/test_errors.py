@@ -1,4 +1,4 @@
-"""Errors name the place, list every fault, and survive pickling."""
+"""Errors name the location, list every fault, and survive pickling."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Every field of Data beside MuJoCo, after a step of each integrator, in worlds that differ.
+"""Every field of Data against MuJoCo, after a step of each integrator, in worlds that differ.
 
 The models have their objects in an unusual order: the first body touches nothing, what is felt is
 on later ones, and ids of bodies, geoms, sites and joints are not in step.

@@ -13,7 +13,7 @@ import jaxsim
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 
-# the places of the vertical and the forward speed of the torso
+# the indices of the height and of the forward speed of the torso
 ROBOTS = {"walker": (0, 1), "humanoid": (2, 0)}
 BOTH = ["walker", pytest.param("humanoid", marks=pytest.mark.slow)]
 

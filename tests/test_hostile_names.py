@@ -66,7 +66,7 @@ def named(m: jaxsim.Model, name: str) -> jaxsim.Model:
 
 
 def is_visible(text: str) -> bool:
-    """Whether all characters of a text have a picture, and none of its lines is very long."""
+    """Return whether all characters of a text are printable, and no line is very long."""
     lines = text.split("\n")
     return all(x.isprintable() and len(x) < 2 * escape.MAX_MESSAGE for x in lines)
 
@@ -236,7 +236,7 @@ def test_a_page_shows_it_as_text(plain, name):
 
 
 class Fault(Exception):
-    """A fault that tells a name."""
+    """An error whose message contains a name."""
 
 
 @pytest.mark.parametrize("name", [NAMES["frame"], NAMES["lines"], NAMES["long"]])

@@ -23,7 +23,7 @@ def test_a_package_has_one_lowest_version():
 
 
 def test_what_is_tested_is_in_an_extra_of_its_own():
-    """Nobody's extra asks for less than the tests have."""
+    """No extra requires less than the tests install."""
     lists = requirements()
     tested = {lowest(r)[0] for r in lists["test"]}
     users = {

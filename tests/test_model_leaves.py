@@ -1,4 +1,4 @@
-"""Every real number of a model is a leaf: it can be batched, and it matters, or it is said why not.
+"""Every real number of a model is a leaf: it can be batched, and has an effect or an exemption.
 
 All leaves of a model are perturbed one by one, the perturbed models stacked, and run at once.
 """
@@ -183,7 +183,7 @@ def run(m: Model, d: jaxsim.Data) -> list:
     start = jaxsim.make_data(m)
     reset = jaxsim.reset_data_keyframe(m, start, 0) if m.nkey else start
     end = jaxsim.step(m, d)
-    # of places without a contact nothing is promised but that they have none
+    # slots without a contact are unspecified, except that they have none
     there = end.contact.geom[:, 0] >= 0
     seen = jax.tree.map(
         lambda a: jnp.where(there.reshape(-1, *(1,) * (a.ndim - 1)), a, 0), end.contact
@@ -222,7 +222,7 @@ def perturbed(m: Model) -> tuple[list[str], Model]:
 
 @pytest.fixture(scope="module")
 def effects():
-    """For each leaf the largest change it made in any model.
+    """Return the largest change that each leaf made in any model.
 
     On the way: a world's results depend on its own model, wherever in the batch it is, and equal
     those of the model alone.

@@ -1,4 +1,4 @@
-"""What XLA is told in the environment, in processes of their own."""
+"""XLA flags from the environment, in processes of their own."""
 
 import os
 import subprocess

@@ -1,7 +1,7 @@
-"""How close is equal: the tolerances of the tests, each with its reason.
+"""Tolerances of the tests, each with its reason.
 
 `np.testing.assert_allclose(ours, theirs, **ROUNDING)` asks for |ours - theirs| <= atol + rtol
-|theirs|. A test that needs another number takes the nearest one here and says why there:
+|theirs|. A test that needs another number takes the nearest one here and gives the reason there:
 `ROUNDING | {"atol": 1e-9}`.
 """
 
@@ -31,9 +31,9 @@ STIFF = _both(1e-7)
 CONTACT = {"rtol": 1e-9, "atol": 1e-7}
 # Central differences with a step of 1e-6: the step squared, and rounding divided by the step.
 DIFFERENCE = {"rtol": 1e-7, "atol": 1e-8}
-# The same of outputs that are large beside their slopes, or whose curvature is.
+# Differences of outputs that are large compared with their slopes, or with high curvature.
 ROUGH_DIFFERENCE = _both(1e-6)
 # What MuJoCo itself stores or computes in single precision, or iterates to that.
 STORED_SINGLE = _both(1e-6)
-# Results in single precision beside those in double, after many operations.
+# Results in single precision compared with those in double, after many operations.
 FLOAT32 = {"rtol": 1e-4, "atol": 1e-5}

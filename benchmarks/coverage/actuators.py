@@ -26,7 +26,7 @@ ACTUATORS = {
 
 
 class Drives(Drawing):
-    """Draws actuators, and where they act."""
+    """Random actuators and their transmissions."""
 
     def actuators(self) -> None:
         real = self.real
@@ -81,7 +81,7 @@ class Drives(Drawing):
     def transmission(
         self, actuator: ET.Element, kinds: str = "joint parent tendon site crank"
     ) -> bool:
-        """Where an actuator acts; False if the model has no such place."""
+        """Set the transmission of an actuator; return False if the model has no object for it."""
         real = self.real
         kind = self.draw.choice(kinds.split())
         scalar = actuator.tag in ("muscle", "dcmotor", "pid", "cylinder")

@@ -1,4 +1,4 @@
-"""What ties the bodies of a random model together: flexes, contact pairs, tendons, equalities."""
+"""Objects of a random model that couple bodies: flexes, contact pairs, tendons, equalities."""
 
 import xml.etree.ElementTree as ET
 
@@ -6,7 +6,7 @@ from odd.drawing import Drawing
 
 
 class Ties(Drawing):
-    """Draws what refers to bodies, joints, geoms and sites that are there."""
+    """Random elements that refer to existing bodies, joints, geoms and sites."""
 
     def flexes(self) -> None:
         if not self.feature["flex"]:
@@ -148,7 +148,7 @@ class Ties(Drawing):
             self.set(tie, 0.25, solref=self.solref, solimp=self.impedance, active="false")
 
     def other_site(self, string: ET.Element, last: str) -> str:
-        """Leads a tendon through a site, not the one it comes from."""
+        """Add a site to a tendon that differs from the previous one."""
         site = self.draw.choice([s for s in self.names["site"] if s != last])
         ET.SubElement(string, "site", site=site)
         return site

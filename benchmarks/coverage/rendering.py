@@ -1,4 +1,4 @@
-"""What every part of a random model draws from: chances, numbers, names, and common attributes."""
+"""Base class of random models: probabilities, numbers, names, and common attributes."""
 
 import random
 import xml.etree.ElementTree as ET
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Drawing:
-    """The tree of elements so far. What can be referred to is listed by kind in `names`."""
+    """The tree of elements so far; objects that can be referred to are in `names`, by kind."""
 
     def __init__(self, seed: int):
         self.draw = random.Random(seed)
@@ -43,7 +43,7 @@ class Drawing:
         return len(self.names.get(kind, ())) >= n
 
     def set(self, element: ET.Element, chance: float, **values: Callable[[], str] | str) -> None:
-        """Sets each attribute with a chance.
+        """Set each attribute with a probability.
 
         A value is a function, or words with one of several "a|b" or n of a range "low:high*n".
         """

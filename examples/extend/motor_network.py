@@ -1,7 +1,7 @@
-"""A network that is the motors of a robot, trained through the simulation to imitate measured ones.
+"""A neural network as the motors of a robot, trained through the simulation to imitate others.
 
-One instance of the plugin serves all motors: their torques come out of the network in one pass. Its
-weights are parameters of the model, so that the error of a simulated motion can be derived by them.
+One instance of the plugin serves all motors: their torques are computed in one pass. The weights
+are parameters of the model, so the error of a simulated motion can be differentiated by them.
 """
 
 import flax.linen as nn
@@ -15,7 +15,7 @@ STEPS, WORLDS = 100, 8
 
 
 class Net(nn.Module):
-    """Torque of a motor from its error and its speed; the same network for each."""
+    """Torque of a motor from its error and its speed; the same network for all motors."""
 
     width: int
 
@@ -28,7 +28,7 @@ class Net(nn.Module):
 
 @jaxsim.register_plugin
 class MotorNetwork(jaxsim.Plugin):
-    """Torques of all motors that it serves, by a network."""
+    """Torques of all motors that the plugin serves, by a network."""
 
     name = "lab.motor_network"
     settings = {"width": "16", "seed": "0"}
@@ -45,7 +45,7 @@ class MotorNetwork(jaxsim.Plugin):
 
 @jaxsim.register_plugin
 class RealMotor(jaxsim.Plugin):
-    """What was measured: a servo that saturates, with friction."""
+    """The motor that is imitated: a servo with saturation and friction."""
 
     name = "lab.real_motor"
 
@@ -70,7 +70,7 @@ MODEL = """
 
 
 def motions(m, goals):
-    """Angles (worlds, steps, 2) of a robot that is told to go somewhere."""
+    """Return angles (worlds, steps, 2) of a robot with given joint targets."""
 
     def one(goal):
         d = jaxsim.make_data(m).replace(ctrl=goal)

@@ -1,6 +1,6 @@
-"""A motor with a thermometer inside: an actuator and a sensor of one instance, with a state.
+"""A motor with a thermometer: an actuator and a sensor of one plugin instance, with a state.
 
-Losses heat the winding, it cools towards the air, and what is hot turns with less force.
+Losses heat the winding, it cools towards the air, and a hot motor has less torque.
 """
 
 import jax

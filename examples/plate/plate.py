@@ -1,4 +1,4 @@
-"""A task of one's own: keep a ball in the middle of a plate that two motors tilt."""
+"""A user-defined task: keep a ball in the middle of a plate that two motors tilt."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from jaxsim.envs import Env
 class Plate(Env):
     """Actions (2,) are angles of the plate, -1 and 1 are their limits; one takes 20 ms.
 
-    The reward of an action is exp(-50 r^2), with the ball r metres from the middle.
+    The reward of an action is exp(-50 r^2), with the ball r meters from the middle.
     """
 
     def __init__(self, **given):
@@ -20,20 +20,20 @@ class Plate(Env):
         super().__init__(m, **{"repeat": 4} | given)
 
     def start(self, m, d, key):
-        """The ball somewhere on the plate."""
+        """Return the ball at a random point of the plate."""
         place = jax.random.uniform(key, (2,), d.qpos.dtype, -0.15, 0.15)
         return d.replace(qpos=d.qpos.at[2:4].add(place))
 
     def observe(self, m, d):
-        """Angles of the plate and their speeds, place and velocity of the ball."""
+        """Return angles of the plate and their velocities, position and velocity of the ball."""
         ball = [jaxsim.sensor(m, d, "ball"), d.qvel[2:5]]
         return jnp.concatenate([d.qpos[:2], d.qvel[:2], *ball])
 
     def reward(self, m, before, after, action):
-        """As above."""
+        """Return the reward of the class's documentation."""
         place = jaxsim.sensor(m, after, "ball")[:2]
         return jnp.exp(-50 * jnp.sum(place * place))
 
     def terminal(self, m, d):
-        """Whether the ball has fallen off."""
+        """Return whether the ball has fallen off."""
         return jaxsim.sensor(m, d, "ball")[2] < -0.05

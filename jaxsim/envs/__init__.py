@@ -1,13 +1,13 @@
-"""Environments for reinforcement learning: tasks, many worlds of them, and models that differ.
+"""Environments for reinforcement learning: tasks, batches of worlds, domain randomization.
 
-    Env          a task in one world: what is done, seen, paid for
-    VectorEnv    many worlds: episodes, new ones where they ended
-    randomize    a model for each world, by names and ranges (factor, shift) or a function
+    Env          a task in one world: actions, observations, rewards
+    VectorEnv    a batch of worlds with bounded episodes and automatic resets
+    randomize    a model for each world, from ranges of parameters or a function
     with_masks   collision masks that differ between worlds
-    FrameStack, Delayed, Noisy, Pushed    what lies between an agent and the worlds
+    FrameStack, Delayed, Noisy, Pushed    wrappers between an agent and the worlds
 
-Tasks that have a name are in `jaxsim.envs.tasks`. Adapters for libraries of others are modules of
-their own: `gymnasium`, `stable_baselines`, `dm_env`, `brax`, `playground`, `rejax`.
+Named tasks are in `jaxsim.envs.tasks`. Adapters for other libraries are modules of their own:
+`gymnasium`, `stable_baselines`, `dm_env`, `brax`, `playground`, `rejax`.
 """
 
 from jaxsim.envs.env import Env as Env

@@ -1,8 +1,8 @@
-"""Environments as Brax's: its wrappers, PPO, SAC and APG train on them unchanged.
+"""Adapter to Brax: its wrappers, PPO, SAC and APG train on these environments unchanged.
 
     ppo.train(environment=BraxEnv(Hop(m)), episode_length=1000, action_repeat=1, ...)
 
-Brax ends, truncates and resets episodes by wrappers of its own. A world that blew up is done.
+Brax terminates, truncates and resets episodes by its own wrappers. A world that diverged is done.
 """
 
 from typing import Any
@@ -23,39 +23,39 @@ class BraxEnv(_brax_base.Env):  # type: ignore[name-defined]
 
     Args:
       env: the task.
-      model: the model of the worlds, if it is not that of the environment.
+      model: the model of the worlds; None: that of the environment.
     """
 
     def __init__(self, env: Env, model: Model | None = None):
         self.env, self.sys = env, env.m if model is None else model
 
     def reset(self, rng: jax.Array) -> Any:
-        """A new episode, of a random key."""
+        """Return the state of a new episode, from a random key."""
         return _brax_state(begin_outside(self.env, self.sys, rng), {})
 
     def step(self, state: Any, action: jax.Array) -> Any:
-        """One action, (action_size,)."""
+        """Return the state after an action, (action_size,)."""
         told = step_outside(self.env, self.sys, state.pipeline_state, state, action)
         return _brax_state(told, state.info)
 
     @property
     def observation_size(self) -> Any:
-        """Length of an observation."""
+        """Return the length of an observation, or the shapes of a dict of them."""
         return self.env.observation_size
 
     @property
     def action_size(self) -> int:
-        """Length of an action."""
+        """Return the length of an action."""
         return self.env.action_size
 
     @property
     def backend(self) -> str:
-        """The physics."""
+        """Return the name of the physics backend."""
         return "jaxsim"
 
     @property
     def dt(self) -> jax.Array:
-        """Time of an action [s]."""
+        """Return the duration of an action [s]."""
         return self.env.dt
 
 

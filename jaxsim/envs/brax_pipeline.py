@@ -1,12 +1,12 @@
-"""A physics pipeline for Brax's `PipelineEnv`, whose environments are written for its backends.
+"""Physics pipeline for Brax's `PipelineEnv`, whose environments are written for Brax's backends.
 
     import jaxsim.envs.brax_pipeline as pipeline
 
-    pipeline.register()                  # PipelineEnv(sys, backend="jaxsim") is known
-    pipeline.take_mjx_backend()          # PipelineEnv(sys, backend="mjx") is jaxsim's too
+    pipeline.register()                  # adds PipelineEnv(sys, backend="jaxsim")
+    pipeline.take_mjx_backend()          # PipelineEnv(sys, backend="mjx") also runs jaxsim
 
-The System stays Brax's. The Model is made of its `mj_model`; fields and options that differ from
-that one, because an environment changed or randomized them, are taken from the System.
+The System stays Brax's. The Model is compiled from its `mj_model`; fields and options that differ
+from `mj_model`, because an environment changed or randomized them, are taken from the System.
 """
 
 import functools
@@ -31,13 +31,13 @@ _brax_base = require("brax.base", "brax")
 envs = require("brax.envs.base", "brax")
 
 BACKEND = "jaxsim"
-_MAX_CACHED_MODELS = 8  # models that are kept with the System's MjModel
+_MAX_CACHED_MODELS = 8  # models that are cached with the MjModel of the System
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PipelineState(_brax_base.State):  # type: ignore[name-defined]
-    """The state of a pipeline: Brax's fields, and those of the Data by their names.
+class PipelineState(_brax_base.PipelineState):  # type: ignore[name-defined]
+    """PipelineState of a pipeline: Brax's fields, and the fields of Data by their names.
 
     Attributes:
       data: state and results of the physics; `contact` are its contacts.
@@ -51,7 +51,7 @@ class PipelineState(_brax_base.State):  # type: ignore[name-defined]
         return getattr(self.data, name)
 
     def replace(self, **values: Any) -> Self:
-        """A copy with some fields changed; Brax's are recomputed by the next step."""
+        """Return a copy with some fields replaced; the next step recomputes Brax's fields."""
         own = {n: values.pop(n) for n in _PIPELINE_FIELDS & values.keys()}
         if values:
             own["data"] = self.data.replace(**values)
@@ -69,15 +69,15 @@ def init(
     ctrl: jax.Array | None = None,
     unused_debug: bool = False,
 ) -> PipelineState:
-    """The state of a System at a configuration and velocity, with the results that belong to it.
+    """Return the state of a System at a configuration and velocity, with the results of `forward`.
 
     Args:
-      sys: a `brax.System`, made of an MjModel.
-      q: the configuration, (nq,).
-      qd: the velocity, (nv,).
+      sys: a `brax.System` that was loaded from an MjModel.
+      q: configuration, (nq,).
+      qd: velocity, (nv,).
       act: activations of actuators, (na,).
       ctrl: controls, (nu,).
-      unused_debug: Brax gives it; it has no effect here or there.
+      unused_debug: ignored, as in Brax.
     """
     m = model_of_system(sys)
     d = make_data(m).replace(qpos=q, qvel=qd)
@@ -89,13 +89,13 @@ def init(
 def step(
     sys: Any, state: PipelineState, act: jax.Array, unused_debug: bool = False
 ) -> PipelineState:
-    """The state one time step later, with a control, (nu,)."""
+    """Return the state one time step later, with a control, (nu,)."""
     m = model_of_system(sys)
     return _state(m, api.step(m, state.data.replace(ctrl=act)))
 
 
 def _state(m: Model, d: Data) -> PipelineState:
-    """Brax's view of a Data: poses and velocities of the bodies' origins, without the world."""
+    """Return Brax's view of a Data: poses and velocities of the body frames, without the world."""
     turn, push = d.cvel[1:, :3], d.cvel[1:, 3:]
     offset = d.xpos[1:] - d.subtree_com[m.body_rootid[1:]]
     return PipelineState(
@@ -109,10 +109,10 @@ def _state(m: Model, d: Data) -> PipelineState:
 
 
 def model_of_system(sys: Any) -> Model:
-    """The Model of a `brax.System`.
+    """Return the Model of a `brax.System`.
 
     Raises:
-      ValueError: the System was not made of an MjModel.
+      ValueError: the System was not loaded from an MjModel.
     """
     if sys.mj_model is None:
         raise ValueError("sys.mj_model: None; load the System by brax.io.mjcf")
@@ -131,7 +131,7 @@ def _model(model: Any) -> Model:
 
 
 def _changed_fields(record: type[Model] | type[Option], mine: Any, original: Any) -> dict[str, Any]:
-    """The fields of a record that are not what the MjModel has; those that are traced may be."""
+    """Return the traced fields of a record that differ from those of the MjModel."""
     found = {}
     for name, field in record.fields.items():
         value = vars(mine).get(name)
@@ -151,7 +151,7 @@ def _same(value: Any, original: Any) -> bool:
 
 
 def register() -> None:
-    """Let `PipelineEnv` know the backend "jaxsim"."""
+    """Add the backend "jaxsim" to `PipelineEnv`."""
     old = envs.PipelineEnv.__init__
     if getattr(old, "knows_jaxsim", False):
         return
@@ -167,7 +167,7 @@ def register() -> None:
 
 
 def take_mjx_backend() -> None:
-    """Let `PipelineEnv(sys, backend="mjx")` run on jaxsim, for environments made from then on."""
+    """Run `PipelineEnv(sys, backend="mjx")` on jaxsim, for environments created afterwards."""
     register()
     vars(envs)["m_pipeline"] = _this()
 

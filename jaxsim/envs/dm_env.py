@@ -1,12 +1,12 @@
-"""One world as a `dm_env.Environment`, as those of the Control Suite are; for Acme and its kin.
+"""Adapter to dm_env, the interface of the Control Suite and of Acme: one world.
 
     env = DmEnv(Hop(m), length=1000, seed=0)
     timestep = env.reset()
     while not timestep.last():
         timestep = env.step(policy(timestep.observation))
 
-The last discount of an episode is 0 where the task ended it or the world blew up, and 1 where it
-was cut off by its length. What is returned are numpy arrays, copied from the device once a step.
+The last discount of an episode is 0 if the task terminated or the world diverged, and 1 if the
+episode was truncated at its length. Results are numpy arrays, copied from the device once a step.
 """
 
 from typing import Any
@@ -26,16 +26,16 @@ specs = require("dm_env.specs", "dm-env")
 
 
 class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]
-    """One world; after the end of an episode the next `step` begins anew, as dm_env has it.
+    """One world as a `dm_env.Environment`; after the end of an episode the next `step` resets.
 
     Args:
       env: the task.
       length: actions of an episode, after which it is truncated.
-      seed: of the random numbers; None draws one.
+      seed: seed of the random numbers; None draws one.
 
     Attributes:
       state: the State of the world; None before the first `reset`. A control that is not finite is
-        taken as zero and counted: `jaxsim.check(env.state.data)` tells of it.
+        replaced by zero and counted: `jaxsim.check(env.state.data)` reports it.
     """
 
     def __init__(self, env: Env, *, length: int = 1000, seed: int | None = None):
@@ -47,18 +47,18 @@ class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]
         self._compile()
 
     def _compile(self) -> None:
-        """Make what a pickle leaves out."""
+        """Compile the programs that pickles leave out."""
         self._reset, self._step = jax.jit(self.env.reset), jax.jit(self.env.step)
 
     def reset(self) -> Any:
-        """A new episode: its first TimeStep."""
+        """Begin a new episode; return its first TimeStep."""
         self._key, own = jax.random.split(self._key)
         self.state = self._reset(own, self.env.m)
         self._over = False
         return dm_env.restart(_host(self.state.obs))
 
     def step(self, action: Any) -> Any:
-        """One action, (action_size,). After a last TimeStep it is not taken, and an episode begins.
+        """Take an action, (action_size,); after a last TimeStep, reset instead.
 
         Raises:
           ValueError: the action has another shape.
@@ -75,19 +75,19 @@ class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]
         return dm_env.truncation(reward, obs) if self._over else dm_env.transition(reward, obs)
 
     def observation_spec(self) -> Any:
-        """What is seen: an `Array`, or a dict of them, (...)."""
+        """Return the spec of observations: an `Array`, or a dict of them."""
         seen = jax.eval_shape(self.env.observe, self.env.m, self.env.begin)
         if isinstance(seen, dict):
             return {name: specs.Array(x.shape, x.dtype, name) for name, x in seen.items()}
         return specs.Array(seen.shape, seen.dtype, "observation")
 
     def action_spec(self) -> Any:
-        """A `BoundedArray` from the least to the largest action, (action_size,)."""
+        """Return the spec of actions, a `BoundedArray` with their limits, (action_size,)."""
         low, high = (np.asarray(x) for x in self.env.action_range())
         return specs.BoundedArray(low.shape, low.dtype, low, high, "action")
 
     def reward_spec(self) -> Any:
-        """A number in the precision of the physics, ()."""
+        """Return the spec of rewards: an `Array` of shape () in the precision of the physics."""
         return specs.Array((), self.env.begin.qpos.dtype, "reward")
 
 

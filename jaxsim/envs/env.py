@@ -1,13 +1,14 @@
-"""An environment: a model, and what an agent does in it, sees of it and is paid for.
+"""Environment of one world: a model with actions, observations and rewards.
 
     reset:  start -> observe
     step:   control -> the physics, `repeat` times -> observe, reward, terminal
 
-A task is a subclass that writes some of `start`, `control`, `observe`, `reward`, `terminal` and
-`metrics`. All are pure functions of one world; `vmap` makes many (vector.py). As after `mj_step`,
-what follows from the state (poses, sensors, forces) is that of the moment before the last physics
-step, while `qpos` and `qvel` are those after it; `refresh_world` changes that. A task that
-remembers something (a goal, an earlier position) does so in `userdata`, which is part of the state.
+A task is a subclass that overrides some of `start`, `control`, `observe`, `reward`, `terminal` and
+`metrics`. All are pure functions of one world; `vmap` batches them (vector.py). As after `mj_step`,
+results that are computed from the state (poses, sensors, forces) belong to the state before the
+last physics step, while `qpos` and `qvel` are those after it; `refresh_world` changes that. A task
+that remembers something (a goal, an earlier position) does so in `userdata`, which is part of the
+state.
 """
 
 from abc import ABCMeta
@@ -38,7 +39,7 @@ from jaxsim.physics.make_data import make_data
 
 
 class _Checked(ABCMeta):
-    """Checks the hooks of a task when it is whole, after the `__init__` of its subclass."""
+    """Metaclass that checks the hooks of a task after `__init__` of the subclass."""
 
     def __call__(cls, *args: Any, **given: Any) -> Any:
         env = super().__call__(*args, **given)
@@ -52,14 +53,14 @@ class Env(metaclass=_Checked):
     Args:
       m: the model.
       repeat: physics steps for each action.
-      keep: what Data carries, as for `make_data`.
+      keep: fields that Data carries, as for `make_data`.
       current: whether `observe`, `reward`, `terminal` and `metrics` get poses, velocities and their
-        sensors of the moment after the action, as after `mj_step1`; forces and accelerations are
+        sensors of the state after the action, as after `mj_step1`; forces and accelerations are
         those of the last physics step. Under `jit` only what they read is computed, once for each
-        action. `State.data` stays what the step gave.
+        action. `State.data` stays as the step returned it.
 
     Raises:
-      ValueError: a hook of the task returns another shape or type than it says below.
+      ValueError: a hook of the task returns another shape or type than documented below.
 
     Example:
       >>> class Upright(Env):
@@ -71,8 +72,8 @@ class Env(metaclass=_Checked):
       ((2,), 0.01)
     """
 
-    # whether `start` takes long (it settles, or searches): many worlds then compute it only at
-    # actions where one of them begins anew
+    # whether `start` takes long (it settles, or searches): a batch of worlds then computes it only
+    # at actions where one of them resets
     long_start = False
 
     def __init__(self, m: Model, *, repeat: int = 1, keep: Any = "default", current: bool = False):
@@ -83,93 +84,96 @@ class Env(metaclass=_Checked):
         self.keep = keep
         self.begin = make_data(m, keep)  # the world of this model at qpos0, at rest
 
-    # --- what a task writes ---
+    # --- hooks that a task overrides ---
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """The state of a new episode.
+        """Return the state of a new episode.
 
         Args:
           m: the model of this world.
           d: the world at `qpos0`, at rest.
-          key: random numbers of this episode.
+          key: random key of this episode.
         """
         return d
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
-        """The world with an action (action_size,) taken: here -1 and 1 are the ends of
-        `actuator_ctrlrange`; without limits the action is the control."""
+        """Apply an action, (action_size,).
+
+        By default -1 and 1 are the ends of `actuator_ctrlrange`; without limits the action is the
+        control.
+        """
         low, high = m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1]
         inside = 0.5 * (low + high) + 0.5 * (high - low) * jnp.clip(action, -1.0, 1.0)
         return d.replace(ctrl=jnp.where(m.actuator_ctrllimited, inside, action))
 
     def observe(self, m: Model, d: Data) -> Observation:
-        """What the agent sees: here `qpos` and `qvel`."""
+        """Return the observation; by default `qpos` and `qvel`."""
         return jnp.concatenate([d.qpos, d.qvel])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """What an action is worth, ().
+        """Return the reward of an action, ().
 
         Args:
           m: the model.
-          before: the state at the action; results are None.
+          before: the state before the action; results are None.
           after: the world after it.
           action: the action, (action_size,).
         """
         return jnp.zeros((), after.qpos.dtype)
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
-        """Whether the episode is over here, by the task itself, bool ()."""
+        """Return whether the task terminates the episode in this state, bool ()."""
         return jnp.zeros((), bool)
 
     def metrics(self, m: Model, before: Data, after: Data, action: jax.Array) -> dict[str, Any]:
-        """Numbers worth a curve, by name, each ()."""
+        """Return numbers to log, by name, each ()."""
         return {}
 
     def action_range(self) -> tuple[jax.Array, jax.Array]:
-        """The least and the largest actions, (action_size,) each, as `control` takes them."""
+        """Return the least and the largest actions that `control` takes, (action_size,) each."""
         limited = jnp.asarray(self.m.actuator_ctrllimited)
         most = jnp.where(limited, jnp.ones((), self.begin.qpos.dtype), jnp.inf)
         return -most, most
 
-    # --- what everybody calls ---
+    # --- interface of callers ---
 
     def __repr__(self) -> str:
-        """The task in a line: its actions, their time, what is seen."""
+        """Return the task in a line: its actions, their duration, its observations."""
         actions = f"{self.action_size} action" + "s" * (self.action_size != 1)
         ms = round(1000 * float(self.dt), 3)
         return f"<{type(self).__name__}: {actions} every {ms:g} ms, seen {self.observation_size}>"
 
     @property
     def dt(self) -> jax.Array:
-        """Time of an action [s]."""
+        """Return the duration of an action [s]."""
         return self.m.opt.timestep * self.repeat
 
     @property
     def action_size(self) -> int:
-        """Length of an action."""
+        """Return the length of an action."""
         return self.m.nu
 
     @property
     def observation_size(self) -> Any:
-        """Length of an observation; of a dict of them, their shapes."""
+        """Return the length of an observation; the shapes of a dict of them."""
         shape = jax.eval_shape(self.observe, self.m, self.begin)
         if isinstance(shape, dict):
             return {name: x.shape for name, x in shape.items()}
         return shape.shape[0]
 
     def at_rest(self, m: Model) -> Data:
-        """Return the world of a model at its `qpos0`, at rest: what `make_data` gives of it."""
+        """Return the world of a model at its `qpos0`, at rest, as `make_data` does."""
         return self.begin if m is self.m else make_data(m, self.keep)
 
     def reset(self, key: jax.Array, m: Model | None = None) -> State:
-        """A new episode.
+        """Return the state of a new episode.
 
-        Only what the observation needs of the forward dynamics is computed under `jit`: nothing,
-        where it reads the state alone.
+        Under `jit` only the part of the forward dynamics that the observation reads is computed:
+        none if it reads the state alone.
 
         Args:
-          key: random numbers of the episode.
-          m: the model of this world, if it is not that of the environment.
+          key: random key of the episode.
+          m: the model of this world; None: that of the environment.
         """
         check_one_key(key)
         m = self.m if m is None else m
@@ -195,12 +199,12 @@ class Env(metaclass=_Checked):
         )
 
     def step(self, state: State, action: jax.Array, m: Model | None = None) -> State:
-        """One action. A world that blew up is done, earns nothing, and has no derivative.
+        """Take an action. A world that diverged is done, has reward 0 and no derivative.
 
         Args:
-          state: the state; one that is done goes on from where it is.
-          action: (action_size,).
-          m: the model of this world, if it is not that of the environment.
+          state: the state; one that is done continues from where it is.
+          action: the action, (action_size,).
+          m: the model of this world; None: that of the environment.
 
         Raises:
           ValueError: the action has another shape, or the state is of many worlds.
@@ -211,11 +215,10 @@ class Env(metaclass=_Checked):
         return self.told(m, state, state.data, self.advance(m, driven), action)
 
     def take(self, m: Model, d: Data, action: jax.Array) -> tuple[jax.Array, Data]:
-        """The action as it counts, and the world with it taken.
+        """Return the action that counts, and the world with it applied.
 
-        An action that is not finite counts as zero, in the reward too, and as a BADCTRL in
-        `Data.warning`, whose `warning_lastinfo` is -1: which control it would have been is not
-        known.
+        An action that is not finite counts as zero, in the reward too. It is counted as BADCTRL in
+        `Data.warning`, with `warning_lastinfo` -1, as the actuator is not known.
         """
         bad = ~jnp.isfinite(action).all()
         action = jnp.where(bad, jnp.zeros_like(action), action)
@@ -226,16 +229,16 @@ class Env(metaclass=_Checked):
         return action, driven.replace(warning=count, warning_lastinfo=info)
 
     def advance(self, m: Model, d: Data) -> Data:
-        """The physics of one action."""
+        """Run the physics of one action."""
         if self.repeat == 1:
             return physics_step(m, d)
         return lax.fori_loop(0, self.repeat, lambda _, d: physics_step(m, d), d)
 
     def renew(self, m: Model, d: Data, fresh: Data, where: jax.Array) -> Data:
-        """The physics of one action; a world of which `where` holds is another, `fresh`, instead.
+        """Run the physics of one action; the world is `fresh` instead if `where` is true.
 
-        Its step is taken too, for its results, and the state put back: so a new episode costs no
-        other program than a step.
+        The physics also runs for a fresh world, for its results, and then its state is restored. A
+        new episode therefore needs no program other than a step.
         """
 
         def turn(_: Any, d: Data) -> Data:
@@ -246,7 +249,7 @@ class Env(metaclass=_Checked):
     def told(
         self, m: Model, state: State, before: Data, after: Data, action: jax.Array, **info: Any
     ) -> State:
-        """What an agent is told after an action."""
+        """Return the State that an agent receives after an action."""
         bad = diverged(before, after)
         before, data = strip_results(before), after
         after = refresh_world(m, after) if self.current else after

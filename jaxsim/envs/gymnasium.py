@@ -1,4 +1,4 @@
-"""Environments as Gymnasium's: many worlds, or one; for CleanRL and its kin.
+"""Adapters to Gymnasium: one world or a batch of worlds, for CleanRL and similar libraries.
 
     worlds = GymnasiumVectorEnv(Hop(m), 256, length=1000)
     obs, info = worlds.reset(seed=0)
@@ -8,8 +8,8 @@
     env = gymnasium.wrappers.RecordVideo(env, "films")
     worlds = gymnasium.make_vec("jaxsim/Hopper-v5", num_envs=256)
 
-What is returned are numpy arrays; on a device each step is one transfer of them. The physical state
-stays where it is.
+Results are numpy arrays; on an accelerator each step transfers them once. The physical state stays
+on the device.
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -37,12 +37,12 @@ _AUTORESET_MODES = {"next": _MODE.NEXT_STEP, "same": _MODE.SAME_STEP, None: _MOD
 
 
 class RenderCamera(NamedTuple):
-    """The view of the pictures of worlds, and their size.
+    """RenderCamera and size of the frames of worlds.
 
     Attributes:
-      camera: name or number of a camera of the model, or a `jaxsim.view.Camera`; None: a free one
+      camera: name or id of a camera of the model, or a `jaxsim.view.Camera`; None: a free camera
         that sees the whole model.
-      width, height: of a frame [pixels].
+      width, height: size of a frame [pixels].
     """
 
     camera: Any = None
@@ -55,20 +55,20 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
 
     Args:
       env: the task.
-      num_envs: how many worlds.
+      num_envs: number of worlds.
       length: actions of an episode, after which it is truncated.
       autoreset: "next", "same" or None, as for `VectorEnv`.
       model, axes: models that differ between worlds (`randomize`).
-      randomize: what each episode draws of its model, as for `VectorEnv`.
-      render_mode: "rgb_array", or None: no pictures.
-      camera, width, height: of the pictures, as for `jaxsim.render`.
+      randomize: parameters that each episode draws, as for `VectorEnv`.
+      render_mode: "rgb_array", or None for no frames.
+      camera, width, height: those of the frames, as for `jaxsim.render`.
 
     Raises:
-      ValueError: an argument is not what it should be.
+      ValueError: an argument is invalid.
 
     Attributes:
       state: the State of the worlds; None before the first `reset`. A control that is not finite is
-        taken as zero and counted: `jaxsim.check(worlds.state.data)` tells of it.
+        replaced by zero and counted: `jaxsim.check(worlds.state.data)` reports it.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -107,13 +107,13 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
         self._compile()
 
     def _compile(self) -> None:
-        """Make what a pickle leaves out."""
+        """Compile the programs that pickles leave out."""
         self._reset, self._step = jax.jit(self.worlds.reset), jax.jit(self.worlds.step)
         self._chosen = jax.jit(self.worlds.reset_where)
         self._frames = jax.jit(self._drawn)
 
     def _drawn(self, state: State) -> jax.Array:
-        """Frames of all worlds, uint8 (num_envs, height, width, 3)."""
+        """Return the frames of all worlds, uint8 (num_envs, height, width, 3)."""
         camera, width, height = self._camera
 
         def frame(m: Model, d: Data) -> jax.Array:
@@ -139,11 +139,11 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """New episodes: of all worlds, or of those of `options["reset_mask"]`, bool (num_envs,).
+        """Begin new episodes of all worlds, or of the bool (num_envs,) `options["reset_mask"]`.
 
         Args:
-          seed: of the random numbers; None goes on with those there are.
-          options: see above.
+          seed: seed of the random numbers; None continues with the present ones.
+          options: None, or a dict with `reset_mask`.
         """
         if seed is not None or self._key is None:
             seed = np.random.SeedSequence().generate_state(1)[0] if seed is None else seed
@@ -158,7 +158,7 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
         return _host(self.state.obs), {}
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """One action in each world, (num_envs, action_size)."""
+        """Take an action in each world, (num_envs, action_size)."""
         if self.state is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
         dtype = self.state.reward.dtype
@@ -184,9 +184,9 @@ class GymnasiumEnv(gymnasium.Env):  # type: ignore[name-defined]
     Args:
       env: the task.
       length: actions of an episode, after which it is truncated.
-      randomize: what each episode draws of its model, as for `VectorEnv`.
-      render_mode: "rgb_array", or None: no pictures.
-      camera, width, height: of the pictures, as for `jaxsim.render`.
+      randomize: parameters that each episode draws, as for `VectorEnv`.
+      render_mode: "rgb_array", or None for no frames.
+      camera, width, height: those of the frames, as for `jaxsim.render`.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
@@ -225,20 +225,20 @@ class GymnasiumEnv(gymnasium.Env):  # type: ignore[name-defined]
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """A new episode."""
+        """Begin a new episode."""
         super().reset(seed=seed)
         obs, info = self.worlds.reset(seed=seed)
         return _first(obs), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One action, (action_size,)."""
+        """Take an action, (action_size,)."""
         obs, reward, terminated, truncated, info = self.worlds.step(np.asarray(action)[None])
         flags = bool(terminated[0]), bool(truncated[0])
         return _first(obs), float(reward[0]), *flags, _first(info)
 
 
 def make_env(task: str, **given: Any) -> GymnasiumEnv:
-    """Return a task by its name, for `gymnasium.make`, which itself ends episodes by their length.
+    """Return a named task for `gymnasium.make`, which truncates episodes itself.
 
     Args:
       task: one of `jaxsim.envs.tasks.TASKS`.
@@ -248,19 +248,19 @@ def make_env(task: str, **given: Any) -> GymnasiumEnv:
     return GymnasiumEnv(make(task, **rest), **({"length": _ENDLESS_EPISODE} | own))
 
 
-# what `gymnasium.make` looks at before it calls: other modes are wrappers of its own
+# read by `gymnasium.make` before it calls; it adds wrappers for other modes
 make_env.metadata = GymnasiumEnv.metadata  # type: ignore[attr-defined]
 
 
 def make_vector_env(
     task: str, num_envs: int = 1, max_episode_steps: int | None = None, **given: Any
 ) -> GymnasiumVectorEnv:
-    """Return many worlds of a task by its name, for `gymnasium.make_vec`.
+    """Return many worlds of a named task, for `gymnasium.make_vec`.
 
     Args:
       task: one of `jaxsim.envs.tasks.TASKS`.
-      num_envs: how many worlds.
-      max_episode_steps: actions of an episode; None, or -1: without end.
+      num_envs: number of worlds.
+      max_episode_steps: actions of an episode; None, or -1: no limit.
       given: arguments of `GymnasiumVectorEnv`, and of the task.
     """
     own, rest = _split_options(given)
@@ -269,22 +269,22 @@ def make_vector_env(
 
 
 _ADAPTER_OPTIONS = ("length", "autoreset", "randomize", "render_mode", "camera", "width", "height")
-_ENDLESS_EPISODE = 2**31 - 1  # actions of an episode that another ends
+_ENDLESS_EPISODE = 2**31 - 1  # length of an episode that another wrapper truncates
 
 
 def _split_options(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of the adapter, and those of the task."""
+    """Split arguments into those of the adapter and those of the task."""
     own = {name: x for name, x in given.items() if name in _ADAPTER_OPTIONS}
     return own, {name: x for name, x in given.items() if name not in _ADAPTER_OPTIONS}
 
 
 def rendering(env: Env) -> dict[str, Any]:
-    """The metadata of pictures: one for each action, in the time of the world."""
+    """Return the metadata of rendering: one frame for each action, in the time of the world."""
     return {"render_modes": ["rgb_array"], "render_fps": max(round(1 / float(env.dt)), 1)}
 
 
 def check_mode(mode: str | None) -> str | None:
-    """Raises ValueError for a render mode that there is not."""
+    """Return a render mode; raise ValueError for an unknown one."""
     if mode not in (None, "rgb_array"):
         raise ValueError(
             f"render_mode: expected 'rgb_array' or None, got {mode!r}; for a window see jaxsim.view"
@@ -293,7 +293,7 @@ def check_mode(mode: str | None) -> str | None:
 
 
 def make_spaces(env: Env) -> tuple[Any, Any]:
-    """The observation and the action space of an environment."""
+    """Return the observation and action make_spaces of an environment."""
     seen = jax.eval_shape(env.observe, env.m, env.begin)
     box = gymnasium.spaces.Box
     boxes = jax.tree.map(lambda x: box(-np.inf, np.inf, x.shape, x.dtype), seen)
@@ -303,7 +303,7 @@ def make_spaces(env: Env) -> tuple[Any, Any]:
 
 
 def _host(x: Any) -> Any:
-    return jax.tree.map(np.array, x)  # own copies: Gymnasium's users keep and change them
+    return jax.tree.map(np.array, x)  # own copies, as users keep and change them
 
 
 def _first(x: Any) -> Any:

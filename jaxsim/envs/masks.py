@@ -1,8 +1,8 @@
 """Collision masks that differ between worlds, and with them shapes that do.
 
-`geom_contype` and `geom_conaffinity` of a model decide which pairs its program looks at. Where a
-world is to have other masks than its neighbor, they are numbers of the callback `contactfilter`:
-leaves of the model, compared for each pair in each state. A model without them has no such program.
+`geom_contype` and `geom_conaffinity` of a model are static: they select the pairs of its program.
+Masks that differ between worlds are leaves of the callback `contactfilter`, which compares them for
+each pair in each state. The program of a model without such masks does not contain it.
 """
 
 from typing import Any
@@ -19,18 +19,18 @@ from jaxsim.physics.arguments import check_model
 
 
 def with_masks(m: Model, contype: Any = None, conaffinity: Any = None) -> Model:
-    """Return the model with collision masks that are leaves, which may differ between worlds.
+    """Return the model with collision masks as leaves, which may differ between worlds.
 
-    Two geoms touch if `contype` of one and `conaffinity` of the other have a bit in common, as in
-    MJCF. Only pairs are asked whose bodies' masks in the model itself, of all their geoms together,
-    have one: load the model with all bits that some world may have. Pairs of a `<pair>` element
-    touch whatever the masks are. A model that has masks already gets new ones, so that `randomize`
-    takes them: its leaves stay the same, their numbers change.
+    Two geoms collide if `contype` of one and `conaffinity` of the other have a common bit, as in
+    MJCF. Only pairs are tested whose bodies have a common bit in the masks of the model itself,
+    those of all geoms of a body combined: load the model with all bits that some world may set.
+    Pairs of a `<pair>` element collide whatever the masks are. If the model has such masks already,
+    they are replaced: its leaves stay the same and their values change, so `randomize` takes them.
 
     Args:
       m: the model, without a `contactfilter` of its own.
-      contype, conaffinity: of each geom, (ngeom,) integers, with any leading axes of worlds; None:
-        those of the model.
+      contype, conaffinity: masks of each geom, (ngeom,) integers, with any leading axes of worlds;
+        None: those of the model.
 
     Raises:
       ValueError: a mask has another shape or is no integer, or there is another `contactfilter`.
@@ -60,7 +60,7 @@ def with_masks(m: Model, contype: Any = None, conaffinity: Any = None) -> Model:
 
 
 def _mask(m: Model, name: str, value: Any) -> jax.Array:
-    """A mask as an array of integers."""
+    """Return a mask as an array of integers."""
     if not (jnp.issubdtype(jnp.result_type(value), jnp.integer) and _fits(m, value)):
         raise ValueError(
             f"{name}: expected integers of shape ({m.ngeom},), with any leading axes of worlds; "
@@ -76,7 +76,7 @@ def _fits(m: Model, value: Any) -> bool:
 def separate_masks(
     contype: jax.Array, conaffinity: jax.Array, m: Model, d: Data, geom1: Any, geom2: Any
 ) -> jax.Array:
-    """Return which pairs of geoms have no bit in common, (n,) bool: a `contactfilter`."""
+    """Return a mask of the pairs of geoms without a common bit, (n,) bool: a `contactfilter`."""
     del m, d
     match = (contype[geom1] & conaffinity[geom2]) | (contype[geom2] & conaffinity[geom1])
     return match == 0

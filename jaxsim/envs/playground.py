@@ -1,11 +1,12 @@
-"""Environments as MuJoCo Playground's: its wrappers and training scripts take them as theirs.
+"""Adapter to MuJoCo Playground: its wrappers and training scripts take these environments.
 
     env = wrapper.wrap_for_brax_training(PlaygroundEnv(Hop(m)), episode_length=1000)
 
     register_tasks()
     env = registry.load("jaxsim/quadruped_velocity", config_overrides={"ctrl_dt": 0.02})
 
-Playground ends, truncates and resets episodes by wrappers of its own. A world that blew up is done.
+Playground terminates, truncates and resets episodes by its own wrappers. A world that diverged is
+done.
 """
 
 from collections.abc import Callable
@@ -31,11 +32,12 @@ class PlaygroundEnv(playground.MjxEnv):  # type: ignore[name-defined]
 
     Args:
       env: the task.
-      config: as `configuration` makes it; its `sim_dt` becomes the time step of the model.
-      mj_model: MuJoCo's own form of the model, for `render`, which is MuJoCo's.
+      config: configuration as `configuration` returns it; its `sim_dt` becomes the time step of the
+        model.
+      mj_model: the MjModel, for `render`, which uses MuJoCo's renderer.
 
     Raises:
-      ValueError: `ctrl_dt` is not that of as many steps of `sim_dt` as the task takes.
+      ValueError: `ctrl_dt` is not the duration of the physics steps that the task takes.
     """
 
     def __init__(self, env: Env, config: Any = None, *, mj_model: Any = None):
@@ -47,19 +49,19 @@ class PlaygroundEnv(playground.MjxEnv):  # type: ignore[name-defined]
             )
         super().__init__(config)
         self.env, self._mj_model = env, mj_model
-        # Playground randomizes by putting another model under this name
+        # Playground randomizes by assigning another model to this attribute
         timestep = jnp.full_like(env.m.opt.timestep, config.sim_dt)
         self._mjx_model = env.m.replace(opt=env.m.opt.replace(timestep=timestep))
 
     def reset(self, rng: jax.Array) -> Any:
-        """A new episode, of a random key."""
+        """Return the state of a new episode, from a random key."""
         told = begin_outside(self.env, self._mjx_model, rng)
         return playground.State(
             told.data, told.obs, told.reward, told.done, told.metrics, told.info
         )
 
     def step(self, state: Any, action: jax.Array) -> Any:
-        """One action, (action_size,)."""
+        """Return the state after an action, (action_size,)."""
         told = step_outside(self.env, self._mjx_model, state.data, state, action)
         return playground.State(
             told.data, told.obs, told.reward, told.done, told.metrics, state.info
@@ -67,50 +69,53 @@ class PlaygroundEnv(playground.MjxEnv):  # type: ignore[name-defined]
 
     @property
     def action_size(self) -> int:
-        """Length of an action."""
+        """Return the length of an action."""
         return self.env.action_size
 
     @property
     def mjx_model(self) -> Model:
-        """The Model; what randomizes worlds gets it."""
+        """Return the Model, which functions that randomize worlds take."""
         return self._mjx_model
 
     @property
     def mj_model(self) -> Any:
-        """MuJoCo's own form of the model, which draws pictures."""
+        """Return the MjModel, which MuJoCo's renderer needs."""
         if self._mj_model is None:
-            raise ValueError("MuJoCo draws its own model: PlaygroundEnv(env, mj_model=...)")
+            raise ValueError(
+                "mj_model: rendering needs an MjModel: PlaygroundEnv(env, mj_model=...)"
+            )
         return self._mj_model
 
     @property
     def xml_path(self) -> str:
-        """Nothing: a compiled model has forgotten its file."""
+        """Return an empty path: a compiled model does not store its file."""
         return ""
 
 
 def configuration(env: Env, length: int = 1000) -> Any:
-    """What Playground writes down of a task: a ConfigDict.
+    """Return Playground's configuration of a task, a ConfigDict.
 
     Args:
       env: the task.
       length: actions of an episode.
 
     Returns:
-      `ctrl_dt` and `sim_dt`, the times of an action and of a step [s]; `episode_length`;
-      `action_repeat` 1; `impl`, which Playground's scripts set: the physics is jaxsim's anyhow.
+      `ctrl_dt` and `sim_dt`, the durations of an action and of a physics step [s];
+      `episode_length`; `action_repeat` 1; `impl`, which Playground's scripts set and which has no
+      effect.
     """
     return _configuration(env.repeat, _timestep(env), length)
 
 
 def register(name: str, make: Callable[..., Env], length: int = 1000) -> None:
-    """Lets `mujoco_playground.registry` load a task.
+    """Register a task with `mujoco_playground.registry`.
 
-    It stands among those of the Control Suite, since loading others downloads their models first.
-    `config_overrides` may change `ctrl_dt`, the number of steps of an action, and `sim_dt`.
+    It is listed among the tasks of the Control Suite, since loading others downloads their models
+    first. `config_overrides` may change `ctrl_dt`, the number of steps of an action, and `sim_dt`.
 
     Args:
-      name: its name there.
-      make: the task; takes `repeat`.
+      name: name in the registry.
+      make: function that returns the task; takes `repeat`.
       length: actions of an episode.
     """
 
@@ -125,7 +130,7 @@ def register(name: str, make: Callable[..., Env], length: int = 1000) -> None:
 
 
 def register_tasks() -> None:
-    """Registers all of `jaxsim.envs.tasks.TASKS`, as "jaxsim/hopper_hop" and so on."""
+    """Register all of `jaxsim.envs.tasks.TASKS`, as "jaxsim/hopper_hop" and so on."""
     for name, task in TASKS.items():
         register(f"jaxsim/{name}", partial(make, name), task.length)
 

@@ -1,9 +1,10 @@
-"""Models that differ between worlds: domain randomisation.
+"""Domain randomization: models that differ between worlds.
 
-What a change of masses or lengths moves (inverse weights, lengths of tendons, statistics) follows
-by `set_const`. Which leaves then differ between worlds is read from the traced function: a leaf
-that does not depend on the random numbers stays one for all worlds. Fields that were compiled out,
-as they were zero when the model was loaded, are live in the models that are drawn.
+Constants that depend on a changed mass or length (inverse weights, tendon lengths, statistics) are
+recomputed by `set_const`. Leaves that differ between worlds are determined by dependence analysis
+of the traced function: a leaf that does not depend on the random key stays shared by all worlds.
+Fields that were compiled out, as they were zero when the model was loaded, are traced in the models
+that are drawn.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from jaxsim.model.model import Model, Option
 from jaxsim.physics.constants.set_const import set_const
 from jaxsim.transforms.primitive import PHYSICS_P, program_of
 
-# primitives that run a program, and how it is found in the equation
+# primitives that call a program, and how to read it from the equation
 CALLS: dict[str, Callable[[Any], jax.extend.core.ClosedJaxpr]] = {
     "jit": lambda eqn: eqn.params["jaxpr"],
     "custom_jvp_call": lambda eqn: eqn.params["call_jaxpr"],
@@ -30,13 +31,13 @@ CALLS: dict[str, Callable[[Any], jax.extend.core.ClosedJaxpr]] = {
 
 
 class Drawing(NamedTuple):
-    """A random model: what of it is drawn, and how.
+    """A random model: the leaves that are drawn, and the function that draws them.
 
     Attributes:
-      m: the model, with the structure of the changed ones: a replaced leaf may decide it.
-      change: from a model and a key to new leaves by name.
-      derive: whether `set_const` computes what follows from the leaves.
-      differs: of each leaf of the model, whether it depends on the key.
+      m: the model, with the structure of the changed models, which a replaced leaf may determine.
+      change: function from a model and a key to new leaves by name.
+      derive: whether `set_const` recomputes the constants that depend on the leaves.
+      differs: for each leaf of the model, whether it depends on the key.
     """
 
     m: Model
@@ -45,12 +46,12 @@ class Drawing(NamedTuple):
     differs: tuple[bool, ...]
 
     def leaves(self, key: jax.Array) -> list[jax.Array]:
-        """Return the leaves that differ, of one world."""
+        """Return the leaves of one world that differ."""
         leaves = jax.tree.leaves(_randomized_model(self.m, self.change, self.derive, key))
         return [x for x, d in zip(leaves, self.differs, strict=True) if d]
 
     def model(self, drawn: Sequence[jax.Array], m: Model | None = None) -> Model:
-        """Return the model with leaves that were drawn, of one world or of many."""
+        """Return the model with drawn leaves, of one world or of many."""
         own, form = jax.tree.flatten(self.m)
         old = own if m is None else jax.tree.leaves(m)
         new = iter(drawn)
@@ -91,22 +92,22 @@ def random_model(m: Model, change: ChangeFunction | Ranges, *, derive: bool = Tr
 def randomize(
     m: Model, keys: jax.Array, change: ChangeFunction | Ranges, *, derive: bool = True
 ) -> tuple[Model, Any]:
-    """A model for each world.
+    """Return a model for each world.
 
     Args:
       m: the model.
       keys: random keys, one for each world, (worlds,).
       change: ranges of physical parameters by name (ranges.py): `{"body:torso/mass": (0.8, 1.2)}`;
         or a function from the model and a key to new leaves by name: `{"geom_friction": ...}`.
-      derive: whether `set_const` finds what follows from the leaves.
+      derive: whether `set_const` recomputes the constants that depend on the leaves.
 
     Returns:
-      The model, with a leading axis of worlds in the leaves that differ; and of each leaf 0 or
-      None, as `in_axes` of `jax.vmap` takes it.
+      The model, with a leading axis of worlds in the leaves that differ; and 0 or None for each
+      leaf, as `in_axes` of `jax.vmap` takes it.
 
     Raises:
       ValueError: the model has no such parameter or field, or no slot for it (a delay without a
-        history); or a body has become one that cannot be.
+        history); or the mass or inertia of a body became unphysical.
 
     Example:
       >>> keys = jax.random.split(jax.random.key(0), 4)
@@ -123,7 +124,7 @@ def randomize(
 
 
 def _randomized_model(m: Model, change: ChangeFunction, derive: bool, key: jax.Array) -> Model:
-    """Return the model of one world, with what follows from the leaves that were drawn."""
+    """Return the model of one world, with the constants that depend on the drawn leaves."""
     new: Any = change(m, key)
     if not isinstance(new, Mapping):
         fields = [n for n in ("body_mass", "geom_friction") if isinstance(new, Model)]
@@ -138,7 +139,7 @@ def _randomized_model(m: Model, change: ChangeFunction, derive: bool, key: jax.A
 
 
 def _leaf_names(m: Model, new: Mapping[str, Any]) -> Iterator[str]:
-    """The names of new leaves, "opt.density" for one of the options, whole options apart."""
+    """Return the names of new leaves, "opt.density" for one of the options."""
     for name, value in new.items():
         if isinstance(value, Option):
             changed = (n for n in value.fields if getattr(value, n) is not getattr(m.opt, n))
@@ -147,14 +148,14 @@ def _leaf_names(m: Model, new: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_bodies(models: Model, axes: Any) -> None:
-    """Raises ValueError for bodies that cannot be, where numbers are known."""
+    """Raise ValueError for unphysical masses and inertias, where values are concrete."""
     mass, moments = models.body_mass, models.body_inertia
     drawn = axes.body_mass is not None or axes.body_inertia is not None
     if not drawn or any(isinstance(x, jax.core.Tracer) for x in (mass, moments)):
         return
     mass, moments = np.asarray(mass, np.float64), np.asarray(moments, np.float64)
     total = moments.sum(axis=-1)
-    tight = 1e-5 * total  # single precision; the compiler refuses more itself
+    tight = 1e-5 * total  # single precision; the compiler itself has a tighter bound
     wrong = (mass < 0) | (moments.min(axis=-1) < 0) | (2 * moments.max(axis=-1) > total + tight)
     if not wrong.any():
         return
@@ -162,16 +163,15 @@ def _check_bodies(models: Model, axes: Any) -> None:
     row = np.broadcast_to(moments, (*wrong.shape, 3))[tuple(np.argwhere(wrong)[0])]
     raise ValueError(
         f"randomize: body {models.names['body'][body] or body!r} would have moments {row} or a "
-        "negative mass: no body has; draw 'body:NAME/mass', whose inertia follows, or "
+        "negative mass, which is not physical; draw 'body:NAME/mass', whose inertia follows, or "
         "'body:NAME/inertia' by a factor or pseudo_inertia(sd=...)"
     )
 
 
 def dependent_outputs(program: jax.extend.core.Jaxpr) -> list[bool]:
-    """Which results of a traced function depend on its arguments.
+    """Return which results of a traced function depend on its arguments.
 
-    What is inside a loop or a branch is not looked at: if something that goes in depends, all that
-    comes out does.
+    Loops and branches are not analyzed: if an input depends on the arguments, all outputs do.
     """
     return _reachable_outputs(program, [True] * len(program.invars))
 

@@ -1,16 +1,16 @@
-"""Random models in physical parameters: the name of a parameter, and the range that is drawn.
+"""Ranges of physical parameters for domain randomization, by the name of the parameter.
 
     "body:torso/mass": (0.8, 1.2)                 a factor, uniform
     "joint:*/damping": scale(0.5, 2)              a factor, uniform in its logarithm
     "actuator:hip/kp": scale(sd=0.1)              a factor, log-normal
-    "geom:foot*/friction[0]": linear(0.4, 1.2)    the number itself
-    "body:torso/mass": shift(-1, 3)               what is added to it
+    "geom:foot*/friction[0]": linear(0.4, 1.2)    the value itself
+    "body:torso/mass": shift(-1, 3)               an offset that is added
     "body:torso/inertia": pseudo_inertia(sd=0.1)  mass, center of mass and inertia
 
 Names and forms are those of identification (identify/targets/select.py, identify/forms.py); "*"
-means all objects, those without a name too. One factor is drawn for each object, and every
-number that follows from the parameter follows: inertia from mass, the bias of a servo from its
-gain. A bare field, "body_mass", changes alone.
+selects all objects, unnamed ones included. One factor is drawn for each object, and dependent
+numbers change with it: inertia with mass, the bias of a servo with its gain. A bare field,
+"body_mass", changes alone.
 """
 
 import warnings
@@ -40,13 +40,13 @@ from jaxsim.math.vector import Vec
 from jaxsim.model.model import Model
 from jaxsim.spelling import remedy
 
-# least values, by the ends of the names of fields; "above" excludes the value itself
+# lower bounds, by the ends of the names of fields; "above" excludes the bound itself
 _POSITIVE_FIELDS = ("_mass", "_inertia", "timestep")
 _NONNEGATIVE_FIELDS = (
     *("_damping", "_frictionloss", "_armature", "_friction", "_margin", "_delay"),
     *("density", "viscosity", "_kp", "_kv"),
 )
-# what `set_const` computes from the rest: drawn numbers would not last
+# recomputed by `set_const`, which would overwrite drawn numbers
 _DERIVED_FIELDS = frozenset(
     "body_subtreemass body_margin body_invweight0 dof_invweight0 dof_M0 dof_length geom_rbound "
     "geom_aabb geom_fluid tendon_length0 tendon_invweight0 actuator_length0 actuator_acc0 "
@@ -54,14 +54,14 @@ _DERIVED_FIELDS = frozenset(
     "flexedge_invweight0".split()
 )
 _UNIT_VECTOR_FIELDS = frozenset(("jnt_axis", "light_dir", "mesh_normal", "mesh_polynormal"))
-# what a bare field leaves behind, and the name that takes it along
+# what a bare field leaves unchanged, and the name that changes both
 _COUPLED_FIELDS = {
     "body_mass": ("body_inertia stays as it is", "'body:*/mass'"),
     "actuator_gainprm": ("the bias of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
     "actuator_biasprm": ("the gain of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
     "geom_size": ("mass and inertia of the body stay as they are", "'body:*/mass' as well"),
 }
-# ranges, and the tables of what they limit
+# ranges, and the flags that enable them
 LIMITED = {
     "jnt_range": "jnt_limited",
     "jnt_actfrcrange": "jnt_actfrclimited",
@@ -80,12 +80,12 @@ _NOT_MODEL_FIELDS = {
 
 @dataclass(frozen=True)
 class Range:
-    """A uniform range; made by `factor` and `shift`.
+    """A uniform range; returned by `factor` and `shift`.
 
     Attributes:
       kind: "factor" or "shift".
-      low, high: its ends.
-      share: one draw for all objects that the name stands for; else each has its own.
+      low, high: its bounds.
+      share: one draw for all objects that the name selects; else one for each.
     """
 
     kind: str
@@ -100,7 +100,7 @@ def factor(low: float, high: float, *, share: bool = False) -> Range:
 
 
 def shift(low: float, high: float, *, share: bool = False) -> Range:
-    """Return what is added, uniform in [low, high], in the units of the parameter."""
+    """Return an offset, uniform in [low, high], in the units of the parameter."""
     return Range("shift", low, high, share)
 
 
@@ -110,8 +110,8 @@ class Numbers(NamedTuple):
     Attributes:
       field: "body_mass", "opt.gravity".
       adr: their flat addresses in the field, (n,).
-      owner: to which of the objects each belongs, (n,).
-      sign: of the number, where the parameter is positive.
+      owner: index of the object that each belongs to, (n,).
+      sign: sign of the number where the parameter is positive.
     """
 
     field: str
@@ -124,11 +124,11 @@ class RangedParameter(NamedTuple):
     """A physical parameter of some objects.
 
     Attributes:
-      name: as it was given.
+      name: as given by the user.
       objects: number of objects.
-      own: the numbers of the parameter itself; there is one entry for each field.
+      own: the numbers of the parameter itself; one entry for each field.
       followers: numbers in proportion to it.
-      field: which of the bounds above holds.
+      field: name that selects the bounds above.
       turned: the parameter is an orientation; `own` are quaternions.
     """
 
@@ -141,7 +141,7 @@ class RangedParameter(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Numbers of an object, the largest count."""
+        """Return the largest count of numbers of an object."""
         return max(int(np.bincount(n.owner).max()) for n in self.own)
 
 
@@ -150,18 +150,18 @@ ChangeFunction = Callable[[Model, jax.Array], dict[str, Any]]
 
 
 def change_of(m: Model, ranges: Ranges) -> "RandomChange":
-    """Return the random change of a model that some ranges mean.
+    """Return the random change of a model that ranges specify.
 
     Args:
       m: the model.
-      ranges: by name a pair (low, high), `factor`, `shift`, or a Form of identification; or names
-        with them, of which one may occur twice: a factor, and what is then added.
+      ranges: a pair (low, high), `factor`, `shift`, or a Form of identification, by name; or a
+        sequence of names with ranges, in which a name may occur twice: a factor, then an offset.
 
     Returns:
       The function from a model and a key to new leaves by name, for `randomize`.
 
     Raises:
-      ValueError: nothing has a name, a range is none, or it allows what cannot be.
+      ValueError: a name selects nothing, a range is invalid, or it allows unphysical values.
     """
     draws: list[_Draw | _DrawInertia] = []
     taken: dict[tuple[str, int], str] = {}
@@ -178,7 +178,7 @@ def change_of(m: Model, ranges: Ranges) -> "RandomChange":
 
 @dataclass(frozen=True, eq=False)
 class RandomChange:
-    """The random change of a model that some ranges mean: a function of the model and a key."""
+    """A random change of a model by ranges: a function of the model and a key."""
 
     draws: tuple[Any, ...]
 
@@ -200,16 +200,16 @@ class _Draw:
 
     @property
     def sets(self) -> tuple[Numbers, ...]:
-        """The numbers that change."""
+        """Return the numbers that change."""
         return (*self.p.own, *self.p.followers)
 
     @property
     def replaces(self) -> bool:
-        """Return whether the model's number is replaced; else it is multiplied, or added to."""
+        """Return whether the number of the model is replaced, not multiplied or added to."""
         return self.form.kind in ("linear", "log")
 
     def leaves(self, m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
-        """Return new leaves of a model, from it, from those that have changed, and a key."""
+        """Return new leaves from a model, the leaves changed so far, and a key."""
         drawn = _rotate_orientations if self.p.turned else _sample_leaves
         return drawn(m, changed, key, self.p, self.form)
 
@@ -223,7 +223,7 @@ def _draw(m: Model, name: str, form: Any) -> "_Draw | _DrawInertia":
 
 
 def _form(name: str, form: Any) -> Form | Range:
-    """A range as it was given, in its own form."""
+    """Return a range as given, as a Form or Range."""
     if isinstance(form, tuple | list) and len(form) == 2:
         form = factor(*form)
     if isinstance(form, Form):
@@ -288,7 +288,7 @@ def find_parameter(m: Model, name: str) -> RangedParameter:
 
 
 def _objects(m: Model, kind: str, pattern: str) -> np.ndarray:
-    """Ids of the objects whose names match; "*" is all, but not the world."""
+    """Return the ids of the objects whose names match; "*" is all but the world."""
     if pattern != "*":
         return matching_ids(m, kind, pattern)
     ids = np.arange(1 if kind == "body" else 0, len(m.names[kind]))
@@ -298,7 +298,7 @@ def _objects(m: Model, kind: str, pattern: str) -> np.ndarray:
 
 
 def _bare(m: Model, name: str, field: str, component: int | None) -> RangedParameter:
-    """A field of all objects by its own name, or an option."""
+    """Return a field of all objects by its own name, or an option."""
     option = field.removeprefix("opt.")
     if option in m.opt.fields and not m.opt.fields[option].static:
         return _of_field(m, name, f"opt.{option}", np.zeros(1, int), component)
@@ -322,7 +322,7 @@ def _bare(m: Model, name: str, field: str, component: int | None) -> RangedParam
 def _of_field(
     m: Model, name: str, field: str, ids: np.ndarray, component: int | None
 ) -> RangedParameter:
-    """Numbers of one field; `ids` are joints for a field of dofs."""
+    """Return the numbers of one field; `ids` are joints for a field of dofs."""
     declared = Model.fields.get(field)
     if field in _DERIVED_FIELDS:
         raise ValueError(f"{name}: {field} follows from other numbers; draw those")
@@ -360,7 +360,7 @@ def _numbers(field: str, width: int, ids: np.ndarray, columns: Any, sign: float 
 
 
 def _mass(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParameter:
-    """The mass of bodies; their inertia follows, as of another density."""
+    """Return the mass of bodies; their inertia follows, as for another density."""
     ids = ids if exact else ids[np.asarray(m.body_mass)[ids] > 0]
     own = _numbers("body_mass", 1, ids, 0)
     return RangedParameter(
@@ -369,7 +369,7 @@ def _mass(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParameter:
 
 
 def _inertia(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParameter:
-    """The moments of bodies, by one factor: their mass is distributed farther out or in."""
+    """Return the moments of inertia of bodies, with one factor for each body."""
     ids = ids if exact else ids[np.asarray(m.body_mass)[ids] > 0]
     own = _numbers("body_inertia", 3, ids, range(3))
     return RangedParameter(name, len(ids), (own,), field="body_inertia")
@@ -378,7 +378,7 @@ def _inertia(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParamet
 def _of_actuators(
     m: Model, name: str, pattern: str, field: str, component: int | None
 ) -> RangedParameter:
-    """A parameter of actuators by its name in MJCF."""
+    """Return a parameter of actuators by its name in MJCF."""
     ids = _objects(m, "actuator", pattern)
     exact = not any(c in pattern for c in WILDCARDS)
     ids, parts = actuators.entries_of(m, name, ids, field, component, exact)
@@ -387,7 +387,7 @@ def _of_actuators(
 
 
 def _delay(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParameter:
-    """The delays of actuators that have a history."""
+    """Return the delays of actuators that have a history."""
     has = np.asarray(m.actuator_hashistory, bool)[ids]
     if not has.any() or (exact and not has.all()):
         raise ValueError(
@@ -418,7 +418,7 @@ _SPECIAL_PARAMETERS: dict[tuple[str, str], Callable[..., RangedParameter]] = {
 
 
 def _check_range(m: Model, p: RangedParameter, form: Form | Range) -> Form | Range:
-    """A range that a parameter may have."""
+    """Return a range after checking that the parameter may have it."""
     if not p.objects:
         raise ValueError(f"{p.name}: no object has this parameter")
     for numbers in p.own:
@@ -441,13 +441,13 @@ def _check_range(m: Model, p: RangedParameter, form: Form | Range) -> Form | Ran
     if p.field == "body_inertia" and not scales:
         raise ValueError(f"{p.name}: moments change by a factor, or with pseudo_inertia(sd=...)")
     if p.width > 1 and isinstance(form, Form) and not scales:
-        raise ValueError(f"{p.name}: an object has {p.width} numbers; say which: '{p.name}[0]'")
+        raise ValueError(f"{p.name}: an object has {p.width} numbers; choose one: '{p.name}[0]'")
     _check_bounds(m, p, form)
     return form
 
 
 def _check_effect(m: Model, name: str, n: Numbers) -> None:
-    """Raise ValueError for numbers that nothing reads in this model."""
+    """Raise ValueError for numbers that have no effect in this model."""
     flag = LIMITED.get(n.field)
     if flag is not None and not np.asarray(getattr(m, flag), bool)[_items(m, n)].any():
         raise ValueError(
@@ -464,13 +464,13 @@ def _check_effect(m: Model, name: str, n: Numbers) -> None:
 
 
 def _items(m: Model, n: Numbers) -> np.ndarray:
-    """The rows of a field that some numbers are in."""
+    """Return the rows of a field that contain some numbers."""
     array = np.asarray(current_value(m, n.field))
     return n.adr // max(int(np.prod(array.shape[1:], dtype=int)), 1) if array.ndim else n.adr
 
 
 def _check_bounds(m: Model, p: RangedParameter, form: Form | Range) -> None:
-    """Raises ValueError for a range that reaches what no body or joint can have."""
+    """Raise ValueError for a range that contains unphysical values."""
     above = p.field.endswith(_POSITIVE_FIELDS)
     if not above and not p.field.endswith(_NONNEGATIVE_FIELDS):
         return
@@ -489,7 +489,7 @@ def _check_bounds(m: Model, p: RangedParameter, form: Form | Range) -> None:
 
 
 def _check_delay(m: Model, p: RangedParameter, form: Form | Range, old: list[np.ndarray]) -> None:
-    """Raises ValueError for a delay that is longer than its history."""
+    """Raise ValueError for a delay that exceeds its history."""
     held = np.asarray(m.actuator_history)[p.own[0].adr, 0] * float(m.opt.timestep)
     most = {"factor": old[0] * form.high, "shift": old[0] + form.high}.get(
         form.kind, np.full_like(old[0], form.high)
@@ -505,7 +505,7 @@ def _check_delay(m: Model, p: RangedParameter, form: Form | Range, old: list[np.
 
 
 def _sample(form: Form | Range, key: jax.Array, old: jax.Array) -> jax.Array:
-    """Draws of a range, of the shape of `old`; a normal one of numbers is about these."""
+    """Draw from a range, in the shape of `old`; normal draws are centered on `old`."""
     shape, dtype = (1,) if form.share else old.shape, old.dtype
     if isinstance(form, Range):
         u = jax.random.uniform(key, shape, dtype, form.low, form.high)
@@ -535,13 +535,13 @@ def _current_values(m: Model, changed: Mapping[str, Any], field: str) -> jax.Arr
 def _sample_leaves(
     m: Model, changed: Mapping[str, Any], key: jax.Array, p: RangedParameter, form: Form | Range
 ) -> dict[str, Any]:
-    """New leaves of a parameter."""
+    """Return the new leaves of a parameter."""
     found = dict(changed)
     dtype = m.qpos0.dtype
     if form.kind in ("factor", "scale"):
         ratio = _sample(form, key, jnp.ones(p.objects, dtype))
         return _multiply_leaves(m, found, (*p.own, *p.followers), ratio)
-    # one value for each object, which several fields repeat; or one for each number of a field
+    # one draw for each object, shared by several fields; or one for each number of a field
     alone = p.width == 1
     old = jnp.zeros(p.objects if alone else len(p.own[0].adr), dtype)
     for n in p.own:
@@ -559,7 +559,7 @@ def _sample_leaves(
 def _multiply_leaves(
     m: Model, found: dict[str, Any], numbers: tuple[Numbers, ...], ratio: jax.Array
 ) -> dict[str, Any]:
-    """Leaves with some numbers multiplied by the ratio of their objects, (objects,)."""
+    """Return leaves with some numbers multiplied by the ratio of their objects, (objects,)."""
     for n in numbers:
         array = _current_values(m, found, n.field)
         flat = array.reshape(-1).at[n.adr].multiply(ratio[n.owner].astype(array.dtype))
@@ -570,7 +570,7 @@ def _multiply_leaves(
 def _rotate_orientations(
     m: Model, changed: Mapping[str, Any], key: jax.Array, p: RangedParameter, form: Form | Range
 ) -> dict[str, Any]:
-    """Orientations turned by random rotation vectors, each entry in the range."""
+    """Return orientations rotated by random rotation vectors, each component in the range."""
     field, ids = p.own[0].field, p.own[0].adr
     quats = _current_values(m, changed, field)
     turns = _sample(form, key, jnp.zeros((len(ids), 3), quats.dtype))
@@ -589,12 +589,12 @@ _BODY_FIELDS = {
 
 @dataclass(frozen=True, eq=False)
 class _DrawInertia:
-    """All ten numbers of bodies, normal in coordinates in which every body is possible.
+    """All ten inertial parameters of bodies, normal in coordinates in which every body is physical.
 
     Attributes:
       ids: the bodies, (n,).
       nominal: their coordinates, (n, 10).
-      sd: deviation of each, (n, 10).
+      sd: standard deviation of each coordinate, (n, 10).
     """
 
     ids: np.ndarray
@@ -604,11 +604,11 @@ class _DrawInertia:
 
     @property
     def sets(self) -> tuple[Numbers, ...]:
-        """The numbers that change."""
+        """Return the numbers that change."""
         return tuple(_numbers(n, w, self.ids, range(w)) for n, w in _BODY_FIELDS.items())
 
     def leaves(self, m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
-        """Return new leaves of a model, from it, from those that have changed, and a key."""
+        """Return new leaves from a model, the leaves changed so far, and a key."""
         dtype = m.body_mass.dtype
         noise = jnp.asarray(self.sd, dtype) * jax.random.normal(key, self.nominal.shape, dtype)
         new = jax.vmap(inertia.to_body)(jnp.asarray(self.nominal, dtype) + noise)
@@ -632,6 +632,6 @@ def _draw_inertia(m: Model, name: str, form: Form) -> _DrawInertia:
         nominal = np.stack([inertia.from_body(*x) for x in numbers])
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    # a deviation of lengths is in radii of gyration, as in identification
+    # the standard deviation of lengths is in radii of gyration, as in identification
     unit = np.where(np.arange(10) < 4, 1.0, np.exp(nominal[:, 1:4].mean(axis=1))[:, None])
     return _DrawInertia(ids, nominal, float(form.sd or 0) * unit)

@@ -1,13 +1,13 @@
-"""Worlds as rejax's environments: its PPO, SAC and TD3 are pure functions, physics included.
+"""Adapter to rejax: its PPO, SAC and TD3 are pure functions that include the physics.
 
     algorithm = rejax.PPO.create(env=RejaxEnv(VectorEnv(env, length=1000)), num_envs=64)
     state = jax.jit(algorithm.init_state)(jax.random.key(0))
     state = jax.jit(algorithm.train_iteration)(state)
 
-rejax batches `reset` and `step` of one world by `vmap`; the batch is then a step of the worlds, so
-that models that differ, frames, delays and noise come along. Episodes begin anew by themselves. To
-the learner only the end by the task itself is `done`: after an episode that was cut off by its
-length, it goes on with the value of the new start. rejax works in single precision alone.
+rejax batches `reset` and `step` of one world by `vmap`. The batching rule replaces the batch by a
+step of all worlds, so differing models, frame stacks, delays and noise work. Episodes reset
+automatically. `done` is true only where the task terminated: after a truncation the learner
+bootstraps from the value of the new initial state. rejax supports single precision only.
 """
 
 import math
@@ -30,13 +30,13 @@ _spaces = require("gymnax.environments.spaces", "rl")
 
 
 class Episodes(struct.PyTreeNode):
-    """A world and how its episodes went.
+    """A world and the results of its episodes.
 
     Attributes:
       world: the State.
-      score: return of this episode so far, ().
-      last_score: return of the last whole episode.
-      last_steps: actions of it; 0: there was none.
+      score: return of the current episode so far, ().
+      last_score: return of the last complete episode.
+      last_steps: number of actions in it; 0: there was none.
     """
 
     world: State
@@ -47,7 +47,7 @@ class Episodes(struct.PyTreeNode):
 
 @struct.dataclass
 class RejaxParameters:
-    """What rejax asks of an environment.
+    """Environment parameters that rejax reads.
 
     Attributes:
       max_steps_in_episode: actions of an episode.
@@ -57,17 +57,17 @@ class RejaxParameters:
 
 
 class RejaxEnv(Programs):
-    """Worlds in the form of gymnax 0, which rejax speaks.
+    """Worlds with the interface of gymnax 0, which rejax uses.
+
+    Observations that are a dict are one vector for rejax: their arrays are concatenated in the
+    order of their names; `columns` returns the indices of each.
 
     Args:
-      worlds: a `VectorEnv` that begins anew in the "next" way, or one that is wrapped.
+      worlds: a `VectorEnv` with `autoreset="next"`, or a wrapper of one.
 
     Raises:
-      ValueError: worlds begin anew in another way, or JAX works in double precision, in which rejax
-        does not run.
-
-    Observations that are a dict are one vector to rejax, their arrays side by side in the order of
-    their names; `columns` returns where each is.
+      ValueError: `autoreset` is not "next", or JAX is in double precision, which rejax does not
+        support.
     """
 
     name = "jaxsim"
@@ -84,20 +84,20 @@ class RejaxEnv(Programs):
         self._compile()
 
     def _compile(self) -> None:
-        """Make what a pickle leaves out."""
+        """Compile the programs that pickles leave out."""
         count = self.worlds.count or 1
         self._reset_one = _by_batch(self.reset_all, count)
         self._step_one = _by_batch(self.step_all, count)
 
     def flat(self, obs: Observation) -> jax.Array:
-        """Return observations of worlds as rejax has them: (worlds, size) if they are a dict."""
+        """Return observations in rejax's form: (worlds, size) if they are a dict."""
         if not isinstance(obs, Mapping):
             return obs
         rows = [jnp.reshape(obs[name], (len(obs[name]), -1)) for name in sorted(obs)]
         return jnp.concatenate([x.astype(jnp.float32) for x in rows], axis=1)
 
     def columns(self, names: Sequence[str]) -> np.ndarray:
-        """Return which entries of the vector are those of some observations, rising.
+        """Return the indices of some observations in the vector, ascending.
 
         Raises:
           ValueError: observations are not a dict, or have no such name.
@@ -113,46 +113,46 @@ class RejaxEnv(Programs):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the observations, in the order of their entries; () if they are one array."""
+        """Return the names of the observations in order; () if they are one array."""
         return tuple(sorted(self._seen)) if isinstance(self._seen, Mapping) else ()
 
     @property
     def default_params(self) -> RejaxParameters:
-        """The length of an episode."""
+        """Return the length of an episode."""
         return RejaxParameters(self.worlds.length)
 
     def observation_space(self, params: RejaxParameters) -> Any:
-        """A box without limits."""
+        """Return a box without limits."""
         return _spaces.Box(-jnp.inf, jnp.inf, self._observation)
 
     def action_space(self, params: RejaxParameters) -> Any:
-        """A box from the least to the largest action."""
+        """Return a box with the limits of actions."""
         low, high = self.worlds.env.action_range()
         return _spaces.Box(low, high, low.shape)
 
     def reset(self, key: jax.Array, params: RejaxParameters) -> tuple[jax.Array, Episodes]:
-        """A new episode."""
+        """Return the state of a new episode."""
         return self._reset_one(key)
 
     def step(
         self, key: jax.Array, state: Episodes, action: jax.Array, params: RejaxParameters
     ) -> tuple[Any, ...]:
-        """One action; the random numbers are those of the world itself."""
+        """Take an action; the random key is that of the world, not `key`."""
         del key
-        # rejax makes a number of an action that has one
+        # rejax passes a scalar if an action has one entry
         return *self._step_one(state, jnp.reshape(action, (self.worlds.env.action_size,))), {}
 
     # --- all worlds ---
 
     def reset_all(self, keys: jax.Array) -> tuple[Any, Episodes]:
-        """New episodes; keys (worlds,)."""
+        """Return the state of new episodes of all worlds; keys (worlds,)."""
         world = self.worlds.reset(keys)
         zero = jnp.zeros_like(world.reward)
         steps = jnp.zeros(zero.shape, jnp.int32)
         return self.flat(world.obs), Episodes(world, zero, zero, steps)
 
     def step_all(self, state: Episodes, action: jax.Array) -> tuple[Any, ...]:
-        """One action in each world: observation, state, reward, whether the task ended it."""
+        """Take an action in each world; return observation, state, reward, termination."""
         world = self.worlds.step(state.world, action)
         over = world.done > 0
         score = state.score + world.reward
@@ -166,9 +166,9 @@ class RejaxEnv(Programs):
 
 
 def _by_batch(function: Any, count: int) -> Any:
-    """A function of one world, of which a batch is a function of all worlds.
+    """Return a function of one world whose batched form is `function` of all worlds.
 
-    One alone is the first of as many equal ones as there are models.
+    A single world is computed as the first of a batch of equal worlds, one for each model.
     """
 
     @jax.custom_batching.custom_vmap

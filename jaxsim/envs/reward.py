@@ -1,7 +1,7 @@
-"""A number that is 1 where a quantity is as wanted, and falls off beside it.
+"""Reward terms that are 1 where a quantity is in its bounds, and decrease outside of them.
 
-Y. Tassa et al., DeepMind Control Suite, 2018, section 2: rewards between 0 and 1, whose terms
-multiply.
+Y. Tassa et al., DeepMind Control Suite, 2018, section 2: rewards between 0 and 1, whose terms are
+multiplied.
 """
 
 import math
@@ -15,11 +15,11 @@ from jaxsim.spelling import remedy
 
 
 class Falloff(NamedTuple):
-    """How a term falls off: its value at distance x, in units in which it is v at distance 1.
+    """Decrease of a term with the distance x, in units in which it is v at distance 1.
 
     Attributes:
-      scale: of v, so that `value(scale(v)) == v`.
-      value: of the scaled distance.
+      scale: function of v such that `value(scale(v)) == v`.
+      value: function of the scaled distance.
       zero: whether v may be 0.
     """
 
@@ -60,12 +60,13 @@ def tolerance(
     fall: str = "gaussian",
     at_margin: float = 0.1,
 ) -> jax.Array:
-    """1 where bounds hold, less beside them.
+    """Return 1 where `x` is in the bounds, and less outside of them.
 
     Args:
       x: the quantity, any shape.
       bounds: least and largest value wanted; `math.inf` for none.
-      margin: distance from the bounds at which the result is `at_margin`; 0: it is 0 beside them.
+      margin: distance from the bounds at which the result is `at_margin`; 0: the result is 0
+        outside.
       fall: "gaussian", "hyperbolic", "long_tail", "reciprocal", "cosine", "linear", "quadratic" or
         "tanh_squared".
       at_margin: see `margin`; between 0 and 1, and 0 itself for "cosine", "linear", "quadratic".
@@ -94,7 +95,7 @@ def tolerance(
     if margin == 0:
         return inside.astype(x.dtype)
     beside = jnp.where(x < low, low - x, x - high) / margin
-    # inside the value is not used: a distance of 0 keeps its derivative finite
+    # inside the bounds the value is not used: a distance of 0 keeps its derivative finite
     beside = jnp.where(inside, jnp.zeros((), x.dtype), beside)
     value = FALLOFFS[fall].value(beside * FALLOFFS[fall].scale(at_margin))
     return jnp.where(inside, jnp.ones((), x.dtype), value)

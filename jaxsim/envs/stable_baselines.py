@@ -1,10 +1,10 @@
-"""Worlds as a VecEnv of Stable-Baselines3, which takes no vector environments of Gymnasium.
+"""Adapter to Stable-Baselines3, whose VecEnv differs from Gymnasium's vector environments.
 
     worlds = StableBaselinesEnv(Hop(m), 16, length=1000)
     model = stable_baselines3.PPO("MlpPolicy", VecMonitor(worlds)).learn(1_000_000)
 
-Worlds begin anew in the same step, as Stable-Baselines3 wants it. What is returned are numpy
-arrays, and a dict of each world.
+Worlds reset in the step that ends an episode, as Stable-Baselines3 expects. Results are numpy
+arrays, and a dict for each world.
 """
 
 from collections.abc import Sequence
@@ -29,15 +29,15 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
 
     Args:
       env: the task.
-      num_envs: how many worlds.
+      num_envs: number of worlds.
       length: actions of an episode, after which it is truncated.
       model, axes: models that differ between worlds (`randomize`).
-      randomize: what each episode draws of its model, as for `VectorEnv`.
-      render_mode: "rgb_array", or None: no pictures.
+      randomize: parameters that each episode draws, as for `VectorEnv`.
+      render_mode: "rgb_array", or None for no frames.
 
     Attributes:
-      worlds: the worlds as a `GymnasiumVectorEnv`; a control that is not finite is taken as zero
-        and counted: `jaxsim.check(env.worlds.state.data)` tells of it.
+      worlds: the worlds as a `GymnasiumVectorEnv`; a control that is not finite is replaced by zero
+        and counted: `jaxsim.check(env.worlds.state.data)` reports it.
     """
 
     def __init__(
@@ -67,10 +67,9 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
         super().__init__(num_envs, seen, action)
 
     def reset(self) -> Any:
-        """New episodes of all worlds: what is seen, (num_envs, ...).
+        """Begin new episodes of all worlds; return observations, (num_envs, ...).
 
-        After `seed(n)` they are those of `n`; the worlds draw from keys of their own that follow
-        from it.
+        After `seed(n)` the episodes are determined by `n`; each world derives its own keys from it.
         """
         obs, _ = self.worlds.reset(seed=self._seeds[0])
         self._reset_seeds()
@@ -78,11 +77,11 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
         return obs
 
     def step_async(self, actions: Any) -> None:
-        """Notes the actions, (num_envs, action_size)."""
+        """Store the actions, (num_envs, action_size)."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """One action in each world: what is seen, rewards, which episodes ended, a dict of each."""
+        """Take the stored actions; return observations, rewards, ended episodes, and dicts."""
         obs, reward, terminated, truncated, told = self.worlds.step(self._actions)
         last, _ = told.pop("final_obs", None), told.pop("_final_obs", None)
         over = terminated | truncated
@@ -96,23 +95,23 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
         return obs, reward, over, infos
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resources are open."""
 
     def set_options(self, options: Any = None) -> None:
-        """Refuses options: there are none.
+        """Raise ValueError for options, as a task takes none.
 
         Raises:
-          ValueError: some were given.
+          ValueError: `options` is not empty.
         """
         if options and (isinstance(options, dict) or any(options)):
             raise ValueError(f"options: a task takes none at a reset, got {options!r}")
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute of the worlds or of their task, once for each world that is asked."""
+        """Return an attribute of the worlds or of their task, once for each index."""
         return [self._attribute(attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refuses: what a task is stands in a compiled program.
+        """Raise an error: attributes of a task are compiled into its program.
 
         Raises:
           NotImplementedError: always.
@@ -125,12 +124,12 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """A method of the worlds or of their task, called once for each world that is asked."""
+        """Call a method of the worlds or of their task, once for each index."""
         method = self._attribute(method_name)
         return [method(*method_args, **method_kwargs) for _ in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """False for each world: no wrapper of single environments is around it."""
+        """Return False for each world: there are no wrappers of single environments."""
         return [False for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[np.ndarray | None]:

@@ -1,4 +1,4 @@
-"""What an environment carries from one action to the next."""
+"""State of an environment between two actions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,24 +11,24 @@ from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES
 
 Observation = jax.Array | dict[str, jax.Array]
 
-# what of Data is the state of a world and its inputs; all the rest follows from it in a step
+# fields of Data that are the state and inputs of a world; a step computes all others from them
 _WARNING_FIELDS = ("warning", "warning_lastinfo")
 KEPT_STATE_FIELDS = ALWAYS_KEPT - {*_WARNING_FIELDS, "solver_niter"}
-# results that a tree that sleeps keeps as they were, and so a state of trees that begin asleep has
+# results that sleeping trees keep, which belong to the state of trees that begin asleep
 _ASLEEP_FIELDS = (*WAITING_FIELDS, *PASSIVE_AND_BIAS_FORCES, "sensordata")
 
 
 class State(struct.PyTreeNode):
-    """A world and what its agent was told last. The names are those of MuJoCo Playground.
+    """A world and the last observation and reward of its agent, with MuJoCo Playground's names.
 
     Attributes:
       data: the physical state.
-      obs: what the agent sees: an array, or a dict of arrays.
-      reward: of the last action.
-      done: 1 where the episode has ended, else 0, in the reward's precision.
-      metrics: numbers worth a curve, by name.
-      info: what wrappers and tasks remember; `terminated`, `truncated`, `diverged` (bool), and
-        `steps`, the actions of this episode so far.
+      obs: observation: an array, or a dict of arrays.
+      reward: reward of the last action.
+      done: 1 where the episode has ended, else 0, in the precision of the reward.
+      metrics: numbers to log, by name.
+      info: values that wrappers and tasks remember; `terminated`, `truncated`, `diverged` (bool),
+        and `steps`, the actions of this episode so far.
     """
 
     data: Data
@@ -40,19 +40,19 @@ class State(struct.PyTreeNode):
 
 
 def select_tree(condition: jax.Array, a: Any, b: Any) -> Any:
-    """`a` where a condition (a scalar) holds, else `b`, for trees of the same form."""
+    """Return `a` where a condition (a scalar) holds, else `b`, for trees of the same form."""
     return jax.tree.map(lambda x, y: x if x is y else jax.numpy.where(condition, x, y), a, b)
 
 
 def with_state_of(d: Data, other: Data, where: jax.Array) -> Data:
-    """A world whose state is that of another where a condition holds, with results as they are."""
+    """Return a world with the state of another where a condition holds, and unchanged results."""
     return _with(d, other, where, KEPT_STATE_FIELDS)
 
 
 def reset_where(d: Data, fresh: Data, where: jax.Array) -> Data:
     """Return a world that is another at its start where a condition holds, ready for a step.
 
-    Results stay as they are, but those that trees keep which begin asleep.
+    Results are unchanged, except those that trees keep which begin asleep.
     """
     return _with(
         d,
@@ -65,19 +65,19 @@ def reset_where(d: Data, fresh: Data, where: jax.Array) -> Data:
 def _with(d: Data, other: Data, where: jax.Array, names: Iterable[str]) -> Data:
     changed = {
         name: select_tree(where, getattr(other, name), getattr(d, name))
-        for name in sorted(names)  # in one order in all processes: programs are cached by text
+        for name in sorted(names)  # sorted, since programs are cached by their text
         if getattr(d, name) is not None
     }
     return d.replace(**changed)
 
 
 def with_warnings_of(d: Data, other: Data) -> Data:
-    """A world that goes on counting what went wrong where another has stopped."""
+    """Return a world that continues the warning counts of another."""
     return d.replace(**{name: getattr(other, name) for name in _WARNING_FIELDS})
 
 
 def strip_results(d: Data) -> Data:
-    """A world without its results, so that nobody reads what belongs to another moment."""
+    """Return a world without results, so that results of another state cannot be read."""
     kept = KEPT_STATE_FIELDS | {*_WARNING_FIELDS}
     gone = [n for n, f in Data.fields.items() if n not in kept and not f.static]
     return d.replace(**{name: None for name in gone if getattr(d, name) is not None})

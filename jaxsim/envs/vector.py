@@ -1,13 +1,13 @@
-"""Many worlds of an environment: episodes of a bounded length, and new ones where they ended.
+"""Many worlds of an environment: episodes of bounded length with automatic resets.
 
-How a world begins anew is Gymnasium's choice of two:
+The reset modes are those of Gymnasium:
 
-    "next"   the action after the last one of an episode is not taken; it gives the first
+    "next"   the action after the last one of an episode is ignored; it returns the first
              observation of a new episode, reward 0. No program but that of a step is needed.
-    "same"   the last action of an episode gives the first observation of the next one, and the
+    "same"   the last action of an episode returns the first observation of the next one, and the
              last one in `info["final_obs"]`. Free where observations read the state alone; else
-             the forward dynamics runs once more for every action.
-    None     a world that is done goes on; the caller resets.
+             the forward dynamics is evaluated one more time for every action.
+    None     a world that is done continues; the caller resets.
 """
 
 from collections.abc import Callable
@@ -27,26 +27,26 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
 _AUTORESET_CHOICES = ("next", "same", None)
-_MODEL_KEY_SALT = 3  # what is folded into a key for the model of an episode
+_MODEL_KEY_SALT = 3  # folded into a key for the model of an episode
 
 
 class VectorEnv(Programs):
-    """Worlds side by side; `reset` and `step` are pure, to be used under `jit`, `scan` and `grad`.
+    """A batch of worlds; `reset` and `step` are pure, for use under `jit`, `scan` and `grad`.
 
     Args:
       env: the task.
       length: actions of an episode, after which it is truncated.
-      autoreset: when a world begins anew: "next", "same" or None, as above.
+      autoreset: reset mode: "next", "same" or None, as above.
       model: a model whose leaves differ between worlds (`randomize`), with `axes`.
-      axes: of each leaf of `model` the axis of worlds, or None.
-      randomize: what each episode draws of its model anew, instead of `model`: ranges by name, or a
-        function, as for `randomize`. What was drawn is in `info["drawn"]`.
+      axes: the axis of worlds of each leaf of `model`, or None.
+      randomize: parameters that each episode draws, instead of `model`: ranges by name, or a
+        function, as for `randomize`. The drawn values are in `info["drawn"]`.
 
     Raises:
-      ValueError: an argument is not what it should be; models do not fit their axes.
+      ValueError: an argument is invalid, or models do not fit their axes.
 
     Attributes:
-      count: how many worlds the models are for; None: any number.
+      count: number of worlds that the models are for; None: any number.
 
     Example:
       >>> from jaxsim.envs.env import Env
@@ -86,28 +86,28 @@ class VectorEnv(Programs):
         self._compile()
 
     def _compile(self) -> None:
-        """Make what a pickle leaves out."""
+        """Compile the programs that pickles leave out."""
         axes = self._axes
-        self._step = jax.jit(self._all)  # traced once, wherever it is called from
+        self._step = jax.jit(self._all)  # traced once for all callers
         self._reset = jax.vmap(self._begin, in_axes=(axes, 0))
         self._start = jax.vmap(self._started, in_axes=(axes, 0))
         self._act = jax.vmap(self._plain, in_axes=(axes, 0, 0))
         self._renew = jax.vmap(self._next, in_axes=(axes, 0, 0, 0, 0))
 
     def reset(self, keys: jax.Array) -> State:
-        """New episodes of all worlds.
+        """Return the states of new episodes of all worlds.
 
         Args:
           keys: `jax.random.key`s, one for each world, (worlds,).
 
         Raises:
-          ValueError: there is one key alone, or not one for each model.
+          ValueError: there is a single key, or not one for each model.
         """
         check_keys("keys", keys, self.count)
         return self._new(self._model, keys)
 
     def step(self, state: State, action: jax.Array) -> State:
-        """One action in each world.
+        """Take an action in each world.
 
         Args:
           state: the worlds.
@@ -120,12 +120,12 @@ class VectorEnv(Programs):
         return self._step(self._model, state, action)
 
     def reset_where(self, state: State, where: jax.Array, keys: jax.Array) -> State:
-        """New episodes of chosen worlds.
+        """Begin new episodes of chosen worlds.
 
         Args:
           state: the worlds.
-          where: which of them begin anew, bool (worlds,).
-          keys: random numbers, (worlds,); those of other worlds are not used.
+          where: mask of the worlds to reset, bool (worlds,).
+          keys: random keys, (worlds,); those of other worlds are not used.
         """
         return jax.vmap(select_tree)(where, self.reset(keys), state)
 
@@ -146,7 +146,7 @@ class VectorEnv(Programs):
     # --- models that are drawn for each episode ---
 
     def _new(self, m: Model, keys: jax.Array) -> State:
-        """New episodes, in new models where they are drawn."""
+        """Return new episodes, with new models if each episode draws one."""
         if self._drawing is None:
             return self._reset(m, keys)
         drawn = self._draw(keys)
@@ -159,17 +159,20 @@ class VectorEnv(Programs):
         return tuple(jax.vmap(self._drawing.leaves)(own))
 
     def models(self, state: State) -> tuple[Model, Any]:
-        """Return the models of worlds, and of each leaf the axis of worlds or None."""
+        """Return the models of worlds, and the axis of worlds of each leaf, or None."""
         return self._models(self._model, state), self._axes
 
     def _models(self, m: Model, state: State) -> Model:
-        """The models of worlds; `m` is what they have in common."""
+        """Return the models of worlds; `m` has the leaves that they share."""
         return m if self._drawing is None else self._drawing.model(state.info["drawn"], m)
 
     def _drawn_again(
         self, m: Model, state: State, over: jax.Array, keys: jax.Array
     ) -> tuple[State, Model]:
-        """The worlds with new models where episodes are over; drawing takes long if some are."""
+        """Return the worlds with new models where episodes are over.
+
+        Drawing takes long, so it is done only in steps in which some episode is over.
+        """
         if self._drawing is None:
             return state, m
         old = state.info["drawn"]
@@ -187,7 +190,7 @@ class VectorEnv(Programs):
         else_: Any,
         long: bool = False,
     ) -> Any:
-        """New episodes; if a start takes long only where some world needs one."""
+        """Return new episodes; a start that takes long is computed only if some world resets."""
         if not (long or self.env.long_start):
             return begin(m, keys)
         return lax.cond(jnp.any(over), lambda: begin(m, keys), lambda: else_)
@@ -239,7 +242,7 @@ class VectorEnv(Programs):
         )
 
     def _bounded(self, state: State) -> State:
-        """Ends an episode that is long enough."""
+        """Truncate an episode that has reached its length."""
         ended = state.info["terminated"]
         truncated = ~ended & (state.info["steps"] >= self.length)
         return state.replace(
@@ -249,7 +252,7 @@ class VectorEnv(Programs):
 
 
 def _worlds_of(m: Model, axes: Any) -> int | None:
-    """The length of the axis of worlds, if there is one."""
+    """Return the length of the axis of worlds, or None."""
     sizes: set[int] = set()
 
     def note(axis: int | None, part: Any) -> None:

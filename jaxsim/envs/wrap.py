@@ -1,7 +1,7 @@
-"""What lies between an agent and the worlds: frames of the past, delays, noise, pushes.
+"""Wrappers between an agent and the worlds: frame stacks, delays, noise, pushes.
 
-Each wraps a `VectorEnv`, or another of these, and has its interface. What is remembered is in
-`state.info`, world by world, and begins anew with the episode.
+Each wraps a `VectorEnv`, or another wrapper, and has its interface. Values that a wrapper remembers
+are in `state.info` of each world, and are reset with the episode.
 
     worlds = FrameStack(Delayed(VectorEnv(env), actions=2), 4)
 """
@@ -20,14 +20,14 @@ from jaxsim.envs.vector import VectorEnv
 from jaxsim.identify.targets.select import matching_ids
 from jaxsim.physics.arguments import check_count
 
-DELAY, PUSH = 2, 4  # what is folded into the key of an episode for its delay and its pushes
+DELAY, PUSH = 2, 4  # folded into the key of an episode for its delay and its pushes
 
 
 class Wrapper:
-    """Worlds as they are; what is between is written by subclasses, for one world.
+    """Base class of wrappers; subclasses override hooks of one world.
 
     Args:
-      worlds: a VectorEnv, or one that is wrapped.
+      worlds: a VectorEnv, or a wrapper.
     """
 
     def __init__(self, worlds: "VectorEnv | Wrapper"):
@@ -38,39 +38,39 @@ class Wrapper:
         self.autoreset: str | None = worlds.autoreset
 
     def reset(self, keys: jax.Array) -> State:
-        """New episodes of all worlds; keys (worlds,)."""
+        """Return the states of new episodes of all worlds; keys (worlds,)."""
         return jax.vmap(self.begun)(self.worlds.reset(keys))
 
     def step(self, state: State, action: jax.Array) -> State:
-        """One action in each world, (worlds, action_size)."""
+        """Take an action in each world, (worlds, action_size)."""
         state, action = jax.vmap(self.acted)(state, action)
         return jax.vmap(self._told)(state, self.worlds.step(state, action))
 
     def reset_where(self, state: State, where: jax.Array, keys: jax.Array) -> State:
-        """New episodes of chosen worlds: bool (worlds,), keys (worlds,)."""
+        """Begin new episodes of chosen worlds: bool (worlds,), keys (worlds,)."""
         return jax.vmap(select_tree)(where, self.reset(keys), state)
 
-    # --- what a subclass writes ---
+    # --- hooks of subclasses ---
 
     def begun(self, state: State) -> State:
-        """A world at the start of an episode."""
+        """Return a world at the start of an episode."""
         return state
 
     def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
-        """A world that remembers an action, and the action that is taken."""
+        """Return a world that remembers an action, and the action that the task takes."""
         return state, action
 
     def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
-        """What the agent sees of an observation, and what is remembered."""
+        """Return the observation of the agent, and the values to remember."""
         return obs, {}
 
     # --- one world ---
 
     def _told(self, before: State, state: State) -> State:
-        """The world after a step: with what was remembered, or at the start of an episode."""
+        """Return the world after a step, with remembered values, or at the start of an episode."""
         last = state.info.get("final_obs", state.obs)
         over = state.done > 0 if "final_obs" in state.info else jnp.zeros((), bool)
-        # of an episode that has ended and begun anew in one step, the last observation comes first
+        # if an episode ended and reset in one step, the last observation comes first
         obs, memory = self.seen(before, select_tree(over, last, state.obs))
         info = state.info | memory
         if "final_obs" in info:
@@ -83,11 +83,11 @@ class Wrapper:
 
 
 class FrameStack(Wrapper):
-    """The last observations side by side, the newest last; an episode begins with its first alone.
+    """Stack of the last observations, the newest last; an episode begins with copies of its first.
 
     Args:
       worlds: the worlds.
-      frames: how many; observations are then (..., frames, size).
+      frames: number of frames; observations are (..., frames, size).
     """
 
     def __init__(self, worlds: VectorEnv | Wrapper, frames: int):
@@ -95,7 +95,7 @@ class FrameStack(Wrapper):
         self.frames = check_count("frames", frames)
 
     def begun(self, state: State) -> State:
-        """The first observation, as often as there are frames."""
+        """Fill all frames with the first observation."""
         stacked = jax.tree.map(lambda x: jnp.stack([x] * self.frames), state.obs)
         info = state.info | {"frames": stacked}
         if "final_obs" in info:
@@ -103,7 +103,7 @@ class FrameStack(Wrapper):
         return state.replace(obs=stacked, info=info)
 
     def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
-        """The frames before, without the oldest, and this one."""
+        """Drop the oldest frame and append the new one."""
         stacked = jax.tree.map(
             lambda old, x: jnp.concatenate([old[1:], x[None]]), state.info["frames"], obs
         )
@@ -111,16 +111,16 @@ class FrameStack(Wrapper):
 
 
 class Delayed(Wrapper):
-    """Actions that are taken later than they are said: zero actions at first.
+    """Delay of actions; actions are zero at first.
 
     Args:
       worlds: the worlds.
-      actions: by how many actions; or (least, most), from which each episode draws a number of its
-        own, not a whole one: between two actions the mean acts, as of a control that is held
+      actions: the delay as a number of actions; or (least, most), from which each episode draws a
+        real number. Between two actions their weighted mean acts, as of a control that is held
         (identify/delay.py).
 
     Raises:
-      ValueError: it is no whole number, or no range from 0.
+      ValueError: the delay is no whole number, or no range from 0.
     """
 
     def __init__(self, worlds: VectorEnv | Wrapper, actions: int | tuple[float, float]):
@@ -134,7 +134,7 @@ class Delayed(Wrapper):
         self.actions = check_count("actions", actions) if actions else 0
 
     def begun(self, state: State) -> State:
-        """No action is under way."""
+        """Fill the buffer of actions with zeros."""
         waiting = jnp.zeros((self.actions, self.env.action_size), state.reward.dtype)
         info = state.info | {"waiting": waiting}
         if self.range is not None:
@@ -143,11 +143,11 @@ class Delayed(Wrapper):
         return state.replace(info=info)
 
     def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
-        """The oldest action is taken, or that of the delay of the episode."""
+        """Store the action, and return the delayed one."""
         line = jnp.concatenate([state.info["waiting"], action[None].astype(state.reward.dtype)])
         taken = line[0]
         if self.range is not None:
-            # weights of the two actions between which the delay is; the last one is the newest
+            # weights of the two actions around the delay; the last row is the newest action
             age = jnp.arange(self.actions, -1, -1, dtype=line.dtype)
             weight = jnp.clip(1 - jnp.abs(age - state.info["delay"]), 0, 1)
             taken = jnp.sum(weight[:, None] * line, axis=0)
@@ -155,13 +155,13 @@ class Delayed(Wrapper):
 
 
 class Pushed(Wrapper):
-    """Bodies that are pushed now and then, horizontally, at their centers of mass.
+    """Random horizontal pushes of bodies at their centers of mass.
 
-    A push is a force that lasts for one action; in which actions there is one is random.
+    A push is a force that lasts for one action; the actions with a push are random.
 
     Args:
       worlds: the worlds.
-      impulse: by the name of a body, which may have wildcards, (least, most) [N s].
+      impulse: (least, most) [N s] by the name of a body, which may have wildcards.
       every: mean time between two pushes of a body [s].
 
     Raises:
@@ -186,17 +186,17 @@ class Pushed(Wrapper):
         if not every > 0:
             raise ValueError(f"every: expected more than 0, got {every}")
         self.bodies, self.impulse = np.array(ids, int), np.array(ranges, float).reshape(-1, 2)
-        self.time = float(self.env.dt)  # of an action, during which a push lasts
+        self.time = float(self.env.dt)  # duration of an action, during which a push lasts
         self.chance = min(self.time / every, 1.0)
 
     def begun(self, state: State) -> State:
-        """No body is pushed."""
+        """Begin without a push, with a random key of the episode."""
         key = state.info.get("push", jax.random.fold_in(state.info["key"], PUSH))
         zero = jnp.zeros((len(self.bodies), 3), state.reward.dtype)
         return state.replace(info=state.info | {"push": key, "pushed": zero})
 
     def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
-        """The last push ends, and the next one begins if its moment has come."""
+        """Remove the last push, and apply a new one if it is due."""
         key, *own = jax.random.split(state.info["push"], 4)
         n, dtype = len(self.bodies), state.reward.dtype
         angle = jax.random.uniform(own[0], (n,), dtype, 0, 2 * math.pi)
@@ -210,12 +210,12 @@ class Pushed(Wrapper):
 
 
 class Noisy(Wrapper):
-    """Normal noise on what is seen and done; its random numbers are the world's own.
+    """Normal noise on observations and actions; its random numbers belong to the world.
 
     Args:
       worlds: the worlds.
       obs: standard deviation of the noise of observations, a number or (size,).
-      action: that of actions, a number or (action_size,).
+      action: standard deviation of the noise of actions, a number or (action_size,).
     """
 
     def __init__(self, worlds: VectorEnv | Wrapper, obs: Any = 0.0, action: Any = 0.0):
@@ -223,7 +223,7 @@ class Noisy(Wrapper):
         self.noise = obs, action
 
     def begun(self, state: State) -> State:
-        """The first observation has noise too."""
+        """Add noise to the first observation."""
         key = state.info.get("noise", jax.random.fold_in(state.info["key"], 1))
         obs, memory = self.seen(state.replace(info=state.info | {"noise": key}), state.obs)
         info = state.info | memory
@@ -232,12 +232,12 @@ class Noisy(Wrapper):
         return state.replace(obs=obs, info=info)
 
     def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
-        """The action, disturbed."""
+        """Add noise to the action."""
         key, own = jax.random.split(state.info["noise"])
         return state.replace(info=state.info | {"noise": key}), _with_noise(own, action, 1, self)
 
     def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
-        """The observation, disturbed."""
+        """Add noise to the observation."""
         key, own = jax.random.split(state.info["noise"])
         return _with_noise(own, obs, 0, self), {"noise": key}
 

@@ -1,4 +1,4 @@
-"""System identification: parameters of a model from measured motion (docs/identify.md)."""
+"""System identification: fit parameters of a model to recorded motion (docs/identify.md)."""
 
 from jaxsim.identify.fit import Fit as Fit
 from jaxsim.identify.fit import fit as fit

@@ -1,14 +1,14 @@
-"""Delays as parameters: a control that acts later, a sensor that reports what was.
+"""Delays as differentiable parameters of controls and sensors.
 
-A control that is held between two steps and comes n + f steps late, 0 <= f < 1, is for the first
-part f of a step what it was n + 1 steps ago, then what it was n steps ago. What acts is its mean
-over the step:
+A control that is held between two steps and delayed by n + f steps, 0 <= f < 1, has during the
+first part f of a step its value of n + 1 steps ago, then that of n steps ago. The simulation uses
+its mean over the step:
 
     u[k] <- (1 - f) u[k - n] + f u[k - n - 1]
 
-It is continuous in the delay, and its derivative -(u[k - n] - u[k - n - 1]) is exact but at whole
-steps, where it is that of a longer delay. A sensor is read at t - delay, on the line between the
-steps before and after (residual.py).
+The mean is continuous in the delay, and its derivative -(u[k - n] - u[k - n - 1]) is exact, except
+at whole steps, where it is the one-sided derivative for a longer delay. A sensor is read at t -
+delay, linearly interpolated between steps (residual.py).
 """
 
 import jax
@@ -21,15 +21,15 @@ from jaxsim.model.model import Model
 
 
 def delay_controls(ctrl: jax.Array, history: int, tuning: tuple[jax.Array, ...]) -> jax.Array:
-    """The controls that act.
+    """Return the delay_controls, scaled and shifted controls.
 
     Args:
-      ctrl: commanded, (history + steps, nu).
+      ctrl: commanded controls, (history + steps, nu).
       history: rows before the first step.
       tuning: gain, offset and delay [steps] of each control, (nu,) each.
 
     Returns:
-      (steps, nu).
+      The controls that the simulation uses, (steps, nu).
     """
     gain, offset, delay = tuning
     whole = jnp.floor(delay)
@@ -41,11 +41,11 @@ def delay_controls(ctrl: jax.Array, history: int, tuning: tuple[jax.Array, ...])
 
 
 def max_delay_reach(m: Model, parameters: Parameters) -> tuple[int, dict[str, float]]:
-    """How far delays may reach back.
+    """Return the largest delays of controls and signals.
 
     Returns:
-      Steps of controls that are needed before the start, and by the name of each measured signal
-      that may be late, by how many steps.
+      Steps of controls that are needed before the start, and the largest delay in steps of each
+      measured signal that may be late, by name.
 
     Raises:
       ValueError: a delay has no upper bound, or may be below 0.
@@ -64,7 +64,7 @@ def max_delay_reach(m: Model, parameters: Parameters) -> tuple[int, dict[str, fl
 
 
 def _max_delay(name: str, p: Parameter) -> float:
-    """The longest delay that a parameter may be [s]."""
+    """Return the upper bound of a delay parameter [s]."""
     if p.form.frozen:
         return float(np.max(p.map.base * p.map.center))
     if p.form.low is None or p.form.high is None or p.form.low < 0 or p.form.kind == "scale":

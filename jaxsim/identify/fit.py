@@ -1,4 +1,4 @@
-"""The fit: parameters that explain the recordings best, and how well they are known."""
+"""Nonlinear least-squares fit of model parameters to recordings, with uncertainties."""
 
 import functools
 import time
@@ -32,21 +32,23 @@ from jaxsim.physics.arguments import check_count
 
 Search = Callable[[jax.Array], Solution]
 
-_AT_BOUND_SHARE = 1e-3  # part of the range at each end where a parameter is said to be at its bound
+_AT_BOUND_SHARE = (
+    1e-3  # part of the range at each end in which a parameter is reported to be at its bound
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
-    """What a fit has found.
+    """Result of a fit.
 
     Attributes:
-      problem: what was fitted.
-      x: the best unknowns: of the parameters, then of states, (size,).
-      cost: half the sum of the squared rows there.
-      costs: of each start, (starts,).
-      solutions: where each start ended, with its history.
-      uncertainty: what the data say of the unknowns.
-      times: what it took to "trace", "compile" and "run" it [s].
+      problem: the residual that was minimized.
+      x: the best unknowns: those of the parameters, then those of states, (size,).
+      cost: half the sum of the squared rows at `x`.
+      costs: final cost of each start, (starts,).
+      solutions: final point of each start, with its history.
+      uncertainty: uncertainty of the unknowns.
+      times: durations of "trace", "compile" and "run" [s].
     """
 
     problem: Problem
@@ -59,57 +61,57 @@ class Fit:
 
     @property
     def parameters(self) -> Parameters:
-        """The parameters that were searched."""
+        """Return the parameters that were fitted."""
         return self.problem.parameters
 
     @property
     def theta(self) -> jax.Array:
-        """The best unknowns of the parameters, (k,)."""
+        """Return the best unknowns of the parameters, (k,)."""
         return self.x[: self.parameters.size]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the values."""
+        """Return the names of the values."""
         return self.parameters.names
 
     @property
     def values(self) -> np.ndarray:
-        """The values in physical units, (k,)."""
+        """Return the values in physical units, (k,)."""
         return np.asarray(self.parameters.numbers(self.theta), np.float64)
 
     @functools.cached_property
     def covariance(self) -> np.ndarray:
-        """Covariance of the values, (k, k); infinite where the data say nothing."""
+        """Return the covariance of the values, (k, k); infinite where they are undetermined."""
         k = self.parameters.size
         return of_values(self.parameters, self.theta, self.uncertainty.covariance[:k, :k])[0]
 
     @property
     def sd(self) -> np.ndarray:
-        """Standard deviations of the values, (k,)."""
+        """Return the standard deviations of the values, (k,)."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
     def correlation(self) -> np.ndarray:
-        """Correlation of the unknowns of the parameters, (k, k)."""
+        """Return the correlation of the unknowns of the parameters, (k, k)."""
         k = self.parameters.size
         return self.uncertainty.correlation[:k, :k]
 
     @functools.cached_property
     def model(self) -> Model:
-        """The model with the values found."""
+        """Return the model with the fitted values."""
         m = self.parameters.model(self.problem.m, self.theta)
         flags = self.problem.given.opt.disableflags
         return m.replace(opt=m.opt.replace(disableflags=flags))
 
     def intervals(self, level: float = 0.95) -> np.ndarray:
-        """Lower and upper ends of the confidence intervals of the values, (k, 2)."""
+        """Return lower and upper ends of the confidence intervals of the values, (k, 2)."""
         half = self.uncertainty.quantile(level)
         sd = self.uncertainty.sd[: self.parameters.size]
         return intervals(self.parameters, self.theta, sd, self.sd, half)
 
     @property
     def warnings(self) -> list[str]:
-        """What should be known before the numbers are trusted."""
+        """Return messages on what limits the trust in the values."""
         states = tuple(f"state[{i}]" for i in range(len(self.x) - self.parameters.size))
         coordinates = self.parameters.coordinates + states
         found = warnings(self.uncertainty, coordinates)
@@ -132,7 +134,7 @@ class Fit:
         return "\n".join([*lines, *(f"  ! {line(w, MAX_MESSAGE)}" for w in self.warnings)])
 
     def _bounded(self) -> tuple[list[str], list[float]]:
-        """Names and values of what lies at a bound."""
+        """Return names and values of the parameters at a bound."""
         names, values, at = [], [], 0
         for p in self.parameters.values():
             if p.form.frozen:
@@ -163,27 +165,28 @@ def fit(
     tolerance: float = 1e-4,
     batch: int | None = None,
 ) -> Fit:
-    """The parameters that explain recordings best.
+    """Fit parameters of a model to recordings.
 
     Args:
       m: the model.
-      parameters: what is searched, or names and forms, as of `identify.parameters`.
+      parameters: the parameters, or names and forms, as for `identify.parameters`.
       sequences: one recording or several.
-      starts: the first one is the first guess, the others are drawn from the bounds or priors.
-      key: of the drawn starts; None: `jax.random.key(0)`.
+      starts: number of starts; the first is the first guess, the others are drawn from the bounds
+        or priors.
+      key: random key of the drawn starts; None: `jax.random.key(0)`.
       optimizer: "lm", Levenberg-Marquardt with an exact Jacobian; a transformation of optax, which
         uses the gradient; or a least-squares solver of optimistix, with the same Jacobian, which
-        takes one start after another.
-      iterations: at most so many for each start.
+        runs the starts one after another.
+      iterations: maximal number of iterations of each start.
       segments: steps of a piece, for multiple shooting; None: a recording is one piece.
       tolerance: standard deviation of the state's jump between pieces.
-      batch: starts that are done together; None: all. Memory is in proportion.
+      batch: starts that run together; None: all. Memory is in proportion.
 
     Returns:
       A `Fit` of the best start.
 
     Raises:
-      ValueError: an argument is not one of these, or no start has a finite cost.
+      ValueError: an argument is invalid, or no start has a finite cost.
     """
     if isinstance(parameters, Mapping) and not isinstance(parameters, Parameters):
         parameters = make_parameters(m, parameters)
@@ -203,7 +206,7 @@ def run_searches(
     iterations: int = 50,
     batch: int | None = None,
 ) -> tuple[Solution, dict[str, float]]:
-    """Search a problem from all starts; return where each ended, and what it took [s].
+    """Minimize a problem from all starts; return the solutions, and durations [s].
 
     The arguments are those of `fit`.
     """
@@ -226,18 +229,18 @@ def run_searches(
 
 
 def _by_batches(search: Search, x: jax.Array, together: int) -> Solution:
-    """The search of some starts at a time, one program for all batches."""
+    """Run the starts batch by batch, with one program for all batches."""
     starts = len(x)
     if starts <= together:
         return search(x)
-    # the last batch is filled with first starts
+    # the last batch is padded with copies of the first start
     rest = jnp.resize(x, (-(-starts // together) * together, x.shape[1]))
     found = jax.lax.map(search, rest.reshape(-1, together, x.shape[1]))
     return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:starts], found)
 
 
 def _search(problem: Problem, optimizer: Any, iterations: int) -> Search:
-    """The search of many starts."""
+    """Return the search function of an optimizer, batched over starts."""
     if isinstance(optimizer, str) and optimizer == "lm":
         chart = Chart(problem.slope, problem.moved)
         return functools.partial(search_many, problem.jacobians, iterations=iterations, chart=chart)

@@ -1,13 +1,13 @@
-"""What is known of a number before it is identified: its bounds, its prior, how it is searched.
+"""Forms of identified parameters: bounds, prior, and the map from unknowns to values.
 
 The unknown u of a number is real and of order one. The number is v = b g(u), where g is
 
     linear                 c + s u
     linear, bounded        low + (high - low) / (1 + exp(-u))
-    log, scale             exp of the same, with the logarithms of c, low and high
+    log, scale             exp of one of these, with the logarithms of c, low and high
 
-and b = 1, or the number in the model for `scale`. So every u is within the bounds, and steps of
-equal length in u are equal ratios of what is searched in logarithms.
+and b = 1, or the number of the model for `scale`. Every u is within the bounds, and for `log` and
+`scale` steps of equal length in u are equal ratios of v.
 """
 
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ import jax.numpy as jnp
 import numpy as np
 
 _START_MARGIN = 0.01  # part of the range by which a start is kept off its ends
-_DRAW_MARGIN = 0.05  # part of the range at each end where no start is drawn
+_DRAW_MARGIN = 0.05  # part of the range at each end in which no start is drawn
 _SEARCH_MARGIN = 1e-6  # part of the range by which a search is kept off its ends
-_MAX_BOUND_STEP = 0.9  # most of the way to a bound that one step goes
-_UNBOUNDED_SPREAD = 0.5  # spread of drawn starts without bounds or prior, in lengths of u
+_MAX_BOUND_STEP = 0.9  # largest part of the distance to a bound that one step takes
+_UNBOUNDED_SPREAD = 0.5  # spread of drawn starts without bounds or prior, in units of u
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a parameter is searched; made by `linear`, `log`, `scale` and `pseudo_inertia`.
+    """Form of a parameter; returned by `linear`, `log`, `scale` and `pseudo_inertia`.
 
     Attributes:
       kind: "linear", "log", "scale" or "inertia".
       low, high: bounds of the number; of the factor for "scale"; None: no bounds.
-      nominal: the first guess; None: what the model has.
-      mean: of the prior; None: the first guess.
+      nominal: the first guess; None: the value of the model.
+      mean: mean of the prior; None: the first guess.
       sd: standard deviation of the prior, relative (of the logarithm) for "log" and "scale"; None:
         there is no prior.
-      share: all objects that the name stands for have one unknown.
+      share: all objects that the name selects have one unknown.
       frozen: the number stays at its first guess.
     """
 
@@ -64,21 +64,22 @@ class Form:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether it is searched in logarithms."""
+        """Return whether the logarithm of the number is searched."""
         return self.kind in ("log", "scale")
 
 
 def linear(
     low=None, high=None, *, nominal=None, mean=None, sd=None, share=False, frozen=False
 ) -> Form:
-    """A number of any sign, searched as it is.
+    """Return the form of a number of any sign, searched without a transformation.
 
     Args:
-      low, high: its bounds; both or none.
-      nominal: the first guess; None: what the model has.
-      mean, sd: of a normal prior; without `sd` there is none, without `mean` it is the first guess.
-      share: one unknown for all objects that the name stands for.
-      frozen: not searched.
+      low, high: bounds of the number; both or none.
+      nominal: the first guess; None: the value of the model.
+      mean, sd: those of a normal prior; without `sd` there is no prior, without `mean` it is the
+        first guess.
+      share: one unknown for all objects that the name selects.
+      frozen: the number stays at its first guess.
     """
     return Form("linear", low, high, nominal, mean, sd, share, frozen)
 
@@ -86,46 +87,46 @@ def linear(
 def log(
     low=None, high=None, *, nominal=None, mean=None, sd=None, share=False, frozen=False
 ) -> Form:
-    """A positive number, searched in logarithms.
+    """Return the form of a positive number whose logarithm is searched.
 
-    The arguments are those of `linear`; `sd` is relative. A model's 0 starts in the middle of the
-    bounds.
+    The arguments are those of `linear`; `sd` is relative. Where the model has 0, the first guess is
+    the middle of the bounds.
     """
     return Form("log", low, high, nominal, mean, sd, share, frozen)
 
 
 def scale(low=None, high=None, *, mean=None, sd=None, share=False, frozen=False) -> Form:
-    """A number of known sign, searched as a factor on what the model has, in logarithms.
+    """Return the form of a positive factor on the number of the model, searched by its logarithm.
 
     Args:
       low, high: bounds of the factor.
-      mean, sd: of the prior of the factor; `sd` is relative.
-      share: one factor for all objects that the name stands for; else each has its own.
-      frozen: not searched.
+      mean, sd: those of the prior of the factor; `sd` is relative.
+      share: one factor for all objects that the name selects; else each has its own.
+      frozen: the number stays at its first guess.
     """
     return Form("scale", low, high, None, mean, sd, share, frozen)
 
 
 def pseudo_inertia(*, sd: float | None = None, frozen: bool = False) -> Form:
-    """Mass, center of mass and inertia of a body: ten unknowns that are never impossible.
+    """Return the form of mass, center of mass and inertia of a body: ten physical unknowns.
 
     Args:
-      sd: of a normal prior around the body of the model, in the coordinates of
+      sd: standard deviation of a normal prior around the body of the model, in the coordinates of
         `identify/inertia.py` with lengths in radii of gyration: about the relative uncertainty.
-      frozen: not searched.
+      frozen: the body stays as in the model.
     """
     return Form("inertia", sd=sd, frozen=frozen)
 
 
 class Map(NamedTuple):
-    """The map from unknowns to numbers, (n,) each: see the head of the file.
+    """Map from unknowns to numbers, (n,) each; see the module's documentation.
 
     Attributes:
-      form: what it was made from.
+      form: the form that it was created from.
       base: b.
       center, length: c and s.
-      start: the unknowns of the first guess.
-      mean: of the prior, as it is searched.
+      start: unknowns of the first guess.
+      mean: mean of the prior, of the logarithm for "log" and "scale".
     """
 
     form: Form
@@ -136,19 +137,19 @@ class Map(NamedTuple):
     mean: np.ndarray
 
     def searched(self, u: jax.Array) -> jax.Array:
-        """The number as it is searched, or its logarithm, (n,)."""
+        """Return g, or its logarithm where that is searched, (n,)."""
         if self.form.low is None:
             return _as(self.center, u) + _as(self.length, u) * u
         low, high = ends(self.form)
         return low + (high - low) * jax.nn.sigmoid(u)
 
     def value(self, u: jax.Array) -> jax.Array:
-        """The numbers, (n,)."""
+        """Return the numbers, (n,)."""
         v = self.searched(u)
         return _as(self.base, u) * (jnp.exp(v) if self.form.logarithmic else v)
 
     def slope(self, u: jax.Array) -> jax.Array:
-        """The derivative of g, (n,)."""
+        """Return the derivative of g, (n,)."""
         if self.form.low is None:
             slope = _as(self.length, u)
         else:
@@ -157,10 +158,10 @@ class Map(NamedTuple):
         return slope * jnp.exp(self.searched(u)) if self.form.logarithmic else slope
 
     def moved(self, u: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The unknowns after a change of g, as much of it as the bounds allow.
+        """Return the unknowns after a change of g, limited by the bounds.
 
         Returns:
-          The unknowns (n,), and the change that they are (n,).
+          The unknowns (n,), and the change of g that they amount to (n,).
         """
         logarithmic = self.form.logarithmic
         v = self.searched(u)
@@ -178,7 +179,7 @@ class Map(NamedTuple):
         return jax.scipy.special.logit(part), change
 
     def unknown(self, value: np.ndarray) -> np.ndarray:
-        """The unknowns of numbers within the bounds, (n,)."""
+        """Return the unknowns of numbers within the bounds, (n,)."""
         v = np.asarray(value, np.float64) / self.base
         v = np.log(v) if self.form.logarithmic else v
         if self.form.low is None:
@@ -187,13 +188,13 @@ class Map(NamedTuple):
         return _logit((v - low) / (high - low))
 
     def prior(self, u: jax.Array) -> jax.Array:
-        """Rows of the prior, (n,); none without one."""
+        """Return the rows of the prior, (n,); (0,) without one."""
         if self.form.sd is None:
             return u[:0]
         return (self.searched(u) - _as(self.mean, u)) / self.form.sd
 
     def draw(self, key: jax.Array) -> jax.Array:
-        """Unknowns of a random start, (n,)."""
+        """Return the unknowns of a random start, (n,)."""
         n, dtype = len(self.start), jnp.result_type(float)
         if self.form.low is not None:
             part = jax.random.uniform(key, (n,), dtype, _DRAW_MARGIN, 1 - _DRAW_MARGIN)
@@ -206,21 +207,21 @@ class Map(NamedTuple):
 
 
 def ends(form: Form) -> tuple[float, float]:
-    """The bounds as they are searched."""
+    """Return the bounds, of the logarithm where that is searched."""
     low, high = float(form.low or 0), float(form.high or 0)
     return (float(np.log(low)), float(np.log(high))) if form.logarithmic else (low, high)
 
 
 def make_map(name: str, form: Form, nominal: np.ndarray) -> Map:
-    """The map of the unknowns of a parameter.
+    """Return the map from the unknowns of a parameter to its numbers.
 
     Args:
-      name: of the parameter, for messages.
-      form: how it is searched.
-      nominal: the numbers that the model has, (n,); of a shared factor, 1.
+      name: name of the parameter, for messages.
+      form: form of the parameter.
+      nominal: the numbers of the model, (n,); 1 for a shared factor.
 
     Raises:
-      ValueError: the first guess is not one that can be searched so.
+      ValueError: the form does not allow the first guess.
     """
     guess = nominal if form.nominal is None else np.full_like(nominal, form.nominal)
     base = np.ones_like(guess)
@@ -246,7 +247,7 @@ def make_map(name: str, form: Form, nominal: np.ndarray) -> Map:
 
 
 def _check_guesses(name: str, form: Form, guess: np.ndarray) -> np.ndarray:
-    """First guesses within the bounds; a 0 that is searched in logarithms is in their middle."""
+    """Return first guesses within the bounds; a 0 of a log form becomes their middle."""
     if form.kind == "log":
         if form.low is not None and form.high is not None:
             guess = np.where(guess == 0, np.sqrt(form.low * form.high), guess)

@@ -1,17 +1,17 @@
-"""Mass, center of mass and inertia of a body as ten unknowns that are never impossible.
+"""Log-Cholesky coordinates of mass, center of mass and inertia: ten unknowns, always physical.
 
 The mass distribution of a body has a pseudo-inertia, about the origin of the body's frame:
 
     J = [[S, h], [h', mass]],   S = integral of x x' dm,   h = mass com
 
-A body of positive mass can exist if and only if J is positive definite (Traversaro, Brossette,
+A body of positive mass is physical if and only if J is positive definite (Traversaro, Brossette,
 Escande, Nori 2016; Wensing, Kim, Slotine 2018), so J = U U' with an upper triangle U, and every U
-with a positive diagonal is a body that can exist (Rucker, Wensing 2022):
+with a positive diagonal is a physical body (Rucker, Wensing 2022):
 
     U = exp(alpha) [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3],
                     [0, 0, 0, 1]]
 
-From it mass = exp(2 alpha), com = t, and the second moments about the center of mass are
+From it mass = exp(2 alpha), com = t, and the second moments C about the center of mass are
 mass L L', with the upper triangle L of the d and s. The rotational inertia is trace(C) 1 - C.
 """
 
@@ -28,10 +28,10 @@ OFF_DIAGONAL_PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
 def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
-    """The ten coordinates of a body of a model.
+    """Return the ten coordinates of a body of a model.
 
     Args:
-      mass: its mass [kg].
+      mass: mass [kg].
       ipos: center of mass in the body frame, (3,) [m].
       iquat: principal axes in the body frame, (4,).
       inertia: principal moments, (3,) [kg m^2].
@@ -40,7 +40,7 @@ def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
       The coordinates in the order of `INERTIA_COORDINATES`, (10,), in float64.
 
     Raises:
-      ValueError: there is no such body: its mass is not positive, or its moments violate the
+      ValueError: the body is not physical: its mass is not positive, or its moments violate the
         triangle inequality or meet it with equality.
     """
     mass, ipos, iquat, inertia = (np.asarray(a, np.float64) for a in (mass, ipos, iquat, inertia))
@@ -60,10 +60,10 @@ def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
 
 
 def to_body(theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """The body of some coordinates, as a model has it.
+    """Return mass, center of mass and inertia of coordinates, in the form of a model.
 
-    Equal second moments are moved apart by the square root of the precision: so the derivative of
-    the inertia is right where axes of equal moments could be chosen freely.
+    Equal second moments are separated by the square root of the precision, so that the derivative
+    of the inertia is defined where principal axes of equal moments are arbitrary.
 
     Args:
       theta: the coordinates, (10,).
@@ -78,7 +78,7 @@ def to_body(theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Arra
 
 
 def physical_values(theta: jax.Array) -> jax.Array:
-    """Mass, center of mass and inertia about it in the body frame, in the order of
+    """Return mass, center of mass and inertia about it in the body frame, as in
     `PHYSICAL_NAMES`."""
     mass = jnp.exp(2 * theta[0])
     upper = _upper(theta)

@@ -1,7 +1,7 @@
-"""The parameters of a model that are searched: one flat vector of unknowns, and the model it means.
+"""Parameters of an identification: one flat vector of unknowns, and the model that it defines.
 
-`parameters(m, {...})` makes them from names (select.py) and forms (forms.py). Everything that is
-done with them is pure: `Parameters.model(m, theta)` works under jit, vmap and grad.
+`parameters(m, {...})` builds them from names (select.py) and forms (forms.py). All functions of the
+unknowns are pure: `Parameters.model(m, theta)` works under jit, vmap and grad.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from jaxsim.math.vector import Vec
 from jaxsim.model.model import Model
 from jaxsim.physics.constants.set_const import set_const
 
-# Fields that no derived constant depends on, by the ends of their names.
+# Fields without derived constants, by the ends of their names.
 INDEPENDENT = (
     *("damping", "dampingpoly", "frictionloss", "stiffness", "stiffnesspoly", "friction"),
     *("solref", "solimp", "solreffriction", "solmix", "gainprm", "biasprm", "dynprm"),
@@ -36,10 +36,10 @@ class Parameter:
     """One named parameter: one unknown, or several of the same form.
 
     Attributes:
-      name: what it was chosen by.
-      target: the numbers it stands for.
-      form: how it is searched.
-      map: from unknowns to numbers.
+      name: the name that selects it.
+      target: the numbers that it sets.
+      form: form of the parameter.
+      map: map from unknowns to numbers.
       nominal: for an inertia, the ten coordinates of the body of the model.
     """
 
@@ -51,14 +51,14 @@ class Parameter:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The name of each of its values."""
+        """Return the name of each of its values."""
         if self.form.kind == "inertia":
             return tuple(f"{self.name}.{n}" for n in inertia.PHYSICAL_NAMES)
         return (self.name,) if self.form.share else self.target.labels
 
     @property
     def size(self) -> int:
-        """Number of its values, as many as it has unknowns if it is not frozen."""
+        """Return the number of values, which is that of unknowns if it is not frozen."""
         return len(self.map.start)
 
     @property
@@ -68,25 +68,25 @@ class Parameter:
 
     @property
     def items(self) -> np.ndarray:
-        """The geoms of a size or density."""
+        """Return the geoms of a size or density."""
         return np.concatenate(
             [w.places // (3 if w.field == SIZE_FIELD else 1) for w in self.target.writes]
         )
 
     def coordinates(self, u: jax.Array) -> jax.Array:
-        """The ten coordinates of an inertia, (10,)."""
+        """Return the ten coordinates of an inertia, (10,)."""
         return jnp.asarray(self.nominal, u.dtype) + jnp.asarray(
             _lengths(self), u.dtype
         ) * self.map.value(u)
 
     def value(self, u: jax.Array) -> jax.Array:
-        """Its values in physical units, (size,)."""
+        """Return the values in physical units, (size,)."""
         if self.form.kind == "inertia":
             return inertia.physical_values(self.coordinates(u))
         return self.map.value(u)
 
     def numbers(self, u: jax.Array) -> jax.Array:
-        """The numbers of all objects that it stands for."""
+        """Return the numbers of all objects that the name selects."""
         value = self.map.value(u)
         if not self.form.share:
             return value
@@ -96,9 +96,9 @@ class Parameter:
 
 
 class Parameters(Mapping[str, Parameter]):
-    """Parameters by name, and their unknowns as one vector `theta`, (size,).
+    """Parameters by name, with their unknowns as one vector `theta`, (size,).
 
-    What is frozen has no unknowns: it stays at its first guess.
+    Frozen parameters have no unknowns: they stay at their first guess.
     """
 
     def __init__(self, m: Model, parts: Mapping[str, Parameter]):
@@ -121,17 +121,17 @@ class Parameters(Mapping[str, Parameter]):
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
+        """Return the number of unknowns."""
         return int(self._ends[-1])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of each value, (size,)."""
+        """Return the name of each value, (size,)."""
         return tuple(n for p in self._parts.values() if not p.form.frozen for n in p.labels)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """The name of each unknown, (size,): that of its value, but of an inertia."""
+        """Return the name of each unknown, (size,): a value, or a coordinate of an inertia."""
         found: list[str] = []
         for p in self._parts.values():
             if p.form.kind == "inertia":
@@ -144,16 +144,16 @@ class Parameters(Mapping[str, Parameter]):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of the model that they set, "opt.density" for one of the options."""
+        """Return the fields of the model that are set, "opt.density" for one of the options."""
         return tuple(w.field for p in self._parts.values() for w in p.target.writes)
 
     def nominal(self) -> jax.Array:
-        """The unknowns of the first guess, (size,)."""
+        """Return the unknowns of the first guess, (size,)."""
         starts = [p.map.start for p in self._parts.values() if not p.form.frozen]
         return jnp.asarray(np.concatenate([np.zeros(0), *starts]), self._dtype)
 
     def draw(self, key: jax.Array, starts: int) -> jax.Array:
-        """First the nominal unknowns, then random ones, (starts, size)."""
+        """Return the nominal unknowns, then random ones, (starts, size)."""
 
         def one(key):
             keys = jax.random.split(key, max(len(self), 1))
@@ -168,16 +168,16 @@ class Parameters(Mapping[str, Parameter]):
         return jnp.concatenate([self.nominal()[None], others])
 
     def numbers(self, theta: jax.Array) -> jax.Array:
-        """The values in physical units, in the order of `names`, (size,)."""
+        """Return the values in physical units, in the order of `names`, (size,)."""
         values = [p.value(u) for p, u in self._split(theta) if not p.form.frozen]
         return jnp.concatenate([theta[:0], *values])
 
     def by_name(self, theta: jax.Array) -> dict[str, float]:
-        """The values in physical units by name."""
+        """Return the values in physical units by name."""
         return dict(zip(self.names, map(float, self.numbers(theta)), strict=True))
 
     def vector(self, values: Mapping[str, Any]) -> jax.Array:
-        """The unknowns of some values, by the names of parameters; the rest at the first guess.
+        """Return the unknowns of given values by name; other parameters stay at the first guess.
 
         Args:
           values: numbers (size,) of a parameter, or one for all of them. An inertia takes the ten
@@ -201,23 +201,23 @@ class Parameters(Mapping[str, Parameter]):
         return jnp.asarray(theta, self._dtype)
 
     def slope(self, theta: jax.Array) -> jax.Array:
-        """How numbers change with their unknowns, where each has one; else 1, (size,).
+        """Return the derivatives of numbers by their unknowns; 1 for those of an inertia, (size,).
 
-        Forces are lines in masses, gains, damping and friction, not in their logarithms or in what
-        keeps them within bounds: a step of a search is better chosen for the numbers.
+        Forces are linear in masses, gains, damping and friction, but not in their logarithms or in
+        bounded unknowns, so steps of a search are better chosen for the numbers.
         """
         parts = [_slope(p, u) for p, u in self._split(theta) if not p.form.frozen]
         return jnp.concatenate([theta[:0], *parts])
 
     def moved(self, theta: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The unknowns after a change of the numbers, in the units of `slope`.
+        """Return the unknowns after a change of the numbers, in the units of `slope`.
 
         Args:
           theta: the unknowns, (size,).
-          change: of the numbers, (size,).
+          change: change of the numbers, (size,).
 
         Returns:
-          The unknowns (size,), and the change that they are: bounds may allow a part of it.
+          The unknowns (size,), and the change that they amount to, as bounds may limit it.
         """
         free = [(p, u) for p, u in self._split(theta) if not p.form.frozen]
         sizes = np.cumsum([p.size for p, _ in free])[:-1]
@@ -227,12 +227,12 @@ class Parameters(Mapping[str, Parameter]):
         return jnp.concatenate([theta[:0], *ends]), jnp.concatenate([theta[:0], *changes])
 
     def prior(self, theta: jax.Array) -> jax.Array:
-        """Rows of all priors, weighted, (rows,)."""
+        """Return the weighted rows of all priors, (rows,)."""
         rows = [p.map.prior(u) for p, u in self._split(theta) if not p.form.frozen]
         return jnp.concatenate([theta[:0], *rows])
 
     def signals(self, theta: jax.Array) -> dict[tuple[str, str], jax.Array]:
-        """Offsets, gains and delays by signal and name: {("sensor:gyro", "offset"): ()}."""
+        """Return offsets, gains and delays by signal and name: {("sensor:gyro", "offset"): ()}."""
         found: dict[tuple[str, str], jax.Array] = {}
         for p, u in self._split(theta):
             if p.target.kind == "signal":
@@ -240,15 +240,15 @@ class Parameters(Mapping[str, Parameter]):
         return found
 
     def model(self, m: Model, theta: jax.Array) -> Model:
-        """The model with these unknowns, derived constants recomputed where they change.
+        """Return the model with these unknowns; recompute derived constants where they change.
 
-        Fields that were compiled out, as they were zero, are live in it.
+        Fields that were compiled out, as they were zero, are traced in it.
 
         Args:
-          m: the model that the parameters were made for.
+          m: the model that the parameters belong to.
           theta: the unknowns, (size,).
         """
-        # sizes and densities first: what else is searched of their bodies holds
+        # sizes and densities first: other parameters of their bodies then override the result
         shapes: dict[str, jax.Array] = {}
         parts = list(self._split(theta))
         for p, u in parts:
@@ -268,23 +268,22 @@ class Parameters(Mapping[str, Parameter]):
         return set_const(m) if follows else m
 
     def _split(self, theta: jax.Array) -> Iterator[tuple[Parameter, jax.Array]]:
-        """Each parameter with its unknowns."""
+        """Yield each parameter with its unknowns."""
         for p, start, end in zip(self.values(), self._ends, self._ends[1:], strict=False):
             frozen = p.form.frozen
             yield p, jnp.asarray(p.map.start, theta.dtype) if frozen else theta[start:end]
 
 
 def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
-    """Parameters of a model, by names.
+    """Return parameters of a model, by names and forms.
 
     Args:
       m: the model.
-      forms: name (`identify/targets/select.py` has the ways to write one): how it is searched.
+      forms: form of each parameter by its name (syntax: `identify/targets/select.py`).
 
     Raises:
-      ValueError: nothing has a name, a number needs a slot that the model does not have (with the
-        remedy), two parameters set the same number, or a first guess cannot be searched as its
-        form says.
+      ValueError: a name selects nothing, a number needs a slot that the model does not have (with
+        the remedy), two parameters set the same number, or the form does not allow a first guess.
 
     Example:
       >>> from jaxsim.identify import linear, log, parameters, scale
@@ -310,7 +309,7 @@ def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
 
 
 def make_parameter(m: Model, name: str, form: Form) -> Parameter:
-    """One parameter of a model."""
+    """Return one parameter of a model."""
     if form.kind == "inertia":
         target = select_target(m, name, inertia=True)
         (body,) = target.writes[0].places
@@ -336,12 +335,12 @@ def _apply_change(p: Parameter, u: jax.Array, change: jax.Array) -> tuple[jax.Ar
 
 
 def _lengths(p: Parameter) -> np.ndarray:
-    """What one unknown of an inertia is: lengths are in radii of gyration."""
+    """Return the units of the unknowns of an inertia: lengths are in radii of gyration."""
     return np.where(np.arange(10) < 4, 1.0, np.exp(p.nominal[1:4].mean()))
 
 
 def _set_entries(target: ParameterTarget) -> Iterator[tuple]:
-    """What a parameter sets, for finding two that set the same."""
+    """Yield keys of the numbers that a parameter sets, to detect two that set the same."""
     yield from target.signals
     for write in target.writes:
         for place in write.places:
@@ -355,7 +354,7 @@ def _set_entries(target: ParameterTarget) -> Iterator[tuple]:
 
 
 def _written_fields(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u: jax.Array) -> dict:
-    """The fields that a parameter sets."""
+    """Return the fields that a parameter sets."""
 
     def now(field: str) -> jax.Array:
         return changed[field] if field in changed else jnp.asarray(current_value(m, field))

@@ -1,6 +1,6 @@
-"""Recordings as pieces of equal length: the arrays of one `vmap`, and the unknowns of their states.
+"""Recordings as pieces of equal length: arrays for one `vmap`, and the unknowns of their states.
 
-What is ragged in recordings (their lengths, rates and gaps) is padded here, with weight 0.
+Recordings differ in length, rate and gaps; pieces are padded to one shape with weight 0.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ class Piece(NamedTuple):
     """A part of a recording that is one rollout; all pieces have leading axes of pieces.
 
     Attributes:
-      start: the state it starts from, before the unknowns of its state are added.
-      ctrl: (history + steps, nu).
-      step, part, signal: where its samples are: step and part of a step from its start, and which
+      start: initial state, before the unknowns of the state are added.
+      ctrl: controls, (history + steps, nu).
+      step, part, signal: time of each sample as step and part of a step from the start, and its
         signal, (S,); padded.
-      value, weight: what was measured, and 1 / sigma; 0 for padding, (S,).
-      last: the step at which the next piece starts, ().
+      value, weight: measurement, and 1 / sigma; 0 for padding, (S,).
+      last: step at which the next piece starts, ().
       tie: 1 / tolerance of the state of the next piece, 0 if there is none, ().
-      next: the state from which the next piece starts, (qpos, qvel, act).
+      next: state from which the next piece starts, (qpos, qvel, act).
     """
 
     start: Any
@@ -48,13 +48,13 @@ _SAMPLE_FIELDS = ("step", "part", "signal", "value", "weight")
 
 
 class PieceSettings(NamedTuple):
-    """What all pieces have in common.
+    """Settings that all pieces share.
 
     Attributes:
       m: the model.
-      names: of all signals.
-      late: by how many steps a signal may be late, by name.
-      history: controls that a piece has from before its start.
+      names: names of all signals.
+      late: largest delay of a signal in steps, by name.
+      history: controls of a piece before its start.
       tolerance: standard deviation of the state's jump between pieces.
     """
 
@@ -68,11 +68,11 @@ class PieceSettings(NamedTuple):
 def make_pieces(
     of: PieceSettings, sequences: Many[Sequence], all_samples: Many[Samples], parts: Many[list[Cut]]
 ) -> tuple[Piece, list[tuple[int, np.ndarray]]]:
-    """The pieces of all recordings.
+    """Return the pieces of all recordings.
 
     Returns:
-      The pieces with a leading axis, and of each the number of its recording and which of its
-      samples it has.
+      The pieces with a leading axis, and for each the index of its recording and the indices of its
+      samples.
     """
     steps = max(c.last - c.first for cuts in parts for c in cuts) + 1
     made: list[Piece] = []
@@ -93,7 +93,7 @@ def make_pieces(
 
 
 def _late(of: PieceSettings, s: Samples) -> np.ndarray:
-    """Steps after the start before which a signal may tell what was before it, (S,)."""
+    """Return the steps after the start in which a delayed sample precedes the start, (S,)."""
     late = np.array([of.late.get(signal(of.m, n).name, 0.0) for n in s.names])
     return late[s.signal]
 
@@ -108,7 +108,7 @@ def _piece(
     states: list[StateArrays],
     tie: float,
 ) -> Piece:
-    """One piece; `states` are that from which it starts and that of the next one, if any."""
+    """Return one piece; `states` are its initial state and that of the next piece, if any."""
     rows = np.arange(cut.first, cut.first + of.history + steps)
     columns = np.array([of.names.index(n) for n in s.names])
     start = {n: jnp.asarray(a, d.qpos.dtype) for n, a in zip(STATE_SIGNALS, states[0], strict=True)}
@@ -136,22 +136,22 @@ def _state(d: Data) -> StateArrays:
 
 
 def _stack_pieces(arrays: Many, dtype) -> jax.Array:
-    """Arrays of all pieces as one, real numbers in the precision of the model."""
+    """Stack arrays of all pieces; real numbers get the precision of the model."""
     a = np.stack([np.asarray(x) for x in arrays])
     kind = dtype if np.issubdtype(a.dtype, np.floating) else a.dtype
     return jnp.asarray(a, np.int32 if a.dtype == np.int64 else kind)
 
 
 class PieceStates(NamedTuple):
-    """Which numbers of the states of pieces are unknowns.
+    """Selection of the numbers of the states of pieces that are unknowns.
 
     A state has a tangent (qpos, qvel, act), of nv + nv + na numbers.
 
     Attributes:
       used: numbers of the tangent that are unknown in some piece, (nz,).
-      free: those of all pieces that are unknown, flat places in (pieces, nz).
-      prior_ids, prior_weights: those that have a prior, and 1 / sd.
-      tied_rows: rows of jumps that there are, flat places in (pieces, 2 nv + na).
+      free: flat indices of the unknowns of all pieces in (pieces, nz).
+      prior_ids, prior_weights: indices of those that have a prior, and 1 / sd.
+      tied_rows: flat indices of the rows of jumps in (pieces, 2 nv + na).
     """
 
     used: np.ndarray
@@ -164,12 +164,12 @@ class PieceStates(NamedTuple):
 def choose_unknowns(
     m: Model, sequences: Many[Sequence], recording: list[int], tied: np.ndarray
 ) -> PieceStates:
-    """The unknowns of states.
+    """Return the unknowns of the states of pieces.
 
     Args:
       m: the model.
       sequences: the recordings.
-      recording: of each piece, the number of its recording.
+      recording: index of the recording of each piece.
       tied: whether the next piece must start where a piece ends, (pieces,).
     """
     ends = np.cumsum([0, m.nv, m.nv, m.na])

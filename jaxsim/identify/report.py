@@ -1,8 +1,8 @@
-"""A report on a fit as one page of HTML that needs no other file.
+"""Report on a fit as one self-contained HTML page.
 
-It has the table of parameters with intervals, warnings, measured and predicted signals with what is
-left over, correlations, and the way of each start. The pictures are SVG by matplotlib, from the
-extra `identify`.
+It contains the table of parameters with intervals, warnings, measured and predicted signals with
+their residuals, correlations, and the cost history of each start. The figures are SVG by
+matplotlib, from the extra `identify`.
 """
 
 import io
@@ -21,12 +21,11 @@ from jaxsim.identify.validate import Validation
 from jaxsim.optional import require
 
 _CURVE_COLORS = {"measured": "#999999", "predicted": "#0b5fa5", "left": "#b03a2e"}
-_MAX_SIGNAL_POINTS = 400  # points of a signal that are drawn
-_PAGE_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0
-1em; color:#222}table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em
-.8em;text-align:right; border-bottom:1px solid
-#ddd}td:first-child,th:first-child{text-align:left;font-family:monospace}
-#.warning{background:#fdf3e1;border-left:4px solid #d9902f;padding:.5em 1em;margin:.4em 0}
+_MAX_SIGNAL_POINTS = 400  # points of a signal in a figure
+_PAGE_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;
+padding:0 1em;color:#222}table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .8em;text-align:right;
+border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left;font-family:monospace}
+.warning{background:#fdf3e1;border-left:4px solid #d9902f;padding:.5em 1em;margin:.4em 0}
 svg{max-width:100%;height:auto}h2{margin-top:2em}"""
 
 
@@ -39,23 +38,23 @@ def report(
     level: float = 0.95,
     signals: int = 24,
 ) -> str:
-    """The page of a fit.
+    """Return the report of a fit as HTML.
 
     Args:
       found: the fit.
       path: the file to write; None: none.
-      held: prediction of recordings that were held back, to be shown as well.
-      title: of the page.
-      level: of the intervals.
-      signals: at most so many signals of recordings are drawn.
+      held: prediction of recordings that were held back, which is shown too.
+      title: title of the page.
+      level: level of the intervals.
+      signals: largest number of signals that are drawn.
 
     Returns:
-      The HTML. A picture that cannot be drawn is replaced by a sentence, with a warning.
+      The HTML. A figure that cannot be drawn is replaced by a sentence, with a warning.
 
     Raises:
-      ImportError: matplotlib is missing; names the extra.
+      ImportError: matplotlib is missing; the message names the extra.
     """
-    _matplotlib("figure")  # what cannot be drawn is left out, but not for want of it
+    _matplotlib("figure")  # figures that fail are left out, but a missing package is an error
     parts = [
         f"<h1>{html(title)}</h1>",
         _summary(found, held),
@@ -114,7 +113,7 @@ def _table(found: Fit, level: float) -> str:
 
 
 def _signals(problem: Problem, predictions: list[np.ndarray], most: int) -> str:
-    """One picture a signal of a recording: above both, below what is left over in sigmas."""
+    """Return a figure for each signal: measurement and prediction, and residual in sigmas."""
     pictures: list[str] = []
     left = sum(len(s.names) for s in problem.samples) - most
     for number, (s, p) in enumerate(zip(problem.samples, predictions, strict=True)):
@@ -175,17 +174,17 @@ def _starts(found: Fit) -> str:
 
 
 def _draw_or_explain(draw: Callable[..., str], *what: Any) -> str:
-    """A picture, or why there is none: a fit is not lost to a drawing of it."""
+    """Return a figure, or the reason why it cannot be drawn, so the report is still written."""
     try:
         return draw(*what)
-    except Exception as error:  # noqa: BLE001  (matplotlib raises what it likes)
+    except Exception as error:  # noqa: BLE001  (matplotlib raises errors of many types)
         message = f"a picture of the report could not be drawn: {error}"
         warnings.warn(message, stacklevel=2)
         return f'<p class="warning">{html(message, MAX_MESSAGE)}</p>'
 
 
 def _figure(rows: int, columns: int, size: tuple[float, float], heights=None) -> tuple:
-    """A figure that no window shows, and its axes."""
+    """Return a figure without a window, and its axes."""
     home = _matplotlib("figure")
     figure = home.Figure(figsize=size, layout="constrained")
     axes = figure.subplots(
@@ -202,7 +201,7 @@ def _figure(rows: int, columns: int, size: tuple[float, float], heights=None) ->
 
 
 def _svg(figure: Any) -> str:
-    """The picture as an element of a page."""
+    """Return a figure as an SVG element."""
     text = io.StringIO()
     with _matplotlib("").rc_context({"svg.fonttype": "none", "svg.hashsalt": "jaxsim"}):
         figure.savefig(text, format="svg", metadata={"Date": None})

@@ -1,13 +1,13 @@
-"""The residual: what the model predicts of every sample, less what was measured, over sigma.
+"""Residual of an identification: prediction less measurement of every sample, over sigma.
 
     rows = [ (gain p(t - delay) + offset - y) / sigma      for every sample y at time t
              (value - mean) / sd                           for every prior
              (end of a piece - start of the next) / tolerance    with multiple shooting ]
 
-p is what a rollout gives of a signal, on a line between two steps. A recording is one piece, or
-several with multiple shooting (shooting.py). Pieces are worlds; the Jacobian is that of forward
-differentiation, one direction for each parameter and for each number of the state of a piece, as
-pieces do not depend on the starts of others (sensitivity.py).
+p is the signal of a rollout, linearly interpolated between steps. A recording is one piece, or
+several with multiple shooting (shooting.py). Pieces are batched as worlds. The Jacobian is computed
+in forward mode, with one direction for each parameter and for each number of the state of a piece,
+as a piece does not depend on the states of others (sensitivity.py).
 """
 
 import functools
@@ -41,27 +41,26 @@ from jaxsim.rollout.scan import rollout
 class Problem:
     """Parameters and recordings as one residual of one vector of unknowns.
 
-    The unknowns are those of the parameters, then the tangents of the states that are not known.
+    The unknowns are those of the parameters, then the tangents of the unknown states.
 
     Args:
       m: the model.
-      parameters: what is searched.
+      parameters: the parameters to fit.
       sequences: one recording or several.
       segments: steps of a piece, for multiple shooting; None: a recording is one piece.
       tolerance: standard deviation of the state's jump from one piece to the next [m, rad, and the
         same per s].
 
     Attributes:
-      given, m: the model as it was given, with the fields of the parameters live, and as it is
-        simulated.
+      given, m: the model as given, with the fields of the parameters traced, and as simulated.
       size: number of unknowns.
-      names: of the signals.
-      rows: number of rows that count.
+      names: names of the signals.
+      rows: number of rows without padding.
       known_sigma: whether the noise of the sequences is given.
       samples: each recording on the steps of the model.
 
     Raises:
-      ValueError: something in the recordings is not of this model.
+      ValueError: a recording does not fit the model.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class Problem:
         if not self.sequences:
             raise ValueError("sequences: expected at least one Sequence, got none")
         m = live_model(m, parameters.fields)
-        # a state that diverges must stay so, to be seen
+        # without automatic resets a diverged rollout stays visible
         flags = int(m.opt.disableflags) | int(DisableBit.AUTORESET)
         self.given = m
         self.m = m.replace(opt=m.opt.replace(disableflags=flags))
@@ -97,7 +96,9 @@ class Problem:
         self._states = choose_unknowns(m, self.sequences, [k for k, _ in self._places], tied)
         self.size = parameters.size + len(self._states.free)
         if not self.size:
-            raise ValueError("parameters: expected something to search, all is given or frozen")
+            raise ValueError(
+                "parameters: nothing to fit; all parameters are frozen, all states given"
+            )
         priors = len(parameters.prior(parameters.nominal())) + len(self._states.prior_ids)
         samples_ = sum(len(ids) for _, ids in self._places)
         self.rows = samples_ + priors + len(self._states.tied_rows)
@@ -116,22 +117,22 @@ class Problem:
         return f"Problem({self.size} unknowns, {self.rows} rows, {len(self._places)} pieces)"
 
     def start(self, theta: jax.Array) -> jax.Array:
-        """The unknowns with these parameters and the states as they are given, (size,)."""
+        """Return the unknowns with these parameters and the given states, (size,)."""
         return jnp.concatenate([theta, jnp.zeros(len(self._states.free), theta.dtype)])
 
     def residual(self, x: jax.Array) -> jax.Array:
-        """All rows, those of padding are 0, (n,); see the head of the file."""
+        """Return all rows, 0 for padding, (n,); see the module's documentation."""
         theta, z = self._split(x)
         rows, ends = jax.vmap(self._piece, (None, 0, 0))(theta, z, self._pieces)
         return self._joined(theta, z, rows, ends)
 
     def jacobian(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The residual (n,) and its exact derivative (n, size)."""
+        """Return the residual (n,) and its exact derivative (n, size)."""
         r, J = self.jacobians(x[None])
         return r[0], J[0]
 
     def jacobians(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Residuals and exact derivatives of many unknowns at once, as worlds of one rollout.
+        """Return residuals and exact derivatives of many unknowns, as worlds of one rollout.
 
         Args:
           x: (starts, size).
@@ -161,7 +162,7 @@ class Problem:
     def _begins(
         self, theta: jax.Array, z: jax.Array, piece: Piece
     ) -> tuple[RolloutInputs, RolloutInputs]:
-        """What the rollout of a piece depends on, and its derivatives along all unknowns."""
+        """Return the inputs of the rollout of a piece, and their tangents along all unknowns."""
         k, n = len(theta), len(theta) + len(z)
 
         def motion(theta, z):
@@ -174,7 +175,7 @@ class Problem:
         return found, change if self._commanded else change._replace(ctrl=None)
 
     def _ends(self, theta: jax.Array, table: jax.Array, d_table: jax.Array, piece: Piece) -> tuple:
-        """Rows and end of a piece, and their derivatives with a last axis of directions."""
+        """Return rows and end of a piece, and their tangents with a last axis of directions."""
         n, k = len(d_table), len(theta)
 
         def along(t, d_table):
@@ -186,11 +187,11 @@ class Problem:
         return found
 
     def _assembled(self, x: jax.Array, pieces: tuple, d_pieces: tuple) -> tuple:
-        """The residual and its derivative, from those of pieces."""
+        """Assemble the residual and its derivative from those of the pieces."""
         (rows, ends), (d_rows, d_ends) = pieces, d_pieces
         k = self.parameters.size
 
-        # what follows from the unknowns without a rollout: priors, and the starts of next pieces
+        # rows that need no rollout: priors, and the starts of next pieces
         def rest(x):
             theta, z = self._split(x)
             return self._joined(theta, z, rows, ends)
@@ -206,19 +207,20 @@ class Problem:
         return r, J + jnp.concatenate([first, between, last])
 
     def slope(self, x: jax.Array) -> jax.Array:
-        """As of `Parameters.slope`, for all unknowns; those of states are in their own units."""
+        """Return `Parameters.slope` for all unknowns; those of states are in their own units."""
         k = self.parameters.size
         return jnp.concatenate([self.parameters.slope(x[:k]), jnp.ones_like(x[k:])])
 
     def moved(self, x: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """As of `Parameters.moved`, for all unknowns."""
+        """Apply `Parameters.moved` to all unknowns."""
         k = self.parameters.size
         theta, moved = self.parameters.moved(x[:k], change[:k])
         z = x[k:] + change[k:]
         return jnp.concatenate([theta, z]), jnp.concatenate([moved, change[k:]])
 
     def predictions(self, x: jax.Array) -> list[np.ndarray]:
-        """What is predicted of each sample of each sequence, in the order of `sample_recording`."""
+        """Return the prediction of each sample of each sequence, in the order of
+        `sample_recording`."""
         rows = np.asarray(self._rows(jnp.asarray(x), self._pieces), np.float64)
         found = [np.full(len(s.value), np.nan) for s in self.samples]
         for (sequence, ids), row in zip(self._places, rows, strict=True):
@@ -235,13 +237,13 @@ class Problem:
         return jax.jit(rows)
 
     def _split(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Unknowns of the parameters, (k,), and of the state of each piece, (pieces, nz)."""
+        """Split the unknowns into those of the parameters, (k,), and of states, (pieces, nz)."""
         k, shape = self.parameters.size, (len(self._places), len(self._states.used))
         z = jnp.zeros(shape, x.dtype).reshape(-1).at[self._states.free].set(x[k:])
         return x[:k], z.reshape(shape)
 
     def _joined(self, theta: jax.Array, z: jax.Array, rows: jax.Array, ends: jax.Array):
-        """The residual: of samples, priors of parameters and of states, jumps."""
+        """Concatenate the rows of samples, priors of parameters and of states, and jumps."""
         states = z.reshape(-1)[self._states.prior_ids] * jnp.asarray(
             self._states.prior_weights, z.dtype
         )
@@ -252,7 +254,7 @@ class Problem:
         return jnp.concatenate(parts)
 
     def _spread(self, of_theta: jax.Array, of_z: jax.Array) -> jax.Array:
-        """Derivatives of pieces by their own states, as columns of all unknowns, (n, size)."""
+        """Return derivatives of pieces by their states as columns of all unknowns, (n, size)."""
         pieces, n, nz = of_z.shape
         own = jnp.eye(pieces, dtype=of_z.dtype)[:, None, :, None] * of_z[:, :, None, :]
         columns = own.reshape(pieces * n, pieces * nz)[:, self._states.free]
@@ -260,13 +262,13 @@ class Problem:
         return jnp.concatenate([of_theta.reshape(pieces * n, k), columns], 1)
 
     def _piece(self, theta: jax.Array, z: jax.Array, piece: Piece) -> tuple[jax.Array, jax.Array]:
-        """Rows of the samples of a piece, and where it ends as the next piece sees it."""
+        """Return the rows of a piece, and its end in the tangent of the next start."""
         motion = self._motion(theta, z, piece)
         m = with_leaves(self.m, motion.fields)
         d = piece.start.replace(**motion.state)
         record = ("sensordata", "qpos", "qvel", *(["act"] if m.na else []))
         _, after = rollout(m, d, ctrl=motion.ctrl, record=record)
-        # a step tells the state after it, and the sensors before
+        # a step returns the state after it, and the sensors before it
         before = [
             jnp.concatenate([now[None], after[n][:-1]])
             for n, now in (("qpos", d.qpos), ("qvel", d.qvel))
@@ -276,7 +278,7 @@ class Problem:
         return self._seen(theta, jnp.concatenate([table, *states], 1), piece)
 
     def _motion(self, theta: jax.Array, z: jax.Array, piece: Piece) -> RolloutInputs:
-        """What the rollout of a piece depends on."""
+        """Return the inputs of the rollout of a piece."""
         leaves = self._leaves(theta)
         m = with_leaves(self.m, leaves)
         tuned = self.parameters.signals(theta)
@@ -286,14 +288,14 @@ class Problem:
         return RolloutInputs(leaves, {n: getattr(d, n) for n in STATE_SIGNALS}, ctrl)
 
     def _observe(self, before: Data, after: Data) -> jax.Array:
-        """The signals of a step and, where it has to be known, the state after it, `[k, *W]`."""
-        # a step tells the sensors before it
+        """Return the signals of a step and, if it is needed, the state after it, `[k, *W]`."""
+        # a step returns the sensors before it
         table = jnp.concatenate([after.sensordata, before.qpos, before.qvel])[self._columns]
         states = [after.qpos, after.qvel, after.act] if self._tied else []
         return jnp.concatenate([table, *states])
 
     def _seen(self, theta: jax.Array, table: jax.Array, piece: Piece) -> tuple:
-        """Rows of the samples of a piece, and its end, from what was observed of each step."""
+        """Return the rows of a piece, and its end, from the observed signals of each step."""
         tuned = self.parameters.signals(theta)
         names = [s.name for s in self._signals]
         signals = len(self._columns)
@@ -302,7 +304,7 @@ class Problem:
         return rows, self._end(table[piece.last - 1, signals:], piece)
 
     def _moved(self, m: Model, d: Data, z: jax.Array) -> Data:
-        """A start with the unknowns of its state added."""
+        """Return an initial state with its unknowns added."""
         if not len(self._states.used):
             return d
         full = jnp.zeros(2 * m.nv + m.na, z.dtype).at[self._states.used].set(z)
@@ -311,7 +313,7 @@ class Problem:
         return d.replace(qpos=turned, qvel=d.qvel + velocity, act=d.act + act)
 
     def _end(self, state: jax.Array, piece: Piece) -> jax.Array:
-        """The state at the end, in the tangent of the start of the next piece, over tolerance."""
+        """Return the final state in the tangent of the next start, over the tolerance."""
         if not self._tied:
             return jnp.zeros(0, self.m.qpos0.dtype)
         nq, nv = self.m.nq, self.m.nv
@@ -325,7 +327,7 @@ class Problem:
         return jnp.where(piece.tie > 0, jnp.concatenate(jump), 0) * piece.tie
 
     def _check_tuned(self) -> None:
-        """Refuses offsets, gains and delays of what is not measured."""
+        """Raise ValueError for offsets, gains and delays of signals that are not measured."""
         measured = {s.name for s in self._signals}
         for name, p in self.parameters.items():
             for of, _ in p.target.signals:
@@ -341,25 +343,25 @@ def build_residual_fn(
     segments: int | None = None,
     tolerance: float = 1e-4,
 ) -> Problem:
-    """The residual of some recordings, for an optimizer of one's own.
+    """Return the residual of recordings, for use with other optimizers.
 
     Args:
-      m, parameters, sequences, segments, tolerance: as of `Problem`.
+      m, parameters, sequences, segments, tolerance: those of `Problem`.
 
     Returns:
       A `Problem`: `problem.residual(x)` and `problem.jacobian(x)` are pure functions of the
-      unknowns, and `problem.start(theta)` is where to start.
+      unknowns, and `problem.start(theta)` is the initial point.
     """
     return Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
 
 
 def _compare_samples(table: jax.Array, piece: Piece, gain, offset, delay) -> jax.Array:
-    """Rows of samples: prediction less measurement, weighted, (S,).
+    """Return the weighted rows of samples, prediction less measurement, (S,).
 
     Args:
       table: the signals at each step, (steps, k).
-      piece: its samples.
-      gain, offset, delay: of each signal, (k,); delays in steps.
+      piece: the piece with the samples.
+      gain, offset, delay: those of each signal, (k,); delays in steps.
     """
     which = piece.signal
     position = piece.part - delay[which]
@@ -372,7 +374,7 @@ def _compare_samples(table: jax.Array, piece: Piece, gain, offset, delay) -> jax
 
 
 def _tuning(tuned: Mapping, names: Many[str], h: jax.Array) -> tuple[jax.Array, ...]:
-    """Gain, offset and delay in steps of each name, (n,) each."""
+    """Return gain, offset and delay in steps of each name, (n,) each."""
     gain, offset, delay = (
         jnp.stack([tuned.get((n, field), jnp.full((), rest, h.dtype)) for n in names])
         if names

@@ -1,4 +1,4 @@
-"""One recording: what was commanded, what was measured, and where the motion began."""
+"""One recording: commanded controls, measured signals, and the initial state."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Many
@@ -20,10 +20,10 @@ _INPUT_FIELDS = (
     "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat "
     "userdata eq_active"
 ).split()
-_STEP_TOLERANCE = 1e-6  # part of a step by which a sample may miss a step and still be at it
-_MAX_CONTROL_LATENESS = (
-    0.01  # part of a step by which a control may come late and still be that of the step
-)
+# Fractions of a step: by which a sample may miss a step and still belong to it, and by which a
+# control may come late and still apply to it.
+_STEP_TOLERANCE = 1e-6
+_MAX_CONTROL_LATENESS = 0.01
 _HOLD_KINDS = ("zero", "linear")
 
 
@@ -31,25 +31,25 @@ _HOLD_KINDS = ("zero", "linear")
 class Sequence:
     """One recording.
 
-    Arrays stand for one row a step: row k of `ctrl` acts from k to k + 1 timesteps after the start,
-    and row k of a measured signal was taken k timesteps after it. Signals of other times are
-    `TimeSeries`; what is measured between two steps is compared with the line between them.
+    Arrays have one row for each step: row k of `ctrl` acts from k to k + 1 timesteps after the
+    start, and row k of a measured signal was taken k timesteps after it. Signals at other times are
+    `TimeSeries`; a measurement between two steps is compared with linear interpolation.
 
     Attributes:
-      measured: one series or several of different times; or arrays by name, (steps,) or (steps, k).
-        NaN is a gap.
-      ctrl: (steps, nu), or a series with names of actuators (a control that it does not name is
-        0); None: the controls stay as they are at the start.
-      initial: the state at the start: a Data, or {"qpos": ..., "qvel": ..., "act": ...}; None: that
-        of `make_data`.
-      sigma: standard deviation of the noise of all signals, or by the name of each in its unit.
-        None: not known; all weigh the same, and the noise is found from what is left over.
-      estimate: parts of the initial state that are not known: ("qpos", "qvel", "act"), or the
-        standard deviation of each, about the state given: {"qvel": 0.1}; None: no prior.
-      hold: what a control is between the samples of its series: "zero", as before, or "linear".
-      start: the time at which the motion starts [s]; None: the first of `ctrl`, or of what was
-        measured.
-      name: for messages and reports.
+      measured: one series, or several with different times; or arrays by name, (steps,) or
+        (steps, k). NaN is a gap.
+      ctrl: (steps, nu), or a series with names of actuators (controls without a series are 0);
+        None: the controls keep their initial values.
+      initial: the initial state: a Data, or {"qpos": ..., "qvel": ..., "act": ...}; None: that of
+        `make_data`.
+      sigma: standard deviation of the noise of all signals, or of each by its name, in its unit.
+        None: not known; all have the same weight, and the noise is estimated from the residual.
+      estimate: unknown parts of the initial state: ("qpos", "qvel", "act"), or the standard
+        deviation of each around the given state: {"qvel": 0.1}; None: no prior.
+      hold: interpolation of a control between the samples of its series: "zero" (hold) or
+        "linear".
+      start: initial time of the motion [s]; None: the first time of `ctrl`, or of the measurements.
+      name: name of the recording in messages and reports.
     """
 
     measured: TimeSeries | Many[TimeSeries] | Mapping[str, Any]
@@ -69,7 +69,7 @@ class Sequence:
             raise ValueError(f"hold: expected one of {_HOLD_KINDS}, got {self.hold!r}")
 
     def series(self, m: Model) -> tuple[TimeSeries, ...]:
-        """What was measured, as series of single numbers."""
+        """Return the measurements, as series of scalar signals."""
         if isinstance(self.measured, TimeSeries):
             return (self.measured,)
         if not isinstance(self.measured, Mapping):
@@ -92,12 +92,12 @@ class Samples(NamedTuple):
     """A recording on the steps of a model; times count in steps from the start.
 
     Attributes:
-      step, part: each sample is at `step` plus `part`, 0 <= part < 1, (S,).
-      signal: which of `names` it is of, (S,).
-      value: what was measured, (S,).
+      step, part: time of each sample: `step` plus `part`, 0 <= part < 1, (S,).
+      signal: index of each sample's signal in `names`, (S,).
+      value: measurements, (S,).
       weight: 1 / sigma, (S,).
-      time: in the recording [s], (S,).
-      names: the signals.
+      time: time in the recording [s], (S,).
+      names: names of the signals.
       ctrl: (history + steps, nu); the first `history` rows are before the start.
       steps: number of steps that the samples need.
     """
@@ -114,7 +114,7 @@ class Samples(NamedTuple):
 
 
 def sample_recording(m: Model, sequence: Sequence, history: int = 0) -> Samples:
-    """The samples and controls of a recording on the steps of a model.
+    """Return the sample_recording and controls of a recording on the steps of a model.
 
     Args:
       m: the model.
@@ -122,7 +122,7 @@ def sample_recording(m: Model, sequence: Sequence, history: int = 0) -> Samples:
       history: number of controls before the start that a delay may reach back to.
 
     Raises:
-      ValueError: a name is not known, nothing was measured, or a control is missing.
+      ValueError: a name is not known, there are no measurements, or a control is missing.
     """
     series, start = sequence.series(m), _start(m, sequence)
     names = tuple(name for s in series for name in s.names)
@@ -153,7 +153,7 @@ def sample_recording(m: Model, sequence: Sequence, history: int = 0) -> Samples:
 
 
 def _check_length(m: Model, last: float, history: int) -> None:
-    """Refuse recordings of so many timesteps that their controls alone exceed the memory."""
+    """Raise ValueError for recordings whose controls alone would exceed the memory."""
     most = memory() / (8 * max(m.nu, 1))
     if not last + history < most:
         raise ValueError(
@@ -163,7 +163,7 @@ def _check_length(m: Model, last: float, history: int) -> None:
 
 
 def initial_state(m: Model, sequence: Sequence) -> Data:
-    """The state at the start of a recording."""
+    """Return the initial_state state of a recording."""
     given = sequence.initial
     d = make_data(m, keep=("sensordata",))
     if given is None:
@@ -192,7 +192,7 @@ def _check_names(m: Model, sequence: Sequence, names: tuple[str, ...]) -> None:
         if width > 1:
             raise ValueError(f"signal {name!r} has {width} numbers; name each: '{name}[0]'")
         if names.count(name) > 1:
-            raise ValueError(f"measured: {name!r} is there twice")
+            raise ValueError(f"measured: {name!r} occurs twice")
     if isinstance(sequence.sigma, Mapping):
         for name in sequence.sigma:
             if not any(n == name or n.startswith(f"{name}[") for n in names):
@@ -200,12 +200,12 @@ def _check_names(m: Model, sequence: Sequence, names: tuple[str, ...]) -> None:
 
 
 def _sigma(sequence: Sequence, m: Model, name: str) -> float:
-    """The standard deviation of a signal."""
+    """Return the standard deviation of a signal."""
     sigma = sequence.sigma
     if isinstance(sigma, Mapping):
         value = sigma.get(name, sigma.get(name.split("[")[0]))
         if value is None:
-            raise ValueError(f"sigma: say the standard deviation of {name!r}, in its unit")
+            raise ValueError(f"sigma: give the standard deviation of {name!r}, in its unit")
     else:
         value = 1.0 if sigma is None else sigma
     if not (np.ndim(value) == 0 and float(value) > 0):
@@ -214,7 +214,7 @@ def _sigma(sequence: Sequence, m: Model, name: str) -> float:
 
 
 def _controls(m: Model, sequence: Sequence, start: float, steps: int, history: int) -> np.ndarray:
-    """The control of each step, from `history` steps before the start, (history + steps, nu)."""
+    """Return the control of each step, from `history` steps before the start on."""
     ctrl = sequence.ctrl
     if ctrl is None:
         held = np.asarray(initial_state(m, sequence).ctrl, np.float64)
@@ -236,7 +236,7 @@ def _controls(m: Model, sequence: Sequence, start: float, steps: int, history: i
 
 
 def _hold_controls(series: TimeSeries, column: int, times: np.ndarray, hold: str) -> np.ndarray:
-    """A control at some times; before its first sample it is as there."""
+    """Return a control at given times; before its first sample it has the first value."""
     values = series.values[:, column]
     known = np.isfinite(values)
     if not known.any():

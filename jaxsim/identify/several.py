@@ -1,11 +1,11 @@
-"""One fit of several models: parameters that they share are one unknown in all of them.
+"""Joint fit of several models: parameters that they share are one unknown in all of them.
 
-A robot with and without a load, two fingers of one make, a bench test and the whole machine: each
-has its model and its recordings, and one vector of unknowns has
+Examples are a robot with and without a load, two fingers of one make, a bench test and the whole
+machine: each has its model and its recordings, and the vector of unknowns is
 
     x = [parameters by name, then states of the first model, of the second, ...]
 
-The rows are those of each model, one after the other; the prior of a shared parameter counts once.
+The rows are those of all models in order; the prior of a shared parameter counts once.
 """
 
 from collections.abc import Mapping
@@ -33,11 +33,11 @@ class JointProblem(Problem):
 
     Args:
       problems: one for each model.
-      shown: names of their parameters in the joint one: equal names are one parameter.
+      shown: names of their parameters in the joint problem: equal names are one parameter.
 
     Attributes:
       problems: as given.
-      parameters: of all models, by name, each where it comes first.
+      parameters: parameters of all models, by name, in the order of their first occurrence.
     """
 
     def __init__(self, problems: Many[Problem], shown: Many[Mapping[str, str]]):
@@ -45,7 +45,7 @@ class JointProblem(Problem):
         merged: dict[str, Parameter] = {}
         for problem, names in zip(self.problems, shown, strict=True):
             for name, p in problem.parameters.items():
-                number = names[name].removesuffix(name)  # of what is not shared
+                number = names[name].removesuffix(name)  # prefix of a name that is not shared
                 target = p.target._replace(labels=tuple(number + n for n in p.target.labels))
                 merged.setdefault(names[name], replace(p, name=names[name], target=target))
         self.given = self.m = self.problems[0].m
@@ -71,16 +71,16 @@ class JointProblem(Problem):
         return f"JointProblem({len(self.problems)} models, {self.size} unknowns, {self.rows} rows)"
 
     def start(self, theta: jax.Array) -> jax.Array:
-        """The unknowns with these parameters and the states as they are given, (size,)."""
+        """Return the unknowns with these parameters and the given states, (size,)."""
         return jnp.concatenate([theta, jnp.zeros(self.size - len(theta), theta.dtype)])
 
     def residual(self, x: jax.Array) -> jax.Array:
-        """All rows, those of the first model first, (n,)."""
+        """Return all rows, those of the first model first, (n,)."""
         each = zip(self.problems, self._slots, strict=True)
         return jnp.concatenate([problem.residual(x[slots]) for problem, slots in each])
 
     def jacobians(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Residuals (starts, n) and exact derivatives (starts, n, size) of unknowns of starts."""
+        """Return residuals (starts, n) and exact derivatives (starts, n, size) of all starts."""
         residuals, columns = [], []
         for problem, slots in zip(self.problems, self._slots, strict=True):
             r, J = problem.jacobians(x[:, slots])
@@ -95,23 +95,23 @@ class JointProblem(Problem):
         return [p for problem, slots in each for p in problem.predictions(x[slots])]
 
     def of(self, number: int, x: jax.Array) -> jax.Array:
-        """The unknowns of one of the problems."""
+        """Return the unknowns of one of the problems."""
         return x[self._slots[number]]
 
 
 class JointFit(Fit):
-    """The result of a fit of several models; see `Fit`. `models` has one of each."""
+    """Result of a fit of several models; see `Fit`. `models` has one of each."""
 
     problem: JointProblem
 
     @property
     def model(self) -> NoReturn:
-        """Refuses: there are several."""
-        raise ValueError("model: this fit has several models: models")
+        """Raise ValueError, as there are several models."""
+        raise ValueError("model: this fit has several models; use `models`")
 
     @property
     def models(self) -> list[Model]:
-        """The models with the values found, in the order in which they were given."""
+        """Return the models with the fitted values, in the given order."""
         found = []
         for number, problem in enumerate(self.problem.problems):
             theta = self.problem.of(number, self.x)[: problem.parameters.size]
@@ -131,23 +131,23 @@ def fit_models(
     tolerance: float = 1e-4,
     **options: Any,
 ) -> JointFit:
-    """Find the parameters that explain the recordings of several models best.
+    """Fit the parameters of several models to their recordings.
 
     Args:
       models: the models.
-      forms: names and forms as of `identify.parameters`, those of each model, or one mapping for
+      forms: names and forms as for `identify.parameters`, those of each model, or one mapping for
         all of them. A name that several models have is one unknown, a factor for `scale`.
-      sequences: of each model one recording or several.
-      own: names that are not shared; that of model 1 is called `1/joint:hinge/damping`.
-      segments, tolerance: as of `fit`.
-      options: `starts`, `key`, `optimizer`, `iterations`, `batch`, as of `fit`.
+      sequences: one recording or several for each model.
+      own: names that are not shared; that of model 1 becomes `1/joint:hinge/damping`.
+      segments, tolerance: those of `fit`.
+      options: `starts`, `key`, `optimizer`, `iterations`, `batch` of `fit`.
 
     Returns:
-      A `JointFit`; its `models` are those with the values found.
+      A `JointFit`; its `models` have the fitted values.
 
     Raises:
-      ValueError: there are not equally many of each, a shared parameter has another form or size in
-        another model, or what `fit` raises.
+      ValueError: the numbers of models, forms and sequences differ, a shared parameter has another
+        form or size in another model, or an error of `fit`.
     """
     each: list[Forms] = [forms] * len(models) if isinstance(forms, Mapping) else list(forms)
     if not len(models) == len(each) == len(sequences) or not models:
@@ -178,14 +178,14 @@ def fit_models(
 def _check_shared(
     name: str, form: Form, p: Parameter, first: tuple[Form, Parameter] | None
 ) -> None:
-    """Raises ValueError if a parameter cannot be that of an earlier model."""
+    """Raise ValueError if a parameter cannot be that of an earlier model."""
     if first is None:
         return
     if form != first[0]:
         raise ValueError(f"{name}: has two forms, {first[0]} and {form}; name it in own=")
     if p.size != first[1].size:
         raise ValueError(
-            f"{name}: stands for {first[1].size} values in one model, {p.size} in another"
+            f"{name}: selects {first[1].size} values in one model, {p.size} in another"
         )
     if form.kind == "inertia" and not np.allclose(p.nominal, first[1].nominal):
         raise ValueError(

@@ -1,9 +1,9 @@
-"""Multiple shooting: a recording in pieces, each from a state of its own.
+"""Multiple shooting: a recording in pieces, each with its own initial state.
 
-Over a long or chaotic motion the state at the end depends on the parameters so strongly that the
+Over a long or chaotic motion the final state depends on the parameters so strongly that the
 residual of one rollout has many minima. In pieces it is nearly linear: the states at the cuts are
-unknowns, and that each piece ends where the next starts are rows of the residual, which may be
-violated on the way to the solution (Bock 1983; Bock, Kostina, Schlöder 2007).
+unknowns, and the condition that each piece ends where the next starts gives rows of the residual,
+which may be violated on the way to the solution (Bock 1983; Bock, Kostina, Schlöder 2007).
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Cut(NamedTuple):
 
 
 def cuts(s: Samples, length: int | None) -> list[Cut]:
-    """The pieces of a recording, of `length` steps; None: it is one piece."""
+    """Return the pieces of a recording, of `length` steps; None: one piece."""
     end = s.steps - 1
     if length is None:
         return [Cut(0, end)]
@@ -42,17 +42,17 @@ StateArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def guesses(m: Model, d: Data, s: Samples, pieces: list[Cut], history: int) -> list[StateArrays]:
-    """States from which the pieces may start, (qpos, qvel, act) each.
+    """Return initial guesses of the states at the starts of pieces, (qpos, qvel, act) each.
 
-    What was measured of positions and velocities of joints is taken from there, velocities that
-    were not measured from differences of positions; the rest is that of a rollout of the model as
-    it is, and where this diverges, that of the start.
+    Measured joint positions and velocities are used; velocities without a measurement are slopes
+    of positions. All else is that of a rollout of the model with its present parameters, or the
+    initial state where the rollout diverges.
 
     Args:
       m: the model.
-      d: the state at the start of the recording.
+      d: the initial state of the recording.
       s: the recording.
-      pieces: where it is cut.
+      pieces: the pieces.
       history: rows of controls before the start.
     """
     ctrl = jnp.asarray(s.ctrl[history:], d.qpos.dtype)
@@ -74,7 +74,7 @@ def guesses(m: Model, d: Data, s: Samples, pieces: list[Cut], history: int) -> l
 
 
 def _write_measured(m: Model, s: Samples, step: int, state: list[np.ndarray]) -> None:
-    """Writes what was measured at a step into a state."""
+    """Write the measurements at a step into a state."""
     tables = _tables(m)
     position = s.step + s.part
     known = set()
@@ -95,13 +95,13 @@ def _write_measured(m: Model, s: Samples, step: int, state: list[np.ndarray]) ->
 
 
 def _slope(at: np.ndarray, values: np.ndarray, step: int, reach: int = 4) -> float:
-    """The slope of the line through the nearest samples, per step."""
+    """Return the slope of the line through the nearest samples, per step."""
     near = np.argsort(np.abs(at - step))[: 2 * reach + 1]
     return float(np.polyfit(at[near] - step, values[near], 1)[0])
 
 
 def _tables(m: Model) -> dict[tuple[str, int], tuple[int, int, int]]:
-    """Places of signals: of (source, place) whether it is in qpos or qvel, where, and its dof."""
+    """Return (0 for qpos or 1 for qvel, address, dof) by the (source, address) of a signal."""
     found: dict[tuple[str, int], tuple[int, int, int]] = {}
     for joint, type_ in enumerate(m.jnt_type):
         scalar = type_ in (JointType.SLIDE, JointType.HINGE)

@@ -1,9 +1,9 @@
-"""Names of measured signals and of controls: which numbers of a step they are.
+"""Names of measured signals and of controls, resolved to addresses in the results of a step.
 
     gyro, sensor:gyro           a sensor of the model; gyro[1] is one of several numbers
     qpos:elbow, qvel:elbow      position and velocity of a joint; qpos:root[3] is one of several
 
-A step at time t gives its sensors and its state before it moves: both at time t.
+A step from time t returns its sensors and its initial state: both belong to time t.
 """
 
 import re
@@ -16,17 +16,17 @@ from jaxsim.model.names import name2id
 from jaxsim.spelling import remedy
 
 _SIGNAL_PATTERN = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>.+?)(?:\[(?P<k>\d+)\])?")
-QPOS_WIDTHS = {0: 7, 1: 4, 2: 1, 3: 1}  # numbers of a joint, by its type
+QPOS_WIDTHS = {0: 7, 1: 4, 2: 1, 3: 1}  # length of the position of a joint, by its type
 QVEL_WIDTHS = {0: 6, 1: 3, 2: 1, 3: 1}
 
 
 class Signal(NamedTuple):
-    """Where a signal is.
+    """Address of a signal.
 
     Attributes:
-      name: of the object, with its kind: "sensor:gyro", as offsets and delays name it.
+      name: name of the object with its kind: "sensor:gyro", as offsets and delays name it.
       source: "sensordata", "qpos" or "qvel".
-      start: its first place there.
+      start: first address in `source`.
       width: how many numbers it has.
     """
 
@@ -37,7 +37,7 @@ class Signal(NamedTuple):
 
 
 def signal(m: Model, name: str) -> Signal:
-    """The signal of a name, or one number of it.
+    """Return the signal of a name, or one number of it.
 
     Raises:
       ValueError: the model has no such signal.
@@ -69,22 +69,22 @@ def signal(m: Model, name: str) -> Signal:
 
 
 def number_names(m: Model, name: str) -> tuple[str, ...]:
-    """The name of each number of a signal: ("gyro[0]", "gyro[1]", "gyro[2]"), or itself."""
+    """Return the name of each number of a signal: ("gyro[0]", "gyro[1]", "gyro[2]"), or itself."""
     width = signal(m, name).width
     return (name,) if width == 1 else tuple(f"{name}[{k}]" for k in range(width))
 
 
 def timestep(m: Model) -> float:
-    """The timestep that was meant [s].
+    """Return the timestep as the user wrote it [s].
 
-    Single precision makes 0.004999999888 of 0.005, and after 500 steps the times of a log would lie
-    beside the steps: the shortest decimal number that rounds to it is taken.
+    Single precision makes 0.004999999888 of 0.005, which after 500 steps would shift the steps
+    against the times of a log. The shortest decimal number that rounds to it is returned.
     """
     return float(str(np.asarray(m.opt.timestep)))
 
 
 def control_index(m: Model, name: str) -> int:
-    """The place of a control in `ctrl`, by the name of its actuator.
+    """Return the index of a control_index in `ctrl`, by the name of its actuator.
 
     Raises:
       ValueError: no actuator has the name.

@@ -1,4 +1,4 @@
-"""Measured signals over time: from arrays, from CSV and from npz files.
+"""Measured signals over time, from arrays, CSV and npz files.
 
 A CSV file has one line of names, the first of which is `time`, then one line for each sample:
 
@@ -7,9 +7,9 @@ A CSV file has one line of names, the first of which is `time`, then one line fo
     0.000,0.12,0.1,0.0,
     0.002,0.13,0.1,0.0,0.3
 
-Times are in seconds and increase; what is empty or `nan` was not measured. An npz file has the
-arrays `times` (T,), `values` (T, k) and `names` (k,). Signals that were sampled at different times
-are different series, in files of their own.
+Times are in seconds and increase; empty and `nan` cells are gaps. An npz file has the arrays
+`times` (T,), `values` (T, k) and `names` (k,). Signals that were sampled at different times are
+different series, in files of their own.
 """
 
 import csv
@@ -35,11 +35,11 @@ class TimeSeries:
 
     Attributes:
       times: (T,) [s], increasing.
-      values: (T, k); NaN where nothing was measured. One signal may be (T,).
-      names: k names of signals; of one number of several as "gyro[0]".
+      values: (T, k); NaN for gaps. The values of one signal may be (T,).
+      names: k names of signals, "gyro[0]" for one of several numbers.
 
     Raises:
-      ValueError: shapes do not fit, times do not increase, a name is there twice.
+      ValueError: shapes do not fit, times do not increase, a name occurs twice.
 
     Example:
       >>> import numpy as np
@@ -67,7 +67,7 @@ class TimeSeries:
             raise ValueError(f"TimeSeries: times: expected to increase, they do not at row {bad}")
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
-            raise ValueError(f"TimeSeries: names: {twice[0]!r} is there twice")
+            raise ValueError(f"TimeSeries: names: {twice[0]!r} occurs twice")
         for name, value in (("times", times), ("values", values), ("names", names)):
             object.__setattr__(self, name, value)
 
@@ -76,7 +76,7 @@ class TimeSeries:
         return f"TimeSeries({len(self.times)} samples, {span}: {', '.join(map(line, self.names))})"
 
     def select(self, names: Many[str]) -> "TimeSeries":
-        """Some of its signals."""
+        """Return a series of some of its signals."""
         for name in names:
             if name not in self.names:
                 known = "; there are: " + ", ".join(self.names)
@@ -85,12 +85,12 @@ class TimeSeries:
         return TimeSeries(self.times, self.values[:, columns], tuple(names))
 
     def between(self, start: float, end: float) -> "TimeSeries":
-        """The samples with start <= time <= end [s]."""
+        """Return the samples with start <= time <= end [s]."""
         kept = (self.times >= start) & (self.times <= end)
         return TimeSeries(self.times[kept], self.values[kept], self.names)
 
     def write(self, path: str | Path) -> None:
-        """Writes it as a .csv or .npz file, in the layout above."""
+        """Write a .csv or .npz file, in the layout of the module's documentation."""
         if _suffix(path) == ".npz":
             with whole_file(path) as part:
                 np.savez(part, times=self.times, values=self.values, names=np.array(self.names))
@@ -103,15 +103,15 @@ class TimeSeries:
 
 
 def read_series(path: str | Path, columns: Mapping[str, str] | None = None) -> TimeSeries:
-    """Read a .csv or .npz file, in the layout above.
+    """Read a .csv or .npz file, in the layout of the module's documentation.
 
     Args:
       path: the file.
       columns: new names of columns, by those in the file: {"t [s]": "time", "theta": "angle"}. With
-        them the column that becomes `time` may be at any place.
+        them the column that becomes `time` may have any position.
 
     Raises:
-      ValueError: the file has not this layout; says where.
+      ValueError: the file does not have this layout; cites the line.
       OSError: it cannot be read.
     """
     read = _read_npz if _suffix(path) == ".npz" else _read_csv
@@ -182,7 +182,7 @@ def _read_csv(path: str | Path, columns: Mapping[str, str]) -> TimeSeries:
 def _row(
     place: str, cells: list[str], names: list[str], time: int, before: list[list[float]]
 ) -> list[float]:
-    """The numbers of one line; those of column `time` increase."""
+    """Return the numbers of one line; those of column `time` increase."""
     if len(cells) != len(names):
         raise ValueError(
             f"{place}: expected {len(names)} numbers, as there are names, got {len(cells)}"

@@ -21,14 +21,14 @@ from jaxsim.physics.arguments import check_count
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """How well recordings are predicted.
+    """Quality of the prediction of recordings.
 
     Attributes:
       problem: the recordings.
-      x: the unknowns, of which those of states were fitted.
-      predictions: of each sample of each sequence, in the order of `problem.samples`.
-      rms: by signal, root of the mean square of prediction less measurement, in its unit.
-      chi2: mean square of the same over sigma: about 1 where the model explains all but noise.
+      x: the unknowns; those of states were fitted.
+      predictions: prediction of each sample of each sequence, in the order of `problem.samples`.
+      rms: root mean square of the residual by signal, in its unit.
+      chi2: mean square of the residual over sigma: about 1 if the model explains all but noise.
     """
 
     problem: Problem
@@ -43,10 +43,10 @@ class Validation:
 
 
 def validate(found: Fit, sequences: Sequence | Many[Sequence]) -> Validation:
-    """Predicts recordings with the parameters of a fit.
+    """Predict recordings with the parameters of a fit.
 
-    What a recording says of its own start (`Sequence.estimate`) is found from it; the parameters
-    stay.
+    Unknown initial states of a recording (`Sequence.estimate`) are fitted to it; the parameters are
+    fixed.
 
     Args:
       found: the fit.
@@ -80,12 +80,12 @@ def validate(found: Fit, sequences: Sequence | Many[Sequence]) -> Validation:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """Fits that have each left out some recordings.
+    """Fits that each leave out some recordings.
 
     Attributes:
-      fits: of each fold.
-      held: how well each predicts what it has not seen.
-      values: of each fold, (folds, k).
+      fits: fit of each fold.
+      held: prediction of the recordings that each leaves out.
+      values: values of each fold, (folds, k).
     """
 
     fits: list[Fit]
@@ -94,7 +94,7 @@ class CrossValidation:
 
     @property
     def chi2(self) -> float:
-        """The mean chi2 of what was held back."""
+        """Return the mean chi2 of the recordings that were left out."""
         return float(np.mean([v.chi2 for v in self.held]))
 
     def __repr__(self) -> str:
@@ -109,16 +109,16 @@ def cross_validate(
     folds: int | None = None,
     **options,
 ) -> CrossValidation:
-    """Fits that leave out some recordings in turn, and what they predict of these.
+    """Fit with each fold of recordings left out, and predict these.
 
-    A model that explains too much predicts worse what it has not seen than what it has: then the
-    chi2 of what was held back is well above 1.
+    An overfitted model predicts unseen recordings worse than seen ones: the chi2 of the recordings
+    that were left out is then well above 1.
 
     Args:
-      m, parameters: as of `fit`.
+      m, parameters: those of `fit`.
       sequences: two recordings or more.
-      folds: how many parts they are divided into; None: each recording is one.
-      options: of `fit`.
+      folds: number of parts that they are divided into; None: each recording is one.
+      options: arguments of `fit`.
     """
     sequences = list(sequences)
     folds = len(sequences) if folds is None else check_count("folds", folds)

@@ -93,7 +93,7 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
 
 
 def _repeat_for_batch(a: Any, batch: tuple[int, ...]) -> np.ndarray:
-    """An array of one world in each of a batch; it can be written to."""
+    """Repeat an array of one world for a batch; the result is writable."""
     return np.array(np.broadcast_to(a, (*batch, *np.shape(a))))
 
 
@@ -104,21 +104,21 @@ class _Part(NamedTuple):
 
 
 def _one_slot_each(size: str) -> Callable[[Structure], Blocks]:
-    """One slot for each object."""
+    """Return one slot for each object."""
     return lambda s: [np.array([i]) for i in range(getattr(s, size))]
 
 
 def _slots_of(
     places: Callable[[Structure, np.ndarray], np.ndarray], size: str
 ) -> Callable[[Structure], Blocks]:
-    """The slots of each object, by the tables of `bind`."""
+    """Return the slots of each object, by the index functions of `bind`."""
     return lambda s: [places(s, np.array([i])) for i in range(getattr(s, size))]
 
 
 def _slots_from_address(
     address: str, others: Sequence[str], size: str
 ) -> Callable[[Structure], Blocks]:
-    """The slots from an address to the next one, of whatever kind; -1: none."""
+    """Return the slots from each address to the next one of any kind; none for address -1."""
 
     def blocks(s: Structure) -> Blocks:
         starts = np.concatenate([np.ravel(getattr(s, name)) for name in (address, *others)])
@@ -132,7 +132,7 @@ def _slots_from_address(
 
 
 def _spans(address: str, number: str) -> Callable[[Structure], Blocks]:
-    """The slots of each object from its address and number."""
+    """Return the slots of each object from its address and number."""
     return lambda s: [
         np.arange(a, a + n) for a, n in zip(getattr(s, address), getattr(s, number), strict=True)
     ]
@@ -143,7 +143,7 @@ def _mocap(s: Structure) -> Blocks:
 
 
 def _shared_vector(owners: Mapping[str, str], size: str) -> _Part:
-    """A vector with blocks of several kinds; their addresses by kind."""
+    """Return the part of a vector with blocks of several kinds, by the addresses of each kind."""
     return _Part(
         tuple(
             (kind, _slots_from_address(address, [a for a in owners.values() if a != address], size))
@@ -156,7 +156,7 @@ _HISTORIES = {"actuator": "actuator_history", "sensor": "sensor_history"}
 
 
 def _low_times(kind: str) -> Callable[[Structure], Blocks]:
-    """The low parts of the times in each buffer: one more than it has samples."""
+    """Return the slots of the low parts of times in each buffer, one more than it has samples."""
 
     def blocks(s: Structure) -> Blocks:
         # buffer by buffer, actuators before sensors (`time_places`)
@@ -206,7 +206,7 @@ def _pairs(
     old: Structure,
     new: Structure,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Slots of a new array and of the old one, of objects that are in both with equal sizes."""
+    """Return slots of the new and of the old array, of objects in both with equal sizes."""
     to, of = [np.zeros(0, int)], [np.zeros(0, int)]
     for kind, blocks in part.blocks:
         there = dict(zip(before.get(kind, ()), blocks(old), strict=True))
@@ -226,7 +226,7 @@ def _asleep(
     asleep: np.ndarray,
     start: Any,
 ) -> np.ndarray:
-    """`tree_asleep` (worlds, ntree): trees that sleep together go on if all are there, or wake."""
+    """Return `tree_asleep` (worlds, ntree); sleeping cycles wake if one of their trees is gone."""
     trees = {_tree(before, old, i): i for i in range(old.ntree)}
     same = {i: trees[t] for i in range(new.ntree) if (t := _tree(after, new, i)) in trees}
     number = {j: i for i, j in same.items()}
@@ -252,7 +252,7 @@ def _tree(identities: Mapping[str, Sequence[Identity]], s: Structure, tree: int)
 
 
 def _old_identities(spec: Spec, m: Model) -> Mapping[str, Sequence[Identity]] | str:
-    """Identities of the objects of the model; "names" where only these are known.
+    """Return the identities of the objects of the model; "names" where only these are known.
 
     Raises:
       ValueError: an object has no name, and the spec does not know it.

@@ -108,7 +108,7 @@ class BlockDiagonal:
         return _in_order(found, self.parts)
 
     def pivots(self) -> Array:
-        """The diagonal of D in A = L' D L, `[n, *W]`."""
+        """Return the diagonal of D in A = L' D L, `[n, *W]`."""
         return _in_order([ltdl(block)[1] for block in self.blocks], self.parts)
 
     def dense(self, below: int = 0, beside: int = 0) -> Array:

@@ -143,7 +143,7 @@ class TreeSparse:
         return out.at[pairs.other].add(below * every * gather_static(x, pairs.item))
 
     def pivots(self) -> Array:
-        """The diagonal of D in A = L' D L, `[n, *W]`."""
+        """Return the diagonal of D in A = L' D L, `[n, *W]`."""
         pairs, (n, width, *worlds) = pairs_of(self.forest), self.entries.shape
         size = prod(worlds)
         rows = _eliminate_rows(

@@ -110,7 +110,7 @@ def _open(node: Node, files: Files, folder: str, level: int) -> tuple[str, bytes
     if not name:
         raise _RefusedError("needs the attribute 'file'")
     if node.children:
-        raise _RefusedError(f"of '{name}' cannot have elements inside; put them beside it")
+        raise _RefusedError(f"of '{name}' cannot have elements inside; put them next to it")
     if level >= MAX_INCLUDES:
         nested = f"more than {MAX_INCLUDES} includes inside one another"
         raise _RefusedError(f"of '{name}' makes {nested}; include fewer levels")

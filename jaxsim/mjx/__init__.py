@@ -1,6 +1,9 @@
-"""Programs written for MJX: `import jaxsim.mjx as mjx` in the place of `from mujoco import mjx`.
+"""Compatibility module for programs written for MJX: replaces `from mujoco import mjx`.
 
-Here are the names that differ; all others are those of `jaxsim`.
+    import jaxsim.mjx as mjx
+
+Names whose functions differ from those of `jaxsim` are defined here; all others are those of
+`jaxsim`.
 """
 
 import sys
@@ -36,7 +39,7 @@ from jaxsim.model.data import DataJAX as DataJAX
 from jaxsim.model.model import Model, Option
 
 CamLightType = enums.CamLight
-# one engine: what MJX keeps in records of an engine is in the records themselves
+# there is one engine: fields that MJX keeps in a record of an engine are in the record itself
 ModelJAX, OptionJAX = Model, Option
 
 sys.meta_path.append(Finder())

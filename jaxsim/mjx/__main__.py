@@ -1,7 +1,7 @@
-"""Runs a program written for MJX, as it is, on jaxsim: `python -m jaxsim.mjx program.py [...]`.
+"""Run an unmodified program written for MJX on jaxsim: `python -m jaxsim.mjx program.py [...]`.
 
-Before it begins, the names of MJX in its text that have no counterpart are listed, with what to
-write instead; when it ends, those that it or what it imports asked for.
+Before the run, names of MJX in the program without a counterpart are listed, with a replacement
+for each; after it, names without a counterpart that the program or its imports looked up.
 """
 
 import ast
@@ -18,7 +18,7 @@ USAGE = "usage: python -m jaxsim.mjx PROGRAM.py [ARGUMENT ...]"
 
 
 def main(arguments: list[str]) -> int:
-    """Run a program; returns the exit status where it does not begin."""
+    """Run a program; return the exit status if it does not begin."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print_message(USAGE)
         return 0 if arguments else 2
@@ -44,14 +44,14 @@ def main(arguments: list[str]) -> int:
 
 
 def print_message(line: str) -> None:
-    """Write a line where messages go."""
+    """Write a line to standard error."""
     sys.stderr.write(f"{line}\n")
 
 
 def lacking_names(program: Path) -> Iterator[tuple[int, str]]:
-    """Line and message of each name of MJX in the text of a program that has no counterpart."""
+    """Yield line and message of each name of MJX in a program that has no counterpart."""
     tree = ast.parse(program.read_text(), str(program))
-    known: dict[str, str] = {}  # names in the program, and the module or name of MJX that each is
+    known: dict[str, str] = {}  # modules or names of MJX by the names in the program
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -72,7 +72,7 @@ def lacking_names(program: Path) -> Iterator[tuple[int, str]]:
 
 
 def _lacking(line: int, name: str, single: bool = False) -> Iterator[tuple[int, str]]:
-    """The message for a dotted name of MJX, if a part of it is not there."""
+    """Yield the message for a dotted name of MJX if a part of it does not exist."""
     try:
         _resolve(name, single)
     except (AttributeError, ImportError) as error:
@@ -84,7 +84,7 @@ def _exists(name: str) -> bool:
 
 
 def _resolve(name: str, single: bool) -> None:
-    """Look up a name of MJX in jaxsim.mjx; of a chain only what modules have."""
+    """Look up a name of MJX in jaxsim.mjx; of a chain, only the attributes of modules."""
     owner = importlib.import_module(MJX_PACKAGE)
     *path, last = name.removeprefix(MJX_MODULE).split(".")[1:] or [""]
     for part in path:

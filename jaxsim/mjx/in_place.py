@@ -1,4 +1,4 @@
-"""Substitutes `jaxsim.mjx` for `mujoco.mjx`, for programs whose imports stay as they are."""
+"""Replacement of `mujoco.mjx` by `jaxsim.mjx`, for programs with unmodified imports."""
 
 import importlib
 import importlib.util
@@ -12,15 +12,15 @@ MJX_MODULE = "mujoco.mjx"
 
 
 def take_place() -> None:
-    """Make `mujoco.mjx` and its inner modules those of jaxsim, for what is imported from then on.
+    """Make `mujoco.mjx` and its inner modules those of jaxsim, for all later imports.
 
-    Brax's records subclass those of MJX. Where it is installed, it is imported before, with MJX;
+    The records of Brax subclass those of MJX, so Brax, if installed, is imported before, with MJX;
     its environments with the backend "mjx" then run on jaxsim.
     """
     mujoco = require("mujoco", "test")
     taken = sys.modules.get(MJX_MODULE) is sys.modules[MJX_PACKAGE]
     if not taken and importlib.util.find_spec("brax") and importlib.util.find_spec(MJX_MODULE):
-        with redirect_stdout(sys.stderr):  # MJX prints what it lacks
+        with redirect_stdout(sys.stderr):  # MJX prints which packages it lacks
             importlib.import_module("brax.envs")
         importlib.import_module("jaxsim.envs.brax_pipeline").take_mjx_backend()
     for name in [n for n in sys.modules if n == MJX_MODULE or n.startswith(f"{MJX_MODULE}.")]:

@@ -1,8 +1,8 @@
-"""Functions of MJX's `math` that programs call, with its names and its shapes.
+"""Functions of MJX's `math`, with its names and its shapes.
 
 Each takes one item, whose components are along the first axis: a quaternion (w, x, y, z) is (4,), a
-vector (3,). An angle or a time of shape (1,) counts as a number, as there. `jax.vmap` makes a
-function of many; so do the functions of `jaxsim.functions`, whose leading axes number items.
+vector (3,). An angle or a time may have the shape (1,), as in MJX. `jax.vmap` batches them; the
+functions of `jaxsim.functions` have leading batch axes themselves.
 """
 
 import jax
@@ -17,24 +17,24 @@ Axis = int | tuple[int, ...] | None
 
 
 def norm(x: jax.Array, axis: Axis = None) -> jax.Array:
-    """Length of a vector; its derivative is zero where it is zero."""
+    """Return the length of a vector; its derivative is zero where it is zero."""
     return safe_sqrt(jnp.sum(x * x, axis=axis))
 
 
 def normalize_with_norm(x: jax.Array, axis: Axis = None) -> tuple[jax.Array, jax.Array]:
-    """A vector of length 1, and the length it had; of the zero vector, itself."""
+    """Return a vector of length 1, and the length it had; the zero vector is unchanged."""
     length = norm(x, axis)
     whole = length if axis is None else jnp.expand_dims(length, axis)
     return x / jnp.where(whole == 0, 1.0, whole), length
 
 
 def normalize(x: jax.Array, axis: Axis = None) -> jax.Array:
-    """A vector of length 1; of the zero vector, itself."""
+    """Return a vector of length 1; the zero vector is unchanged."""
     return normalize_with_norm(x, axis)[0]
 
 
 def rotate(vec: jax.Array, quat: jax.Array) -> jax.Array:
-    """A vector (3,), rotated by a unit quaternion (4,).
+    """Return a vector (3,), rotated by a unit quaternion (4,).
 
     Raises:
       ValueError: the vector has more axes than one.
@@ -49,47 +49,47 @@ def rotate(vec: jax.Array, quat: jax.Array) -> jax.Array:
 
 
 def quat_inv(q: jax.Array) -> jax.Array:
-    """The conjugate (4,) of a quaternion: the inverse of an orientation."""
+    """Return the conjugate (4,) of a quaternion: the inverse of an orientation."""
     signs = jnp.array([1, -1, -1, -1], jnp.result_type(q))
     return jnp.reshape(signs, (1,) * max(jnp.ndim(q) - 1, 0) + (4,)) * q
 
 
 def quat_mul(u: jax.Array, v: jax.Array) -> jax.Array:
-    """The product (4,) of two quaternions: `v` first, then `u`."""
+    """Return the product (4,) of two quaternions: the rotation `v` first, then `u`."""
     return _stack(_quat(u) * _quat(v))
 
 
 def quat_mul_axis(q: jax.Array, axis: jax.Array) -> jax.Array:
-    """The product (4,) of a quaternion and (0, axis), with `axis` (3,)."""
+    """Return the product (4,) of a quaternion and (0, axis), with `axis` (3,)."""
     x, y, z = (axis[k] for k in range(3))
     return _stack(_quat(q) * Quat(jnp.zeros_like(x), x, y, z))
 
 
 def quat_sub(u: jax.Array, v: jax.Array) -> jax.Array:
-    """The rotation vector r (3,) [rad], in the frame of `v`, with v * quat(r) = u."""
+    """Return the rotation vector r (3,) [rad], in the frame of `v`, with v * quat(r) = u."""
     return _stack(_quat(quat_mul(quat_inv(v), u)).rotation_vector())
 
 
 def quat_to_mat(q: jax.Array) -> jax.Array:
-    """The rotation matrix (3, 3) of an orientation (4,)."""
+    """Return the rotation matrix (3, 3) of an orientation (4,)."""
     return jnp.stack(_quat(jnp.ravel(q)).matrix().parts).reshape(3, 3)
 
 
 def quat_to_axis_angle(q: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The axis (3,) of the vector part, and the angle () about it, between -pi and pi [rad]."""
+    """Return the axis (3,) of the vector part, and the angle () about it in [-pi, pi] [rad]."""
     axis, sine = normalize_with_norm(q[1:], axis=0)
     angle = 2 * safe_atan2(sine, q[0])
     return axis, jnp.where(angle > jnp.pi, angle - 2 * jnp.pi, angle)
 
 
 def axis_angle_to_quat(axis: jax.Array, angle: jax.Array) -> jax.Array:
-    """The quaternion (4,) of a turn by an angle, () or (1,) [rad], about a unit vector (3,)."""
+    """Return the quaternion (4,) of a rotation by () or (1,) [rad] about a unit vector (3,)."""
     half = 0.5 * angle
     return jnp.concatenate([jnp.ravel(jnp.cos(half)), jnp.ravel(axis * jnp.sin(half))])
 
 
 def quat_integrate(q: jax.Array, v: jax.Array, dt: jax.Array) -> jax.Array:
-    """An orientation (4,) after turning with `v` (3,) [rad/s] for a time, () or (1,) [s].
+    """Return an orientation (4,) after rotating with `v` (3,) [rad/s] for a time, () or (1,) [s].
 
     The velocity is in the moving frame.
     """
@@ -99,30 +99,30 @@ def quat_integrate(q: jax.Array, v: jax.Array, dt: jax.Array) -> jax.Array:
 
 
 def sign(x: jax.Array) -> jax.Array:
-    """-1 below zero, else 1."""
+    """Return -1 below zero, else 1."""
     return jnp.where(x < 0, -1, 1)
 
 
 def motion_cross(u: jax.Array, v: jax.Array) -> jax.Array:
-    """The rate of a motion v (..., 6) that moves with u; rotation first."""
+    """Return the rate of a motion v (..., 6) that moves with u; rotation first."""
     turn, push = jnp.cross(u[..., :3], v[..., :3]), jnp.cross(u[..., :3], v[..., 3:])
     return jnp.concatenate([turn, push + jnp.cross(u[..., 3:], v[..., :3])], axis=-1)
 
 
 def motion_cross_force(v: jax.Array, f: jax.Array) -> jax.Array:
-    """The rate of a force f (..., 6) that moves with v; rotation first."""
+    """Return the rate of a force f (..., 6) that moves with v; rotation first."""
     turn = jnp.cross(v[..., :3], f[..., :3]) + jnp.cross(v[..., 3:], f[..., 3:])
     return jnp.concatenate([turn, jnp.cross(v[..., :3], f[..., 3:])], axis=-1)
 
 
 def inert_mul(i: jax.Array, v: jax.Array) -> jax.Array:
-    """The force (6,) of a motion (6,): an inertia as `cinert` has it, (10,), times the motion."""
+    """Return the force (6,) of a motion (6,): the product with an inertia as `cinert`, (10,)."""
     force = Inertia.from_array(i, axis=-1) @ Spatial.from_array(v, axis=-1)
     return force.to_array(axis=-1)
 
 
 def transform_motion(vel: jax.Array, offset: jax.Array, rotmat: jax.Array) -> jax.Array:
-    """A motion (6,), rotation first, seen from another frame.
+    """Return a motion (6,), rotation first, in another frame.
 
     Args:
       vel: the motion.
@@ -134,17 +134,17 @@ def transform_motion(vel: jax.Array, offset: jax.Array, rotmat: jax.Array) -> ja
 
 
 def safe_div(num: jax.Array, den: jax.Array) -> jax.Array:
-    """num / den; where den is 0, num / `MINVAL`."""
+    """Return num / den; where den is 0, num / `MINVAL`."""
     return num / jnp.where(den == 0, MINVAL, den)
 
 
 def matmul_unroll(a: jax.Array, b: jax.Array) -> jax.Array:
-    """The product of two matrices."""
+    """Return the product of two matrices."""
     return jnp.einsum("ik...,kj...->ij...", a, b, precision="highest")
 
 
 def orthogonals(a: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Two unit vectors (3,) at right angles to a unit vector and to each other; zero for zero."""
+    """Return two unit vectors (3,) that complete a unit vector to a frame; zero for zero."""
     _, first, second = contact_frame(Vec.from_array(a, axis=-1)).rows
     some = jnp.any(a != 0)
     b, c = (jnp.where(some, v.to_array(axis=-1), 0) for v in (first, second))
@@ -152,13 +152,13 @@ def orthogonals(a: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def make_frame(a: jax.Array) -> jax.Array:
-    """A right-handed frame (3, 3), as contacts have it: its first row is along `a`, (3,)."""
+    """Return a right-handed frame (3, 3), as contacts have it: its first row is along `a`, (3,)."""
     a = normalize(a)
     return jnp.stack([a, *orthogonals(a)])
 
 
 def closest_segment_point(a: jax.Array, b: jax.Array, pt: jax.Array) -> jax.Array:
-    """The point (3,) of the segment from a to b that is nearest to a point."""
+    """Return the point (3,) of the segment from a to b that is nearest to a point."""
     along = b - a
     part = safe_divide(jnp.dot(pt - a, along), jnp.dot(along, along))
     return a + jnp.clip(part, 0, 1) * along
@@ -167,7 +167,7 @@ def closest_segment_point(a: jax.Array, b: jax.Array, pt: jax.Array) -> jax.Arra
 def closest_segment_point_and_dist(
     a: jax.Array, b: jax.Array, pt: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """The nearest point (3,) of a segment, and the square of the distance () [m^2]."""
+    """Return the nearest point (3,) of a segment, and the square of the distance () [m^2]."""
     nearest = closest_segment_point(a, b, pt)
     return nearest, jnp.dot(pt - nearest, pt - nearest)
 
@@ -175,9 +175,9 @@ def closest_segment_point_and_dist(
 def closest_segment_to_segment_points(
     a0: jax.Array, a1: jax.Array, b0: jax.Array, b1: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """The nearest points (3,) of two segments, each given by its ends; in the plane (2,).
+    """Return the nearest points (3,) of two segments, each given by its ends; in the plane (2,).
 
-    Of parallel segments, which have many, one is nearest to the middle of the first.
+    For parallel segments, which have many, a point nearest to the middle of the first is returned.
     """
     a0, a1, b0, b1 = jnp.broadcast_arrays(a0, a1, b0, b1)
     (u, length1), (v, length2) = normalize_with_norm(a1 - a0), normalize_with_norm(b1 - b0)
@@ -188,15 +188,15 @@ def closest_segment_to_segment_points(
 
 
 def _quat(q: jax.Array) -> Quat:
-    """A quaternion whose components are along the first axis."""
+    """Return a quaternion whose components are along the first axis."""
     return Quat(*(q[k] for k in range(4)))
 
 
 def _in_space(x: jax.Array) -> Vec:
-    """A vector of up to three components."""
+    """Return a vector of up to three components."""
     return Vec.from_array(jnp.pad(jnp.ravel(x), (0, 3 - x.size)), axis=0)
 
 
 def _stack(value: Quat | Vec) -> jax.Array:
-    """An array of components along the first axis."""
+    """Return an array of components along the first axis."""
     return jnp.stack(value.parts)

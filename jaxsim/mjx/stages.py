@@ -1,4 +1,4 @@
-"""Functions with other results in MJX than in MuJoCo, whose functions `jaxsim` follows."""
+"""Functions whose results in MJX differ from those in MuJoCo, which `jaxsim` follows."""
 
 import functools
 import sys
@@ -24,19 +24,25 @@ _jac = public(jac_of_poses)
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> Data:
-    """`d` with the force of the bodies in `qfrc_bias`, without that of tendons (`tendon_bias`)."""
+    """Return `d` with the bias force of the bodies in `qfrc_bias`, without that of tendons.
+
+    `tendon_bias` adds the latter.
+    """
     return d.replace(qfrc_bias=api.rne(m, d, flg_acc))
 
 
 def factor_m(m: Model, d: Data) -> Data:
-    """`d` with the factors of the mass matrix, `qLD` and `qLDiagInv`; `solve_m` has its own."""
+    """Return `d` with the factors of the mass matrix, `qLD` and `qLDiagInv`.
+
+    `solve_m` factorizes by itself.
+    """
     lower, diagonal = api.factor_m(m, d)
     eye = jnp.eye(m.nv, dtype=diagonal.dtype)
     return d.replace(qLD=lower + eye * (diagonal[:, None] - 1), qLDiagInv=1 / diagonal)
 
 
 def _keep_outputs(stage: Callable, *fields: str) -> Callable:
-    """A stage whose Data keeps what it fills from then on, though it did not before."""
+    """Return a stage that makes Data carry the fields it computes."""
 
     @functools.wraps(stage)
     def of(m: Model, d: Data) -> Data:
@@ -55,46 +61,49 @@ tendon = _keep_outputs(api.tendon, "ten_wrapadr", "ten_wrapnum", "wrap_obj", "wr
 transmission = _keep_outputs(api.transmission, "actuator_moment")
 
 
-# what a Data keeps besides that of `jaxsim.make_data`: inexpensive results that MJX's stages fill
+# inexpensive results of MJX's stages that a Data carries besides those of `jaxsim.make_data`
 _KEPT_FIELDS = "cdof cdof_dot cinert qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid".split()
 _KEPT_FIELDS += [name for name, field in Data.fields.items() if field.keep]
 
 
 def make_data(m: Any, keep: Keep = _KEPT_FIELDS, **choices: Any) -> Data:
-    """`jaxsim.make_data`, whose Data also keeps `cdof`, `cdof_dot`, `cinert`, passive forces."""
+    """Call `jaxsim.make_data`; Data also carries `cdof`, `cdof_dot`, `cinert`, passive forces."""
     return bridge.make_data(m, keep, **choices)
 
 
 def put_data(
     model: Any, data: Any, device: Any = None, *, keep: Keep = _KEPT_FIELDS, **choices: Any
 ) -> Data:
-    """`jaxsim.put_data`, whose Data keeps what that of `make_data` keeps."""
+    """Call `jaxsim.put_data`; Data also carries the fields that `make_data` adds."""
     return bridge.put_data(model, data, device, keep=keep, **choices)
 
 
 def tendon_armature(m: Model, d: Data) -> Data:
-    """`d` as it is: `crb` has added the inertia of tendons."""
+    """Return `d` unchanged: `crb` has added the inertia of tendons."""
     del m
     return d
 
 
 def jac(m: Model, d: Data, point: Array, body_id: Array | int) -> tuple[jax.Array, jax.Array]:
-    """`jaxsim.jac` of the poses that `d` has: Jacobians (nv, 3) of a point that moves with a body.
+    """Return the Jacobians (nv, 3) of a point that moves with a body, at the poses in `d`.
 
-    After a step poses are those of the state before, while `jaxsim.jac` is of `d.qpos`.
+    After a step, poses belong to the state before it, while `jaxsim.jac` uses `d.qpos`.
     """
     return _jac(m, d, point, body_id)
 
 
 def full_m(m: Model, d: Data) -> jax.Array:
-    """`d.M` if `d` keeps it, which a step leaves as it was before; else `jaxsim.full_m`."""
+    """Return `d.M`, after a step that of the state before; `jaxsim.full_m` if `d` has none."""
     return api.full_m(m, d) if d.M is None else d.M
 
 
 def apply_ft(
     m: Model, d: Data, force: Array, torque: Array, point: Array, body_id: Array | int
 ) -> jax.Array:
-    """Generalized force (nv,) of a force and a torque on a body; `jaxsim.apply_ft` adds it."""
+    """Return the generalized force (nv,) of a force and a torque on a body.
+
+    `jaxsim.apply_ft` adds it to `qfrc_target` instead.
+    """
     return api.apply_ft(m, d, force, torque, point, body_id, jnp.zeros_like(d.qvel))
 
 
@@ -107,7 +116,7 @@ def ray(
     flg_static: bool = True,
     bodyexclude: Array | Sequence[int | str] | int | str = -1,
 ) -> tuple[jax.Array, jax.Array]:
-    """Distance and geom of `jaxsim.ray`, which has the normal too. No `geomgroup`: all are met."""
+    """Return distance and geom of `jaxsim.ray`, without the normal; no `geomgroup`: all groups."""
     groups = [bool(g) for g in geomgroup] or None
     hit = cast(m, d, pnt, vec, groups, flg_static, bodyexclude)
     return hit.dist, hit.geomid
@@ -116,7 +125,7 @@ def ray(
 def contact_force(
     m: Model, d: Data, contact_id: Array | int, to_world_frame: bool = False
 ) -> jax.Array:
-    """`jaxsim.contact_force`, (6,); in the frame of the contact, or of the world."""
+    """Return `jaxsim.contact_force`, (6,), in the frame of the contact, or of the world."""
     force = api.contact_force(m, d, contact_id)
     if not to_world_frame:
         return force
@@ -124,13 +133,13 @@ def contact_force(
 
 
 def is_sparse(m: Any) -> bool:
-    """False: matrices are dense here."""
+    """Return False: matrices are dense here."""
     del m
     return False
 
 
 def name2id(m: Any, typ: Any, name: str | None) -> int:
-    """The id of a named object; -1 if there is none. `jaxsim.name2id` says which names there are.
+    """Return the id of a named object; -1 if there is none. See `jaxsim.name2id` for names.
 
     Args:
       m: a Model, or a `mujoco.MjModel`.
@@ -147,7 +156,7 @@ def name2id(m: Any, typ: Any, name: str | None) -> int:
 
 
 def id2name(m: Any, typ: Any, i: int) -> str | None:
-    """The name of an object of a Model or a `mujoco.MjModel`; None: it has none."""
+    """Return the name of an object of a Model or a `mujoco.MjModel`; None: it has none."""
     if not isinstance(m, Model):
         name: str | None = _package(m).mj_id2name(m, int(typ), i)
         return name
@@ -155,5 +164,5 @@ def id2name(m: Any, typ: Any, i: int) -> str | None:
 
 
 def _package(model: Any) -> Any:
-    """MuJoCo's Python package, of the caller who has the model."""
+    """Return MuJoCo's Python package, which the owner of the model has imported."""
     return sys.modules[type(model).__module__.partition(".")[0]]

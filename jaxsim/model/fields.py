@@ -359,8 +359,8 @@ def _values_of(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple]:
 def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -> None:
     """Raise ValueError if a new value of a field does not have the declared shape.
 
-    Only values with a shape are checked: JAX's transformations put axes, flags and other objects in
-    place of arrays. A number has shape () if it replaces an array.
+    Only values with a shape are checked: JAX's transformations replace arrays by axes, flags and
+    other objects. A number has shape () if it replaces an array.
 
     Args:
       name: name of the field.

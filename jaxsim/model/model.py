@@ -377,7 +377,7 @@ class Model(Record):
         return new._restructured(clash_places=())
 
     def converted(self, values: Mapping[str, Any], native: bool) -> Self:
-        """A copy with some fields changed, in the public or the physics' form; not checked."""
+        """Return a copy with some fields replaced, in the public or the native form, unchecked."""
         new = super().converted(values, native)
         new.__dict__.pop(_CHECKED_ATTRIBUTE, None)
         return new
@@ -466,7 +466,7 @@ class Model(Record):
         return getattr(structure, name)
 
     def __repr__(self) -> str:
-        """Return the sizes and precision; `describe` says more."""
+        """Return the sizes and precision; see `describe` for details."""
         return f"Model({self.structure!r}, {getattr(self.qpos0, 'dtype', 'no arrays')})"
 
     def bind(self, elements: Any) -> Bound[Self]:

@@ -36,7 +36,7 @@ def test_products_and_derivatives(product, size, worlds):
         def value(a, b):
             return jnp.sum(jnp.sin(function(a, b)))
 
-        def slope(a, b):  # of the derivatives, so that they are differentiated once more
+        def slope(a, b):  # of the derivatives, so that they are differentiated again
             first, second = jax.grad(value, (0, 1))(a, b)
             return jnp.sum(jnp.cos(first)) + jnp.sum(jnp.cos(second))
 

@@ -15,7 +15,7 @@ ITEMS, PLACES, WORLDS = 7, 3, 5
 
 @pytest.mark.parametrize("worlds", [WORLDS, 1])
 def test_both_forms_pick_the_same(worlds):
-    """Of tables of all types, of each world or of all; an infinite item does not touch others."""
+    """Tables of all types, per world or shared; an infinite item does not affect others."""
     rng = np.random.default_rng(0)
     real = rng.standard_normal((ITEMS, worlds))
     real[2] = np.inf

@@ -106,7 +106,7 @@ def test_kernels_hold_both_directions(name):
 
 
 def test_several_indices_at_once():
-    """Of several worlds each has its own index, or all have several."""
+    """Each of several worlds has its own index, or all have several."""
     x = RNG.standard_normal((ITEMS, WORLDS))
     index = RNG.integers(0, ITEMS, (4, 6)).astype(np.int32)
     rows = jax.vmap(lambda i: bind_gather(jnp.asarray(x), i))(jnp.asarray(index))

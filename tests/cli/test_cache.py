@@ -15,7 +15,7 @@ BALL = "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody
 
 @pytest.fixture
 def no_folder():
-    """JAX as it is when nobody has given it a folder."""
+    """Reset JAX to the state without a cache folder."""
     names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
     before = {name: getattr(jax.config, name) for name in names}
     jax.config.update("jax_compilation_cache_dir", None)

@@ -90,9 +90,9 @@ def test_the_state_at_the_start(arm):
         ("data.0.signals=['q3']", "--set", "no signal 'q3'; there are: q1, q2, v1, v2"),
         ("data.0.qpos=[1]", "arm.toml:20", "qpos: expected 2 numbers, got 1"),
         ("data.0.key=home", "arm.toml:20", "home"),
-        ("data.0.sigmas={q1=0.001}", "arm.toml:20", "sigma: say the standard deviation of 'q2'"),
+        ("data.0.sigmas={q1=0.001}", "arm.toml:20", "sigma: give the standard deviation of 'q2'"),
         ("free=[]", "arm.toml:15", "dof_frictionloss"),
-        ("data=[]", "--set", "expected one recording at least"),
+        ("data=[]", "--set", "expected at least one recording"),
         ("fit.starts=0", "--set", "fit.starts: expected at least 1, got 0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line as a person meets it: answers, mistakes, exit codes."""
+"""The command line: output, mistakes, exit codes."""
 
 import errno
 import os

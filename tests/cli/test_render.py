@@ -1,4 +1,4 @@
-"""`jaxsim render` as a person meets it: a mosaic, a film, mistakes."""
+"""`jaxsim render`: a mosaic, a film, mistakes."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_a_mosaic_and_a_film_of_a_motion(arm, capsys):
     with Image.open(film) as image:
         assert image.n_frames == 5
         assert image.size == (48, 16)
-    assert main(command) == 0  # the end, beside the motion
+    assert main(command) == 0  # the last frame, next to the motion
     with Image.open(arm.parent / "motion.png") as image:
         bright = np.asarray(image).astype(int).sum(axis=(0, 2))
     place = np.arange(24)
@@ -133,7 +133,7 @@ def test_a_size_that_is_none(arm, capsys, size):
 
 
 def test_a_picture_is_written_where_a_link_leads(tmp_path):
-    """Keep the link, and leave no unfinished file beside its target."""
+    """Keep the link, and leave no unfinished file next to its target."""
     (tmp_path / "far").mkdir()
     for ending in ("png", "gif"):
         link, target = tmp_path / f"a.{ending}", tmp_path / "far" / f"b.{ending}"

@@ -15,7 +15,7 @@ from jaxsim.cli.signals import STOP_SIGNALS, Stopped, convert_stop_signals
 
 @pytest.fixture
 def default():
-    """As a program has it that does not handle signals; pytest's own handlers come back."""
+    """Restore Python's default signal handlers; pytest's own are reinstalled afterwards."""
     handlers = dict.fromkeys(STOP_SIGNALS, signal.SIG_DFL) | {
         signal.SIGINT: signal.default_int_handler
     }

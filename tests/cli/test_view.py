@@ -1,4 +1,4 @@
-"""`jaxsim view` and `jaxsim plot` as a person meets them: answers, mistakes, exit codes."""
+"""`jaxsim view` and `jaxsim plot`: output, mistakes, exit codes."""
 
 import re
 import socket
@@ -50,7 +50,7 @@ def motion(tmp_path_factory):
 
 @pytest.fixture
 def page(monkeypatch):
-    """What a browser gets that visits the page; then somebody presses Ctrl-C."""
+    """Return what a browser receives from the page before Ctrl-C is pressed."""
     pytest.importorskip("viser", reason="the extra view is not installed")
     got = []
 
@@ -112,7 +112,7 @@ def test_the_model_of_a_motion_is_where_it_was(capsys, motion, page, tmp_path, m
     monkeypatch.setattr("jaxsim.cli.look.view.model_of", lambda *_: None)
     code, _, err = answer(capsys, "view", elsewhere)
     assert code == 2
-    assert "its model 'arm.xml' is neither beside it nor here; say where: --model" in err
+    assert "'arm.xml' is neither next to it nor in the working directory; give it by --model" in err
 
 
 def test_mistakes_are_answered_with_a_sentence(capsys, arm, motion, tmp_path):

@@ -57,7 +57,7 @@ def assert_agrees(
 
 
 def assert_file_agrees(path: str, *, skip: tuple[str, ...] = ()) -> Compiled:
-    """The same for a model file."""
+    """Check that a model file compiles as MuJoCo compiles it."""
     return _compare(compile_file(path), mujoco.MjModel.from_xml_path(path), skip)
 
 
@@ -101,7 +101,7 @@ def _compare(ours: Compiled, theirs: mujoco.MjModel, skip: tuple[str, ...]) -> C
 
 
 def _difference(name: str, ours, theirs) -> list[str]:
-    """What is wrong with one field: nothing, or one line."""
+    """Return the difference of one field: nothing, or one line."""
     if isinstance(ours, bytes):
         return [] if ours == theirs else [f"{name}: {ours} but MuJoCo has {theirs}"]
     a, b = np.asarray(ours), np.asarray(theirs)

@@ -22,12 +22,12 @@ Key = tuple[str, str]  # a table and what is in it, or "product" and its name
 
 
 class Log:
-    """What passes have read and given.
+    """Log of the reads and writes of passes.
 
     Attributes:
       step: name of the pass that runs.
-      owner: who gave each thing last.
-      needs: of each pass, those whose things it has read.
+      owner: pass that wrote each item last.
+      needs: for each pass, the passes whose items it has read.
       gives: of each pass, what it has given or changed.
     """
 
@@ -48,7 +48,7 @@ class Log:
 
 
 class Table(dict):
-    """A table of a compilation that tells who reads and who writes."""
+    """A table of a compilation that records who reads and who writes."""
 
     def __init__(self, log: Log, name: str):
         super().__init__()
@@ -143,7 +143,7 @@ def _tree(spec: Spec) -> list[tuple[int, str, dict[str, bytes]]]:
 
 
 def group(key: Key) -> str | None:
-    """How a declaration calls a thing: a product or kind by its name, a field by its first word.
+    """Return the name in a declaration: that of a product or kind, or the prefix of a field.
 
     Sizes go with what they count and are not declared.
     """

@@ -1,4 +1,4 @@
-"""Every attribute of the schema is asked for by the compiler, or the schema says why not.
+"""Every attribute of the schema is read by the compiler, or the schema gives the reason why not.
 
 The reading of attributes is recorded while models with every element are compiled: what code asks
 for by name counts, whether the model has it or not; walking over all attributes, as writing and
@@ -26,7 +26,7 @@ GENERIC = ("expand/written.py", "element.py", "write.py")
 
 
 class _Asked(dict):
-    """Attributes of an element that note which of them are asked for by name."""
+    """Attributes of an element that record which of them are read by name."""
 
     def __init__(self, attrs, row, notes):
         super().__init__(attrs)
@@ -48,7 +48,7 @@ class _Asked(dict):
 
 @pytest.fixture
 def asked(monkeypatch) -> set:
-    """Pairs of a row and a name, as they are asked for."""
+    """Return pairs of a row and a name, as the compiler reads them."""
     notes: set = set()
     make, settings = SpecElement.__init__, Spec.settings
 
@@ -99,7 +99,7 @@ def _slots():
 
 
 def _passed_on(path, name):
-    """What a flexcomp hands on is asked for at the flex that it makes, or at its bodies."""
+    """Return whether a flexcomp passes the attribute on to its flex or its bodies."""
     if "/flexcomp/" not in path:
         return None
     row = ROOT.child("worldbody").child("body")
@@ -112,7 +112,7 @@ def _passed_on(path, name):
 # Asked for outside the compiler: the name of a model is what another one attaches it by, and what
 # `Spec.modelname` gives.
 ELSEWHERE = {"mujoco model"}
-# A row of `<compiler>` is read as a whole; there the name must stand in the code.
+# A row of `<compiler>` is read as a whole; there the name must occur in the code.
 BY_NAME = (COMPILER,)
 
 

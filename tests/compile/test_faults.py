@@ -1,4 +1,4 @@
-"""Models that MuJoCo refuses are refused here, with the place, the value and a remedy."""
+"""Models that MuJoCo rejects are rejected, with the location, the value and a remedy."""
 
 import pytest
 from compile.oracle import refusal

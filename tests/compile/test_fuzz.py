@@ -1,4 +1,4 @@
-"""Random models: they compile, or ModelError says why not; nothing else comes out, and soon."""
+"""Random models compile or raise ModelError with a reason, and nothing else, in bounded time."""
 
 import random
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""What passes declare to need and give is what they read and make, and their order is right."""
+"""Passes read and write what they declare, and their order satisfies the declarations."""
 
 import struct
 
@@ -104,7 +104,7 @@ def test_a_pass_gives_what_it_says(step, log):
 
 
 def _in_order(names):
-    """What the declaration would be."""
+    """Return the declaration that matches the recorded reads and writes."""
     return " ".join(sorted(names, key=ORDER.index))
 
 

@@ -1,7 +1,7 @@
-"""What MuJoCo refuses is refused here, and what it takes is taken: one attribute at a time.
+"""Models that MuJoCo rejects are rejected, and others accepted: one attribute at a time.
 
 Every attribute of a model with almost every element is set to numbers, words and names that may
-not fit it, and both compilers are asked. What is refused here alone is listed, with the reason.
+not fit it, and both compilers load it. Models that only jaxsim rejects are listed, with reasons.
 """
 
 import random
@@ -73,7 +73,7 @@ LAXER = {
 
 
 def _section(place: str) -> str:
-    """The section of the model that a place is in."""
+    """Return the section of the model that a location is in."""
     return re.findall(r"\w+", place)[0] if place else "mujoco"
 
 

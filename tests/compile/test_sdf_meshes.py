@@ -57,7 +57,7 @@ def test_shapes(kind, config):
 
 
 def test_vertices_among_points():
-    """Where all faces around a vertex are points it has no normal, however the mesh is turned."""
+    """A vertex whose faces are all degenerate has no normal, in any orientation of the mesh."""
     assert_agrees(model(plugin("mujoco.sdf.bolt"), attrs='refquat="1 1 0 .5"'))
 
 

@@ -153,7 +153,7 @@ def test_arguments_that_do_not_fit(m, d):
 
 
 def test_a_world_need_not_carry_results(m):
-    """What is read is given a place: traced, not run."""
+    """A world without results gets abstract values for what is read: traced, not run."""
     d = make_data(m, keep=())
     shape = jax.eval_shape(lambda q: violation(m, d, q).force, jnp.ones((5, 5)))
     assert shape.shape == (3, 4)

@@ -1,4 +1,4 @@
-"""The derivative of a step, beside MuJoCo's differences; tangent coordinates."""
+"""The derivative of a step, against MuJoCo's differences; tangent coordinates."""
 
 import jax
 import jax.numpy as jnp

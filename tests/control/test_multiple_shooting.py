@@ -48,7 +48,7 @@ PENDULUM = """
   <actuator><motor joint="a" gear="2.5" ctrlrange="-1 1" ctrllimited="true"/></actuator>
 </mujoco>
 """
-GOAL = np.array([0.0, 0.6, 0.0, 0.8])  # a turn of 106 degrees about x and z
+GOAL = np.array([0.0, 0.6, 0.0, 0.8])  # a rotation by 106 degrees about x and z
 
 solve = jax.jit(multiple_shooting, static_argnames=("iterations", "nodes"))
 

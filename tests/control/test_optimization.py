@@ -1,4 +1,4 @@
-"""Optimisation files: what costs read, starts, limits, guesses, stages."""
+"""Optimization files: costs, starts, limits, guesses, stages."""
 
 from pathlib import Path
 

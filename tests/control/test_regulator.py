@@ -90,7 +90,7 @@ def test_a_pole_is_held_upright():
 
 
 def test_an_arm_is_held_against_gravity():
-    """At the pose that is asked for, by the torques of statics; with activation."""
+    """At the given pose, by static torques; with activation."""
     m = load_model(ARM)
     d = make_data(m).replace(qpos=jnp.array([0.3, -0.2]))
     found = jax.jit(lambda d: equilibrium(m, d, pose=1e3))(d)

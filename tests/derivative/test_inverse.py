@@ -1,4 +1,4 @@
-"""The Jacobians of inverse dynamics, exact and by differences, beside MuJoCo's differences."""
+"""The Jacobians of inverse dynamics, exact and by differences, against MuJoCo's differences."""
 
 from functools import cache
 

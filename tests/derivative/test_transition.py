@@ -1,4 +1,4 @@
-"""The derivative of a step, exact and by differences, beside MuJoCo's differences."""
+"""The derivative of a step, exact and by differences, against MuJoCo's differences."""
 
 from functools import cache
 
@@ -78,7 +78,7 @@ def test_exact(integrator):
 
 @pytest.mark.parametrize("centered", [False, True])
 def test_differences(centered):
-    """The same differences as MuJoCo's, so that only rounding divided by eps remains."""
+    """The finite differences are those of MuJoCo, up to rounding divided by eps."""
     mj, states, m, worlds = model("Euler")
     find = jax.jit(jax.vmap(lambda m, d: transition_fd(m, d, 1e-5, centered), (None, 0)))
     found = find(m, worlds)

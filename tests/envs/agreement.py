@@ -1,4 +1,4 @@
-"""What the tests of tasks share: one program for all tasks of a robot, and starts beside starts."""
+"""Shared parts of task tests: one program for all tasks of a robot, and batches of starts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

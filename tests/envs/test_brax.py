@@ -71,7 +71,7 @@ def test_models_that_differ(env):
 
 
 def _replicated(tree, devices):
-    """What `jax.device_put_replicated` was: Brax 0.14 calls it, and JAX 0.10 has it no more."""
+    """Replace `jax.device_put_replicated`, which Brax 0.14 calls and JAX 0.10 has removed."""
     return jax.tree.map(lambda x: jnp.stack([x] * len(devices)), tree)
 
 

@@ -140,7 +140,7 @@ ARGUMENTS = {
     ),
     "a model": (lambda: VectorEnv(M), r"a model is VectorEnv\(Env\(m\)\)"),
     "no axes": (lambda: VectorEnv(Env(M), model=models()[0]), "^axes: body_mass: expected shape"),
-    "no models": (lambda: VectorEnv(Env(M), axes=models()[1]), "^axes: are those of models"),
+    "no models": (lambda: VectorEnv(Env(M), axes=models()[1]), "^axes: given without models"),
     "a pair": (lambda: VectorEnv(Env(M), model=models()), r"^model: expected a Model, got tuple"),
     "all axes": (lambda: VectorEnv(Env(M), model=models()[0], axes=0), "^model: .* axis 0"),
     "few keys": (

@@ -50,7 +50,7 @@ def env():
 
 
 def test_an_episode_that_is_cut_off(env):
-    """The numbers of the task itself; the last discount is 1, and the next step begins anew."""
+    """The values are those of the task; the last discount is 1, and the next step resets."""
     told = [env.reset()]
     key = jax.random.split(jax.random.key(3))[1]
     state, step = jax.jit(env.env.reset)(key), jax.jit(env.env.step)

@@ -58,7 +58,7 @@ ACTIONS = np.random.default_rng(0).uniform(-1.5, 1.5, (25, WORLDS, 1))
 
 @pytest.fixture(scope="module")
 def bare():
-    """What the engine alone does: steps, and the forward dynamics of a start."""
+    """Return programs of the engine alone: steps, and the forward dynamics of a start."""
     return jax.jit(jaxsim.step), jax.jit(jaxsim.forward)
 
 
@@ -268,7 +268,7 @@ def test_bad_input_is_said(call, message):
 
 
 def test_results_may_be_those_after_the_action():
-    """As after `mj_step1`: the same as the forward dynamics of the state; forces are older."""
+    """Results equal those of the forward dynamics, as after `mj_step1`; forces are older."""
     text = XML.replace("</sensor>", '<jointactuatorfrc name="force" joint="hinge"/></sensor>')
     m, mj = jaxsim.load_model(text), mujoco.MjModel.from_xml_string(text)
 

@@ -39,7 +39,7 @@ def test_the_checker_of_gymnasium_passes(env):
 
 @pytest.mark.parametrize("mode", ["next", "same"])
 def test_steps_are_those_of_the_worlds(env, mode):
-    """The same numbers as in the functional form, in numpy, as copies that stay as they are."""
+    """Values equal those of the functional form, in numpy, as copies that do not change."""
     clients = GymnasiumVectorEnv(env, 3, length=LENGTH, autoreset=mode)
     obs, _ = clients.reset(seed=4)
     key = jax.random.split(jax.random.split(jax.random.key(4))[1], 3)

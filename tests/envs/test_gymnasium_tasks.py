@@ -1,4 +1,4 @@
-"""Tasks that bear a name of Gymnasium, beside Gymnasium's: starts, observations, rewards, ends.
+"""Tasks that bear a name of Gymnasium, against Gymnasium's: starts, observations, rewards, ends.
 
 Both take the same actions from the same state, one after another. What differs is the solution of
 each step's contacts, which both find to the tolerance of the model: see RUN.
@@ -41,7 +41,7 @@ def client(name):
     return env.unwrapped
 
 
-# a change of the start that leads to the end: place in qpos, value, velocity; others never end
+# a change of the start that terminates: index in qpos, value, velocity; others never terminate
 ENDS = {
     "Hopper-v5": (2, 0.19, 5.0),
     "Walker2d-v5": (2, 0.99, 8.0),

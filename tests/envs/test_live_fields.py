@@ -37,7 +37,7 @@ def m():
 
 
 def drawn(m, key):
-    """What the ranges above draw, by a function."""
+    """Draw the ranges above by a function."""
     u = jax.random.uniform(key, m.dof_frictionloss.shape, minval=0.05, maxval=0.4)
     return {"dof_frictionloss": u}
 

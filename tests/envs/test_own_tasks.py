@@ -51,7 +51,7 @@ def begun(env, seed=0, many=WORLDS):
 
 @each_robot
 def test_what_stands_stays(names, robots):
-    """Two seconds without an action; the quadruped is told to stay."""
+    """Two seconds without an action; the command of the quadruped is zero."""
     tasks, _, act = robots(names)
     env = next(iter(tasks.values()))
     d = begun(env)
@@ -70,7 +70,7 @@ def test_what_stands_stays(names, robots):
 @pytest.mark.slow
 @pytest.mark.parametrize("names", ROBOTS)
 def test_random_actions_do_no_harm(names, robots):
-    """Numbers stay finite, and there is room for all contacts."""
+    """Numbers stay finite, and the contact capacity suffices."""
     tasks, _, act = robots(names)
     env = next(iter(tasks.values()))
     d, rng = begun(env), np.random.default_rng(0)
@@ -178,7 +178,7 @@ def test_rewards_are_by_their_formula(names, robots):
 
 @each_robot
 def test_what_is_seen(names, robots):
-    """Each number in its place, by MuJoCo's results for the state."""
+    """Each number of the observation, computed from MuJoCo's results for the state."""
     tasks, _, act = robots(names)
     env = next(iter(tasks.values()))
     kind = names.split("_")[0]
@@ -231,7 +231,7 @@ def test_ends():
 
 
 def returns(act, name, d, script, length):
-    """What a script earns in each world; nothing after its end."""
+    """Return the rewards of a script in each world, zero after the episode ends."""
     total, alive = np.zeros(WORLDS), np.ones(WORLDS)
     for k in range(length):
         d, told = act(d, jnp.asarray(script(k, d)))
@@ -250,7 +250,7 @@ def idle(env):
     ["quadruped_velocity", pytest.param("quadruped_rough", marks=pytest.mark.slow)],
 )
 def test_the_quadruped_goes_as_told(name, robots):
-    """Two seconds of the trot alone, action zero: forward, back, sideways, about; nobody falls."""
+    """Two seconds of the trot, action zero: forward, back, sideways, about; no robot falls."""
     tasks, _, act = robots(name)
     d = begun(tasks[name])
     ways = [[1.0, 0, 0], [-0.8, 0, 0], [0, 0.5, 0], [0, -0.5, 0], [0, 0, 1.0], [0, 0, -1.0]]
@@ -265,7 +265,7 @@ def test_the_quadruped_goes_as_told(name, robots):
 
 
 def moved(start, end):
-    """How far the trunk went in the frame in which it began [m], and turned [rad], (worlds, 3)."""
+    """Return displacement in the initial frame of the trunk [m] and yaw [rad], (worlds, 3)."""
     yaw, after = (2 * np.arctan2(d.qpos[:, 6], d.qpos[:, 3]) for d in (start, end))
     way = np.array(end.qpos[:, :2] - start.qpos[:, :2])
     along = way[:, 0] * np.cos(yaw) + way[:, 1] * np.sin(yaw)
@@ -303,7 +303,7 @@ def test_a_trot_earns_more_than_standing_without_the_clock(robots):
 
 
 def reached(x, y, z, roll):
-    """Joint angles that bring the tip to a place, the hand down, its fingers in a row at an angle.
+    """Return joint angles that bring the tip to a position, the hand down, its fingers at an angle.
 
     Two links of 0.3 m from a shoulder at 0.35 m, the tip 0.15 m below the wrist.
     """

@@ -36,7 +36,7 @@ def promotion_as_playground_needs_it():
 
 
 def own_key(key):
-    """What the wrapper for resets gives an environment of a key: a word of each of two keys."""
+    """Return the key that the reset wrapper passes to an environment, made of two keys."""
     return jax.random.split(key)[..., 1]
 
 
@@ -61,7 +61,7 @@ def test_episodes_under_the_wrappers_of_playground(theirs, ours, full_reset):
         np.testing.assert_array_equal(state.done, count == LENGTH)
         if count < LENGTH:
             np.testing.assert_allclose(state.obs, expected.obs, atol=1e-12)
-    # a full reset begins `info` anew too
+    # a full reset resets `info` too
     np.testing.assert_array_equal(state.info["truncation"], 0 if full_reset else 1)
     np.testing.assert_array_equal(state.info["AutoResetWrapper_done_count"], 1)
     assert ((np.asarray(state.obs) == first).all(axis=1) != full_reset).all()
@@ -116,7 +116,7 @@ def test_a_task_of_ones_own(theirs, ours):
     assert isinstance(env, theirs.MjxEnv)
     assert (env.env.repeat, env.sim_dt, env.xml_path) == (2, 0.02, "")
     assert theirs.registry.get_default_config("Hold").episode_length == 50
-    with pytest.raises(ValueError, match="MuJoCo draws its own model"):
+    with pytest.raises(ValueError, match="rendering needs an MjModel"):
         _ = env.mj_model
     config = ours.configuration(hold())
     config.ctrl_dt = 0.02
@@ -126,7 +126,7 @@ def test_a_task_of_ones_own(theirs, ours):
 
 @pytest.mark.slow
 def test_ppo_learns_as_the_scripts_of_playground_train(theirs, ours, monkeypatch):
-    """Brax's PPO by Playground's wrapper, in worlds that differ, each begun anew at random."""
+    """Brax's PPO by Playground's wrapper, in worlds that differ, each reset at a random time."""
 
     # Brax 0.14 calls it, and JAX 0.10 has it no more
     def replicated(tree, devices):

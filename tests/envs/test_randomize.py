@@ -173,7 +173,7 @@ BAD = {
     "actuator:hip/delay": (linear(0, 0.01), "write nsample in the model"),
     "actuator:late/delay": (linear(0, 1), "the history holds 0.04 s"),
     "ctrl:hip/delay": (linear(0, 0.1), "actions are delayed by Delayed"),
-    "geom:box/friction": (linear(0.5, 1), r"say which: 'geom:box/friction\[0\]'"),
+    "geom:box/friction": (linear(0.5, 1), r"choose one: 'geom:box/friction\[0\]'"),
     "dof_invweight0": ((1, 2), "follows from other numbers"),
     "body_quat": ((1, 2), "use '/rotation'"),
     "jnt_axis": ((1, 2), "use '/rotation'"),
@@ -215,7 +215,7 @@ def test_functions_that_make_impossible_bodies_or_return_no_leaves_are_told(m):
         return {"body_inertia": m.body_inertia * jax.random.uniform(key, m.body_inertia.shape)}
 
     with pytest.raises(
-        ValueError, match=r"would have moments .* no body has; draw 'body:NAME/mass'"
+        ValueError, match=r"would have moments .* not physical; draw 'body:NAME/mass'"
     ):
         randomize(m, KEYS, entries, derive=False)
     with pytest.raises(ValueError, match=r"got a Model; return {'body_mass': new.body_mass"):
@@ -274,7 +274,7 @@ def test_models_of_worlds_or_of_episodes_not_both(m):
 
 
 def test_a_drawn_delay_takes_the_mean_of_two_actions(m):
-    """Of each episode its own; as a loop over the actions that were said."""
+    """Each episode has its own delay; compared with a loop over the commanded actions."""
     worlds = Delayed(VectorEnv(Env(m), length=50), (0.5, 2.5))
     step, state = jax.jit(worlds.step), jax.jit(worlds.reset)(KEYS)
     delay = np.asarray(state.info["delay"])

@@ -1,4 +1,4 @@
-"""An episode begins as `make_data` of the world's own model does, at first and when begun anew."""
+"""An episode begins as `make_data` of the world's own model does, at first and after resets."""
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ def assert_same_state(got, expected):
 
 @pytest.mark.parametrize("mode", ["next", "same", None])
 def test_an_episode_begins_at_the_start_of_the_own_model(mode):
-    """At the first reset, after an episode has ended, and where chosen worlds begin anew."""
+    """At the first reset, after an episode has ended, and where chosen worlds reset."""
     m = jaxsim.load_model(EVERYTHING)
     models, axes = randomize(m, KEYS, different)
     worlds = VectorEnv(Env(m), length=2, autoreset=mode, model=models, axes=axes)

@@ -1,4 +1,4 @@
-"""Tasks that bear a name of the Control Suite, beside the Suite's: starts, observations, rewards.
+"""Tasks that bear a name of the Control Suite, against the Suite's: starts, observations, rewards.
 
 Both take the same actions from the same state, one after another; they differ by rounding, and by
 the tolerance to which contacts are solved.
@@ -37,7 +37,7 @@ PARAMETERS = [
     pytest.param(names, marks=pytest.mark.slow if names[0] in DEAR else (), id=names[0])
     for names in ROBOTS
 ]
-# besides random starts, a state that is paid well: positions by place
+# besides random starts, a state with a high reward: positions by index
 POSES = {
     "acrobot_swingup": {0: 0.05, 1: 0.0},
     "cartpole_swingup": {0: 0.1, 1: 0.02},

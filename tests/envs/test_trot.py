@@ -1,4 +1,4 @@
-"""The trot by a clock: places of the feet and torques of the joints, by MuJoCo's kinematics."""
+"""The open-loop trot: positions of the feet and joint torques, by MuJoCo's kinematics."""
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ def targets(command, times):
 
 
 def feet(mj, angles):
-    """Places of the feet in the trunk's frame, (times, 4, 3)."""
+    """Return positions of the feet in the frame of the trunk, (times, 4, 3)."""
     d, places = mujoco.MjData(mj), []
     for q in angles:
         d.qpos[:] = mj.qpos0
@@ -54,7 +54,7 @@ def test_feet_pass_over_the_ground_as_commanded(mj, monkeypatch):
     middle = 0.5 * (places.max(0) + places.min(0))
     np.testing.assert_allclose(middle[:, :2], stance[:, :2], atol=2e-3)
 
-    # diagonal legs together, the others half a turn later
+    # diagonal legs together, the others half a period later
     np.testing.assert_allclose(up[:, 0], up[:, 3], atol=1e-12)
     np.testing.assert_allclose(up[:, 1], up[:, 2], atol=1e-12)
     np.testing.assert_allclose(up[:, 0], np.roll(up[:, 1], 100), atol=1e-12)

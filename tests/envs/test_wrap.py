@@ -63,7 +63,7 @@ def test_frames(mode):
 
 
 def test_delays():
-    """The same as worlds that are given the actions later, and none at first."""
+    """Delayed worlds equal worlds that receive the actions later, and zero actions at first."""
     late = _states(Delayed(plain()[0], 2))
     for w in range(WORLDS):
         given = np.zeros_like(ACTIONS)

@@ -1,6 +1,6 @@
-"""Rows of users beside what the engine has: a sensor, an actuator law, a passive force, a collider.
+"""Rows of users against built-in ones: a sensor, an actuator law, a passive force, a collider.
 
-Each does what a built-in thing of the same model does, so that both must agree, in worlds that
+Each does what a built-in object of the same model does, so that both must agree, in worlds that
 differ and with the objects in an unusual order.
 """
 

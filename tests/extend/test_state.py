@@ -125,7 +125,7 @@ def _reset(state, instance):
 
 @pytest.fixture(scope="module")
 def of_now():
-    """Tells MuJoCo's plugin what it works with."""
+    """Set the inputs of MuJoCo's plugin."""
     stage = int(mujoco.mjtStage.mjSTAGE_VEL)
     return theirs.register(NAME, stage, 2, 2, _reset, _compute, _advance, _act_dot)
 

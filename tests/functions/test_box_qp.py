@@ -1,4 +1,4 @@
-"""The quadratic program with a box, beside MuJoCo, and its derivative."""
+"""The quadratic program with a box, against MuJoCo, and its derivative."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Dense and band Cholesky factors and 3 x 3 eigenvalues, beside MuJoCo and dense algebra."""
+"""Dense and band Cholesky factors and 3 x 3 eigenvalues, against MuJoCo and dense algebra."""
 
 from functools import partial
 
@@ -86,7 +86,7 @@ def test_the_numbers_of_the_storage():
 
 
 def band(shape):
-    """A stored positive definite matrix, with rubbish in the places that are never read."""
+    """Return a stored positive definite matrix; entries that are never read are arbitrary."""
     size = f.band_size(*shape)
     mat = RNG.normal(size=size)
     for i in range(shape[0]):

@@ -1,4 +1,4 @@
-"""Quaternions, poses and spatial vectors beside MuJoCo; gradients where they could be singular."""
+"""Quaternions, poses and spatial vectors against MuJoCo; gradients where they could be singular."""
 
 import jax
 import jax.numpy as jnp
@@ -28,11 +28,11 @@ QUAT, OTHER = unit((MANY, 4)), unit((MANY, 4))
 QUAT[0] = 1, 0, 0, 0
 QUAT[1] = -1, 0, 0, 0
 QUAT[2] = OTHER[2]
-QUAT[3] = 0, 0.6, 0, 0.8  # half a turn
+QUAT[3] = 0, 0.6, 0, 0.8  # a rotation by 180 degrees
 VEC, POS = RNG.normal(size=(2, MANY, 3))
 ANGLE = RNG.uniform(-4, 4, size=MANY)
 MAT = np.stack([mat_of(q) for q in QUAT])
-# turns about each axis by more than a right angle: every branch of mat_to_quat
+# rotations about each axis by more than a right angle: every branch of mat_to_quat
 for k in range(4):
     MAT[4 + k] = mat_of(np.eye(4)[k] + 0.05 * OTHER[k])
     MAT[4 + k] /= np.cbrt(np.linalg.det(MAT[4 + k]))

@@ -1,4 +1,4 @@
-"""Rays and shapes by themselves, beside `mju_rayGeom`."""
+"""Rays and shapes by themselves, against `mju_rayGeom`."""
 
 import jax
 import jax.numpy as jnp
@@ -88,7 +88,7 @@ def test_one_and_many():
 
 
 def test_skins_are_met_as_in_mujoco():
-    """From both sides; the vertex is the nearest of the face."""
+    """Rays from both sides; the vertex is the nearest one of the face."""
     rng = np.random.default_rng(2)
     vert = rng.normal(size=(9, 3)).astype(np.float32).astype(float)
     face = np.array([rng.choice(9, 3, replace=False) for _ in range(7)], np.int32)

@@ -1,4 +1,4 @@
-"""Muscles, friction pyramids and functions of numbers beside MuJoCo, and their gradients."""
+"""Muscles, friction pyramids and functions of numbers against MuJoCo, and their gradients."""
 
 import jax
 import jax.numpy as jnp

@@ -111,7 +111,7 @@ BAD = {
     "actuator:p/gain": "actuator 'p' has no 'gain'; it has 'kp' and 'kv'",
     "actuator:p/area": "actuator 'p' has no 'area'",
     "actuator:d/kp": "actuator 'd' has no 'kp'; its law is another; use a field such as",
-    "actuator:s/range": r"an actuator has 2 numbers; say which: 'actuator:s/range\[0\]'",
+    "actuator:s/range": r"an actuator has 2 numbers; choose one: 'actuator:s/range\[0\]'",
     "actuator:s/range[2]": "expected an index below 2, got 2",
     "actuator:*/ki": "actuator 'p' has no 'ki'",
 }

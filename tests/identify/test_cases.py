@@ -1,4 +1,4 @@
-"""Cases that people come with: a motor that acts late, a robot on its feet, a motion that is chaos.
+"""Typical cases of users: a motor with delay, a robot on its feet, a chaotic motion.
 
 MuJoCo C records them with other numbers than the model has, and with noise. The truth is within the
 errors that the fit states, and chi2 is about 1.
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def explains(found: Fit, truth: list[float], most: float = 3.0) -> None:
-    """The truth is where the fit says it is, and what is left is noise."""
+    """Check that the truth is within the reported intervals, and that the residual is noise."""
     z = (found.values - np.array(truth)) / found.sd
     assert (np.abs(z) < most).all(), found
     assert 0.8 < found.uncertainty.noise**2 < 1.2
@@ -127,7 +127,7 @@ RODS = """<mujoco><option timestep="0.01" integrator="implicitfast"/><worldbody>
 
 @pytest.mark.slow
 def test_a_motion_that_is_chaos():
-    """Six seconds of two rods that turn over: one rollout ends elsewhere, pieces find the truth."""
+    """Six seconds of two rods that rotate fully: one rollout fails, multiple shooting succeeds."""
     mj = mujoco.MjModel.from_xml_string(RODS)
     mj.body_mass[2], mj.dof_damping[:] = 0.7, 0.01
     mujoco.mj_setConst(mj, mujoco.MjData(mj))

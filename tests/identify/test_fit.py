@@ -108,7 +108,7 @@ def test_unknown_noise_is_found(m, recordings, found):
 
 @pytest.mark.slow
 def test_the_errors_are_those_of_many_recordings(m, recordings):
-    """The spread of fits to 100 draws of noise is what one fit says of itself."""
+    """The spread of fits to 100 draws of noise equals the standard deviation of a single fit."""
     mj = mujoco.MjModel.from_xml_string(PENDULUM)
     mj.dof_damping[0], mj.dof_frictionloss[0], mj.actuator_gainprm[0, 0] = TRUE.values()
     ctrl, start, _ = recordings[0]
@@ -147,7 +147,7 @@ def test_a_start_that_is_not_known(m, recordings):
 
 @pytest.mark.slow
 def test_what_has_no_effect_is_named(m, recordings):
-    """A color has no effect; it does not spoil what is said of the mass."""
+    """A color has no effect, and does not change the result for the mass."""
     lost = fit(
         m, {"body:arm/mass": scale(), "geom_rgba[0]": linear(share=True)}, sequences(recordings)
     )

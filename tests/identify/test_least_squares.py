@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt beside scipy, and the statistics beside their closed forms."""
+"""Levenberg-Marquardt against scipy, and the statistics against their closed forms."""
 
 import jax
 import jax.numpy as jnp
@@ -116,7 +116,7 @@ def test_a_start_that_is_no_number_ends():
 
 
 def test_the_covariance_of_a_line():
-    """The closed form of linear regression, and what scipy says of it."""
+    """The closed form of linear regression, and the result of scipy."""
     t, y = T, 2 + 0.5 * T + 0.1 * rng.normal(size=T.size)
     A = np.stack([np.ones_like(t), t], 1)
     b = np.linalg.lstsq(A, y, rcond=None)[0]

@@ -94,7 +94,7 @@ def test_derived_constants_are_those_of_mujoco(m):
     mujoco.mj_setConst(mj, mujoco.MjData(mj))
     for name in ("body_subtreemass", "dof_M0", "dof_invweight0", "body_invweight0"):
         np.testing.assert_allclose(getattr(ours, name), getattr(mj, name), **DYNAMICS)
-    # the values that a person reads are those of the body
+    # the reported values are those of the body
     values = P.by_name(theta)
     np.testing.assert_allclose(values["body:lower/inertia.mass"], mj.body_mass[2], **ROUNDING)
     np.testing.assert_allclose(values["body:lower/inertia.com_y"], mj.body_ipos[2, 1], **ROUNDING)
@@ -117,7 +117,7 @@ def test_an_inertia_comes_back_through_its_coordinates(m):
 
 
 def test_fields_without_derived_constants_have_none(m):
-    """What `Parameters.model` does not call `set_const` for, `set_const` does not read."""
+    """`set_const` does not read the fields for which `Parameters.model` does not call it."""
     fields = [n for n in jaxsim.Model.fields if n.endswith(INDEPENDENT) and getattr(m, n).size]
     assert len(fields) > 15
     free = jaxsim.load_model(ARM, free="all")

@@ -134,7 +134,7 @@ def test_the_jacobian_is_that_of_differences(m, motions, kind):
     r, J = jax.jit(problem.jacobian)(x)
     f = jax.jit(problem.residual)
     np.testing.assert_allclose(r, f(x), **ROUNDING)
-    close = {"rtol": 1e-5, "atol": 1e-5}  # slopes of up to 1e3 beside residuals of up to 1e2
+    close = {"rtol": 1e-5, "atol": 1e-5}  # slopes of up to 1e3, and residuals of up to 1e2
     np.testing.assert_allclose(J, differences(f, x), **close)
     assert J.shape[1] == problem.size
     assert problem.rows == np.count_nonzero(np.abs(J).sum(1))
@@ -216,5 +216,5 @@ def test_what_does_not_fit_is_refused(m, motions):
         build_residual_fn(m, delay, ok, segments=5)
     with pytest.raises(ValueError, match="a number of steps above 0"):
         build_residual_fn(m, P, ok, segments=0)
-    with pytest.raises(ValueError, match="all is given or frozen"):
+    with pytest.raises(ValueError, match="all parameters are frozen"):
         build_residual_fn(m, parameters(m, {"body:lower/mass": scale(frozen=True)}), ok)

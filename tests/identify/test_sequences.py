@@ -41,7 +41,7 @@ FAULTS = {
     "time,q\n0,1\n1,x\n": r"a.csv:3: q: expected a number, got 'x'",
     "# c\ntime,q\n\n0,1\n0,2\n": r"a.csv:5: time: expected more than in the line before, got '0'",
     "time,q\n": r"a.csv: expected a line of names and lines of numbers",
-    "time,q,q\n0,1,1\n": r"a.csv: TimeSeries: names: 'q' is there twice",
+    "time,q,q\n0,1,1\n": r"a.csv: TimeSeries: names: 'q' occurs twice",
 }
 
 
@@ -126,7 +126,7 @@ def test_the_start_is_a_data_or_numbers(m):
         (lambda: Sequence({"q": [0.0]}, ctrl=np.zeros((3, 1))), r"expected shape \(steps, 2\)"),
         (lambda: Sequence({"q": [0.0]}, ctrl=np.full((3, 2), np.nan)), "fill the gap"),
         (lambda: Sequence(TimeSeries([0], [1], ["gyro"])), r"name each: 'gyro\[0\]'"),
-        (lambda: Sequence([TimeSeries([0], [1], ["q"])] * 2), "'q' is there twice"),
+        (lambda: Sequence([TimeSeries([0], [1], ["q"])] * 2), "'q' occurs twice"),
     ],
 )
 def test_what_cannot_be_meant(m, make, message):

@@ -53,7 +53,7 @@ def test_a_shared_parameter_is_found_from_both_models(models, recordings):
     for m, gain in zip(found.models, found.values[1:], strict=True):
         np.testing.assert_allclose(m.dof_damping, found.values[0])
         np.testing.assert_allclose(m.actuator_gainprm[0, 0], gain)
-    with pytest.raises(ValueError, match="this fit has several models: models"):
+    with pytest.raises(ValueError, match="this fit has several models; use `models`"):
         _ = found.model
 
     # the exact derivative, and one row for the prior of what is shared

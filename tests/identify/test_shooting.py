@@ -10,7 +10,7 @@ from jaxsim.identify import Sequence, TimeSeries, fit, linear, log, scale
 from jaxsim.identify.sequences import initial_state, sample_recording
 from jaxsim.identify.shooting import Cut, cuts, guesses
 
-# two heavy rods that turn over
+# two heavy rods that rotate fully
 DOUBLE = """<mujoco><option timestep="0.01"/><worldbody>
   <body name="upper"><joint name="a" axis="0 1 0" damping="0.02"/>
     <geom type="capsule" size="0.03" fromto="0 0 0 0 0 -0.5" mass="1"/>

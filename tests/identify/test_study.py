@@ -136,7 +136,7 @@ def test_wildcards_choose_signals(folder):
         ("data.0.signals=['angel']", "no signal 'angel'; did you mean 'angle'?"),
         ("data.0.sigmas={angel=1}", "data.0.sigmas.angel: nothing is measured of 'angel'"),
         ("sigmas.angel=1", "sigmas.angel: nothing is measured of 'angel'"),
-        ("data.0.measured=[]", "expected a file at least"),
+        ("data.0.measured=[]", "expected at least one file"),
         ("data.0.measured=3", "data.0.measured: expected a text or a list, got 3"),
         ("data.0.estimate=['speed']", "estimate: expected some of"),
         ("data.0.estimate=1", "data.0.estimate: expected a list or a table, got 1"),

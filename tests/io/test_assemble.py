@@ -1,4 +1,4 @@
-"""What of a compiled model becomes leaf, table or flag; what is refused."""
+"""Division of a compiled model into leaves, tables and flags; rejected models."""
 
 import mujoco
 import numpy as np

@@ -169,7 +169,7 @@ SCENE = """
 </mujoco>
 """.replace('<body pos="2 0 1">', '<body name="b" pos="2 0 1">')
 
-# what only says how MuJoCo got there, and what it computes when a sensor asks for it
+# diagnostics of MuJoCo, and what it computes only if a sensor needs it
 HOW = {"solver_niter", "solver_nnz", "solver_fwdinv", "signature", "qH", "qHDiagInv", "qLU"}
 HOW |= {"cacc", "cfrc_ext", "cfrc_int", "subtree_linvel", "subtree_angmom", "qDeriv"}
 # its solver and its mj_constraintUpdate give a sliding row of dry friction opposite signs
@@ -181,7 +181,7 @@ SPARSE |= {"efc_AR_colind", "efc_AR_rowadr", "efc_AR_rownnz"}
 
 
 def assert_same_data(mine, theirs, sparse):
-    """Every number of two MjData that says something about the state."""
+    """Compare every number of two MjData that belongs to the state."""
     compared = 0
     for a, b in ((mine, theirs), (mine.contact, theirs.contact)):
         for name in dir(b):

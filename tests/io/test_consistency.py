@@ -81,7 +81,7 @@ def rich() -> jaxsim.Model:
 
 
 def forged(m: jaxsim.Model, **changed) -> str:
-    """What is said about a model with other tables."""
+    """Return the error for a model with other tables."""
     with pytest.raises(AssetError) as caught:
         check_consistency(m.replace(structure=m.structure.replace(**changed)))
     return str(caught.value)

@@ -1,4 +1,4 @@
-"""From MJCF to a Model: every number arrives where its declaration says, equal to MuJoCo's."""
+"""Loading of MJCF: every number is where its declaration specifies, equal to MuJoCo's."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ FILES = sorted(CONFIGS.glob("*.xml"))
 NOT_LEAVES = re.compile(
     r"(geom|site|tendon)_rgba|light_.*|cam_(intrinsic|ipd|sensorsize)|key_plastic"
 )
-# leaves that no file has: they are asked for when a model is loaded
+# leaves that no file has: they are arguments of the loader
 ASKED_FOR = {"callbacks", "smooth"}
 ARM = """
 <mujoco>

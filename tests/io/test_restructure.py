@@ -1,4 +1,4 @@
-"""Limits, masks and groups that change in a model that is made, beside MuJoCo's."""
+"""Limits, masks and groups that change in a model that is made, against MuJoCo's."""
 
 import re
 

@@ -68,7 +68,7 @@ def test_a_model_comes_back_as_it_was(tmp_path, x64):
 
 
 def test_it_is_the_same_program():
-    """What was traced for the one serves the other."""
+    """A program that was traced for one model serves the other."""
     m = arm()
     traced = []
     kinetic = jax.jit(lambda m: traced.append(0) or m.body_mass.sum())

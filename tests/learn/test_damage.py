@@ -140,7 +140,7 @@ def finished(folder):
 
 @pytest.fixture
 def stopped(folder, finished):
-    """The same run, stopped after its second checkpoint."""
+    """Return a copy of the run that was stopped after its second checkpoint."""
     path = folder / "stopped"
     if not path.exists():
 
@@ -154,7 +154,7 @@ def stopped(folder, finished):
 
 
 def content(path):
-    """What is the result of a run: its settings, curve, motion and last state, without times."""
+    """Return the results of a run: its settings, curve, motion and last state, without times."""
     rows = [{**vars(row), "seconds": 0} for row in read_curve(path / "curve.csv")]
     motion = jaxsim.load_trajectory(path / "motion.npz")
     step, state = runs.old_run(path).restore()
@@ -244,7 +244,7 @@ def test_every_damage_of_every_file_is_survived_or_told(
     for file in files:
         newest = file.parts[:2] == ("checkpoints", "40" if name == "finished" else "20")
         kinds = list(damages(tmp_path / "run" / file, rng))
-        # of other checkpoints, which nobody reads, a few
+        # of other checkpoints, which are not read, a few
         for what, damage in kinds if newest or len(file.parts) == 1 else rng.sample(kinds, 1):
             if rng.random() >= share:
                 continue
@@ -323,7 +323,7 @@ def test_changed_settings_are_kept_and_edited_ones_told(finished, stopped, tmp_p
     assert main(["train", str(run), "--resume"]) == 2
     assert "config.toml:1: the settings have been modified" in capsys.readouterr().err
     _, _, rest = (run / "config.toml").read_text().partition("\n")
-    (run / "config.toml").write_text(rest)  # the remedy that is told
+    (run / "config.toml").write_text(rest)  # the remedy in the message
     assert main(["train", str(run), "--resume"]) == 0
     assert runs.old_run(run).checkpoints.steps() == [50, 60]
 
@@ -403,7 +403,7 @@ def test_a_curve_that_is_not_whole_is_told_with_its_line(tmp_path, text, message
 
 
 def test_a_training_is_not_lost_to_a_drawing_of_its_curve(folder, finished, monkeypatch):
-    """Whatever fails: what is drawn is told, and the results are those of a run that draws."""
+    """Errors of plotting are reported, and the results equal those of a run that plots."""
 
     def fail(rows, path, title):
         raise RuntimeError("no font\nfor this")

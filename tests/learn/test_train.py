@@ -151,7 +151,7 @@ def test_events_for_tensorboard(whole, tmp_path):
 
 
 def test_scores_are_the_rewards_of_whole_episodes(whole):
-    """Beside a loop over single worlds with the actions that the policy takes."""
+    """Compared with a loop over single worlds with the actions that the policy takes."""
     run, rows, _ = whole
     _, states = run.restore()
     state = jax.tree.map(lambda x: x[1], states)
@@ -284,7 +284,7 @@ def test_the_commands(whole, settings, folder, capsys):
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_with_the_same_numbers(whole, settings, folder):
-    """With SIGKILL, at some moment after the first checkpoint, in another process."""
+    """Killed by SIGKILL at some time after the first checkpoint, in another process."""
     out = folder / "killed"
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}"}
     program = "import sys; from jaxsim.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -1,4 +1,4 @@
-"""What contacts add to a Hessian, whose blocks the state chooses: against whole matrices."""
+"""Contact blocks of a Hessian, selected by the state, against dense matrices."""
 
 import jax
 import jax.numpy as jnp
@@ -85,7 +85,7 @@ def test_products(dofs, slots, worlds):
 
 
 def test_parts_take_other_rows_too():
-    """Those of equalities and limits, and single entries; beside the contacts."""
+    """Rows of equalities and limits, and single entries, in addition to the contacts."""
     rng = np.random.default_rng(1)
     n = 9
     owner = np.repeat(np.arange(3), [len(p) for p in PARTS])

@@ -46,7 +46,7 @@ def test_solution_and_inverse(n, worlds):
 
 @pytest.mark.parametrize("n", [7, 12])
 def test_derivatives_of_many_worlds(n):
-    """Both modes, and several changes at once, beside those of each world by numpy."""
+    """Both modes, and several tangents at once, against those of each world by numpy."""
     A, b = system(n, (5,))
     change, weights = np.random.default_rng(2).standard_normal((2, 3, n, 5))
 

@@ -1,4 +1,4 @@
-"""Quaternions and rotation matrices beside MuJoCo's functions, and their laws."""
+"""Quaternions and rotation matrices against MuJoCo's functions, and their laws."""
 
 import jax
 import jax.numpy as jnp
@@ -79,7 +79,7 @@ def test_rotation_vectors_are_the_oracles():
 
 @pytest.mark.parametrize("size", [0.0, 1e-14, 1e-9, 1e-5, 9.9e-5, 1.01e-4, 0.1, 3.1])
 def test_the_rotation_vector_comes_back(size):
-    """Of all lengths below half a turn, on both sides of where the series takes over."""
+    """Angles of all sizes below 180 degrees, on both sides of the switch to the series."""
     v = Vec.from_array(jnp.asarray(size * VECTOR / np.linalg.norm(VECTOR, axis=1, keepdims=True)))
     q = Quat.from_rotation_vector(v)
     np.testing.assert_allclose(q.dot(q), 1, **SAME)

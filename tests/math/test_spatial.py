@@ -1,4 +1,4 @@
-"""Spatial vectors and inertias: laws of rigid motion, beside MuJoCo's and numpy's matrices."""
+"""Spatial vectors and inertias: laws of rigid motion, against MuJoCo's and numpy's matrices."""
 
 import jax.numpy as jnp
 import mujoco
@@ -53,7 +53,7 @@ def test_cross_motion_is_a_lie_bracket():
 
 
 def test_cross_motion_is_the_rate_of_a_motion_fixed_in_a_moving_frame():
-    """By differences: the frame moves with v for a time h, and carries m with it."""
+    """Compared with differences: the frame moves with v for a time h, and carries m with it."""
     v, m = draw(Spatial), draw(Spatial)
 
     def after(h):

@@ -11,7 +11,7 @@ from jaxsim.math import Vec, concat, select
 
 
 def vectors(seed: int, n: int = 50) -> tuple[np.ndarray, Vec]:
-    """The same vectors as an array (n, 3) and by components."""
+    """Return the same vectors as an array (n, 3) and by components."""
     a = np.random.default_rng(seed).normal(size=(n, 3))
     return a, Vec.from_array(jnp.asarray(a))
 
@@ -41,7 +41,7 @@ def test_items_are_chosen_and_joined():
 
 
 def test_parts_of_the_model_meet_parts_of_many_worlds():
-    """What is the same in all worlds has a last axis of one."""
+    """Values that all worlds share have a last axis of one."""
     mixed = Vec(jnp.ones((2, 1)), jnp.zeros((2, 5)), jnp.ones((2, 1)))
     assert mixed.to_array().shape == (2, 3, 5)
 

@@ -1,4 +1,4 @@
-"""What MuJoCo's manual says of MJCF, extracted from the reStructuredText that its package ships."""
+"""Facts of MuJoCo's manual on MJCF, extracted from the reStructuredText that its package ships."""
 
 from __future__ import annotations
 

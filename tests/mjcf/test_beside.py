@@ -44,7 +44,7 @@ def _write(folder, files: dict[str, bytes]) -> str:
 
 
 def _agree(main: str) -> None:
-    """Both find all files, in the same places, or neither does."""
+    """Check that both compilers resolve all files to the same paths, or neither does."""
     try:
         theirs = mujoco.MjModel.from_xml_path(main)
     except ValueError:

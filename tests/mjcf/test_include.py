@@ -37,7 +37,7 @@ def _names(folder) -> list[str]:
 
 
 def _said(folder) -> list[str]:
-    """What is wrong; the oracle must refuse the model too. Paths are cut to names."""
+    """Return the error; the oracle must reject the model too. Paths are cut to names."""
     with pytest.raises(ValueError, match="XML Error"):
         mujoco.MjSpec.from_file(str(folder / "main.xml"))
     with pytest.raises(ModelError) as caught:
@@ -112,7 +112,7 @@ def test_cycles(folder):
         ("<include file='sub'/>", "main.xml:3: <include> cannot find 'sub'; looked in '"),
         (
             "<include file='g.xml'><geom/></include>",
-            "main.xml:3: <include> of 'g.xml' cannot have elements inside; put them beside it",
+            "main.xml:3: <include> of 'g.xml' cannot have elements inside; put them next to it",
         ),
         ("<include file='e.xml'/>", "e.xml:1: the file has no elements; remove its <include> (m"),
         (

@@ -1,4 +1,4 @@
-"""Files and texts are read into typed trees; whatever is wrong is said with place and remedy."""
+"""Files and texts are read into typed trees; errors have location and remedy."""
 
 import mujoco
 import numpy as np
@@ -42,7 +42,7 @@ def test_repeated_sections_stay_apart():
     assert [child.tag for child in root.children] == ["asset", "worldbody", "asset"]
 
 
-# What is wrong inside <worldbody>, and what is said of it.
+# Errors inside <worldbody>, and their messages.
 IN_WORLD = [
     ("<geom siz='1'/>", "<geom> has no attribute 'siz'; did you mean 'size'?"),
     ("<geom Size='1'/>", "<geom> has no attribute 'Size'; did you mean 'size'?"),
@@ -89,7 +89,7 @@ def test_messages_of_the_tree(text, message):
     assert said[0].startswith(f"arm.xml:3: {message}")
 
 
-# What is wrong inside <mujoco>, and what is said of it.
+# Errors inside <mujoco>, and their messages.
 IN_ROOT = [
     ("<worldbody name='w'/>", "<worldbody name='w'> has no attributes, got 'name'"),
     ("<light/>", "<light> cannot stand in <mujoco>; it belongs in <worldbody>"),
@@ -408,7 +408,7 @@ def test_nothing_outside_the_text_is_read(dtd, tmp_path):
 
 
 def test_the_parser_alone_reads_nothing_else(tmp_path):
-    """The second wall: a DTD that got past the mending would have no effect either."""
+    """The second protection: a DTD that passed the repair would have no effect either."""
 
     def read(entities: str) -> dict[str, str]:
         text = f"<!DOCTYPE d [{entities}]><d><mujoco model='&a;'>&a;</mujoco></d>"

@@ -1,4 +1,4 @@
-"""What is written reads back equal: by hand, on real models, and on anything the schema allows."""
+"""Written models read back equal: by hand, on real models, and on anything the schema allows."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +12,7 @@ from jaxsim.mjcf import Element, read_file, read_string, to_xml
 
 
 def equal(a: Element, b: Element) -> bool:
-    """Whether two trees agree in everything but their places."""
+    """Return whether two trees agree in everything but their source locations."""
     if (a.tag, a.row, len(a.children)) != (b.tag, b.row, len(b.children)):
         return False
     if a.attrs.keys() != b.attrs.keys():
@@ -65,7 +65,7 @@ def test_what_xml_cannot_hold(letter):
 
 
 def test_a_deep_tree():
-    """As deep as reading allows, and far deeper."""
+    """Trees as deep as reading allows, and far deeper."""
     text = "<mujoco><worldbody>" + "<body>" * 497 + "</body>" * 497 + "</worldbody></mujoco>"
     written = to_xml(read_string(text))
     assert to_xml(read_string(written)) == written

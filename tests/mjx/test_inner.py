@@ -48,7 +48,7 @@ def model() -> mujoco.MjModel:
 
 
 def loops(mjx_scan: Any, m: Any) -> dict:
-    """What functions over the tree and over lists of objects give."""
+    """Return the results of functions over the tree and over lists of objects."""
     sizes = {"b": m.nbody, "j": m.njnt, "q": m.nq, "v": m.nv, "u": m.nu, "a": m.na, "c": m.ncam}
     rows = {letter: jnp.arange(1.0, n + 1) for letter, n in sizes.items()}
 

@@ -1,4 +1,4 @@
-"""Programs written for MJX: the same text, run with MJX and with jaxsim in its place."""
+"""Programs written for MJX: the same text, run with MJX and with jaxsim instead."""
 
 import dataclasses
 import importlib
@@ -72,7 +72,7 @@ def steps_of_many_worlds(mjx) -> dict:
 
 
 def randomized_models(mjx) -> dict:
-    """Domain randomisation as Playground does it: axes by `tree_replace` in a tree of None."""
+    """Domain randomization as in Playground: axes by `tree_replace` in a tree of None."""
     model = mjx.put_model(mujoco.MjModel.from_xml_string(XML))
 
     @jax.vmap
@@ -189,7 +189,7 @@ def test_the_engine_of_jax_is_the_one_there_is(model):
 
 
 def test_a_state_is_made_while_a_program_is_traced(model):
-    """As environments do, in their resets."""
+    """Tracing includes the construction of a state, as in the resets of environments."""
 
     def start(x):
         return ours.make_data(model).replace(qvel=x).qpos
@@ -321,13 +321,13 @@ def test_math_is_theirs(name):
 
 
 def test_shapes_of_math_are_theirs():
-    """What test_math.py expects, which needs no MJX, is what the installed one gives."""
+    """The shapes that test_math.py expects without MJX are those of the installed MJX."""
     assert [result_shapes(their_math, case) for case in CASES] == CASES
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_math_of_one_is_theirs(name):
-    """Of one item, without `vmap`; angles and times of shape (1,), as programs have them."""
+    """One item, without `vmap`; angles and times of shape (1,), as programs have them."""
     args = [a[1:2] if a.ndim == 1 else a[1] for a in CALLS[name]]
     with as_mjx_is_used():
         expected = getattr(their_math, name)(*args)

@@ -67,7 +67,7 @@ def test_a_state_that_does_not_fit(m):
 
 @pytest.fixture(scope="module")
 def training(m):
-    """What a run of training keeps: parameters, an optimizer, a model, worlds that all differ."""
+    """Return the state of a training: parameters, an optimizer, a model, worlds that differ."""
     worlds = jaxsim.replicate(jaxsim.make_data(m), 3)
     worlds = worlds.replace(
         qpos=worlds.qpos + np.arange(21.0).reshape(3, 7),

@@ -31,7 +31,7 @@ FWD_INV = int(EnableBit.FWDINV | EnableBit.INVDISCRETE)
 IPC_SLEEP = int(EnableBit.IPC | EnableBit.SLEEP)
 DISCRETE, IMPLICIT = int(IntegratorType.DISCRETE), int(IntegratorType.IMPLICIT)
 
-# what a model has, options of it that clash, options that mend it
+# features of a model, its options that conflict, options that resolve it
 CASES = {
     "ipc, Euler": (BALL, {"enableflags": int(EnableBit.IPC)}, {"integrator": DISCRETE}),
     "ipc, sleep": (

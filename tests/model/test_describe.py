@@ -1,4 +1,4 @@
-"""What a person is told of a model and of a world."""
+"""Printed summaries of a model and of a world."""
 
 from functools import cache
 

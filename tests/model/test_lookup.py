@@ -1,4 +1,4 @@
-"""Places of named things against those that MuJoCo's own model says."""
+"""Addresses of named objects against those of MuJoCo's own model."""
 
 import mujoco
 import numpy as np

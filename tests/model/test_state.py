@@ -1,4 +1,4 @@
-"""States as vectors by the bits of MuJoCo, parts of them, and worlds of a batch that begin anew."""
+"""States as vectors by MuJoCo's bit flags, parts of them, and worlds of a batch that reset."""
 
 import jax
 import jax.numpy as jnp

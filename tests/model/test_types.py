@@ -36,7 +36,7 @@ NUMBERS = (1, True, 0.5, np.float64(2), np.int32(3), np.bool_(True), jnp.asarray
 
 SWITCHED = FREEABLE_FIELDS.union(
     *(switch.fields for switch in FIXED_FIELDS)
-)  # a program may have no place for them
+)  # a program may not contain them
 
 
 @pytest.fixture(scope="module")

@@ -33,14 +33,14 @@ def free():
 
 
 def with_number(free, field):
-    """The model that has a place for all fields, with numbers in one of them."""
+    """Return the model with all fields traced, with numbers in one of them."""
     owner, _, name = field.rpartition(".")
     old = getattr(free.opt if owner else free, name)
     return free.tree_replace({field: jnp.full_like(old, 0.5)})
 
 
 def restored(m, new):
-    """By our dicts."""
+    """Restore the values by our dicts."""
     return jaxsim.from_state_dict(m, jaxsim.state_dict(new))
 
 
@@ -56,7 +56,7 @@ def with_leaves(m, new):
 
 
 def unflattened(m, new):
-    """The same, and the model is then used."""
+    """Unflatten the model, which is then used."""
     model = with_leaves(m, new)
     jaxsim.make_data(model)
     return model
@@ -71,7 +71,7 @@ def test_numbers_of_a_field_that_was_compiled_out_are_refused(m, free, way, fiel
     new = with_number(free, field)
     with pytest.raises(ValueError, match=rf"{field}: was 0 when .* free=\('{field}',\)"):
         WAYS[way](m, new)
-    model = WAYS[way](free, new)  # where there is a place, nothing is lost
+    model = WAYS[way](free, new)  # a traced field keeps its values
     jax.tree.map(np.testing.assert_array_equal, model, new)
     jax.tree.map(np.testing.assert_array_equal, WAYS[way](m, m), m)
 

@@ -1,4 +1,4 @@
-"""Counters of warnings: each has a meaning, and `check` says what happened where."""
+"""Counters of warnings: each has a meaning, and `check` reports what happened where."""
 
 import jax
 import jax.numpy as jnp

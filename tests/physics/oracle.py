@@ -72,7 +72,7 @@ def pair(mj: mujoco.MjModel, mjd: mujoco.MjData) -> tuple[Model, Data]:
 
 
 def many(mj: mujoco.MjModel, states: list[mujoco.MjData]) -> tuple[Model, Data]:
-    """As `pair`, for several worlds at once, without contacts (their number differs)."""
+    """Apply `pair` to several worlds, without contacts (their number differs)."""
     each = [data(mj, s).replace(contact=None) for s in states]
     return unpack(stack([model(mj)], -1), 1), unpack(stack(each, -1), 1)
 

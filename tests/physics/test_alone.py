@@ -117,7 +117,7 @@ def test_the_stages_are_those_of_mujoco(integrator):
 
 
 def test_each_stage_ends_as_mujocos_does():
-    """What a stage alone has computed, before the next is called."""
+    """Compare the results of a single stage, before the next is called."""
     mj, m, (state, *_), worlds = start("Euler")
     d, theirs = world(worlds, 0), mujoco.MjData(mj)
     mujoco.mj_copyState(mj, state, theirs, mujoco.mjtState.mjSTATE_INTEGRATION)

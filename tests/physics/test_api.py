@@ -1,4 +1,4 @@
-"""Public functions of single stages, mass matrix and Jacobians, beside MuJoCo."""
+"""Public functions of single stages, mass matrix and Jacobians, against MuJoCo."""
 
 from functools import cache
 
@@ -59,7 +59,7 @@ def test_mass_matrix():
 
 
 def test_jacobians():
-    """Of each body for itself, and of all bodies at once."""
+    """Jacobians of each body alone, and of all bodies at once."""
     mj, mjd, m, d = pair()
     mujoco.mj_kinematics(mj, mjd)
     mujoco.mj_comPos(mj, mjd)

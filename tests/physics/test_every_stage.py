@@ -102,7 +102,7 @@ CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
 }
 # in many worlds and with single precision's types where their values are tested,
 # query/test_jacobian.py, test_mass_matrix.py and test_constraint_update.py; of these jac_dot, the
-# factor of M and the cost of constraints have their derivatives beside differences there, the
+# factor of M and the cost of constraints have their derivatives against differences there, the
 # others are products of what has. And what is made of the stages above, in many worlds in
 # test_alone.py; the parts of a step in integrate/test_parted.py; flexes in flex/test_flexes.py
 BESIDE = set(
@@ -152,7 +152,7 @@ def given(name: str):
 
 
 def reals(tree) -> list:
-    """The real numbers of a tree; of contacts those that there are: other places hold any."""
+    """Return the real numbers of a tree; only existing contacts, as other slots are unspecified."""
     if isinstance(tree, jaxsim.Data) and tree.ncon is not None:
 
         def there_are(a):
@@ -210,7 +210,7 @@ def moved_run(name: str):
 
 @cache
 def computed(name: str) -> list[bool]:
-    """Of all real results, which the function computes; the others it passes through."""
+    """Return which real results the function computes; others it passes through."""
     m, (d, *_) = given(name)
     call = CALLS[name]
     if not isinstance(jax.eval_shape(call, m, d), jaxsim.Data):
@@ -230,14 +230,14 @@ def results(name: str):
 
 
 def alone(name: str, m, d, h: float) -> list:
-    """What the function computes of one world when all inputs are moved by h."""
+    """Compute the function of one world with all inputs moved by h."""
     found, _ = moved_run(name)(m, d, h)
     return [a for a, c in zip(found, computed(name), strict=True) if c]
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in WITHOUT])
 def test_derivatives(name):
-    """Forwards beside central differences, backwards beside forwards."""
+    """Forward mode against central differences, reverse mode against forward mode."""
     m, (d, *_) = given(name)
     call, change, h = results(name), moved(name), 1e-6
     here, high, low = (alone(name, m, d, by) for by in (0.0, h, -h))

@@ -1,4 +1,4 @@
-"""Inverse dynamics beside MuJoCo, and as the inverse of forward dynamics."""
+"""Inverse dynamics against MuJoCo, and as the inverse of forward dynamics."""
 
 from functools import cache
 
@@ -53,7 +53,7 @@ def test_beside_mujoco(integrator, invdiscrete):
 
 
 def test_discrete_step_is_inverted():
-    """With the flag, the change of velocity in a step gives back the forces of the actuators."""
+    """The change of velocity in a step returns the forces of the actuators under the flag."""
     mj = world(integrator="implicitfast", flag='invdiscrete="enable"', actuators=MANY)
     m, d = put_model(mj), put_data(mj, moving(mj))
     new = jax.jit(jaxsim.step)(m, d)
@@ -63,7 +63,7 @@ def test_discrete_step_is_inverted():
 
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_inverse_of_forward(cone):
-    """With contacts, limits, friction and equalities the applied forces come back."""
+    """The applied forces are recovered with contacts, limits, friction and equalities."""
     mj = mujoco.MjModel.from_xml_string(SCENE.format(cone=cone))
     m = put_model(mj)
     rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def test_inverse_of_forward(cone):
     np.testing.assert_allclose(back.qfrc_inverse, there.qfrc_actuator + there.qfrc_applied, **STIFF)
     np.testing.assert_allclose(back.qfrc_constraint, there.qfrc_constraint, **STIFF)
 
-    # beside MuJoCo, at another acceleration
+    # against MuJoCo, at another acceleration
     acc = np.random.default_rng(2).normal(size=mj.nv)
     found = inverse()(m, there.replace(qacc=jnp.asarray(acc)))
     mjd = mujoco.MjData(mj)
@@ -111,7 +111,7 @@ FLAGS = ('fwdinv="enable"', 'fwdinv="enable" invdiscrete="enable"')
 
 @pytest.mark.parametrize("flags", FLAGS)
 def test_forward_and_inverse_are_compared_as_in_the_oracle(flags):
-    """With one iteration the solver is not at its end, and the difference says by how much.
+    """One iteration of the solver does not converge, and the difference measures the error.
 
     Both engines have another acceleration then: the oracle judges ours.
     """

@@ -68,7 +68,7 @@ def test_key_frames_are_those_of_mujoco(oracle, m):
 
 
 def test_a_state_becomes_a_key_frame_as_in_mujoco(m):
-    """Of one world, and of each of two in models of their own; then the world goes back to it."""
+    """One world, and each of two in models of their own; then a reset to the keyframe."""
     mj = mujoco.MjModel.from_xml_string(XML)
     state, rng = mujoco.MjData(mj), np.random.default_rng(0)
     for name in ("qpos", "qvel", "ctrl", "mocap_pos", "mocap_quat"):

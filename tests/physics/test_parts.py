@@ -1,4 +1,4 @@
-"""Systems that fall apart: which dofs hang together, and solutions that are those of the whole."""
+"""Block-diagonal systems: connected components of dofs, and solutions equal to the dense ones."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ APART = 'contype="2" conaffinity="1"'  # touches the floor, not one another
 
 
 def carts(count: int, geom: str = APART, rest: str = "", more: str = "") -> str:
-    """Equal carts of two dofs, which fall apart into parts from four on."""
+    """Return equal carts of two dofs, which are block-diagonal from four carts on."""
     bodies = "".join(CART.format(k=k, geom=geom) for k in range(count))
     return f"""<mujoco><option iterations="30"/><worldbody><geom type="plane" size="9 9 1"/>{bodies}
       {more}</worldbody>{rest}</mujoco>"""

@@ -1,4 +1,4 @@
-"""What the stages declare to read and to write is what their traced programs read and write."""
+"""Stages read and write in their traced programs exactly the fields that they declare."""
 
 from collections import defaultdict
 from functools import cache
@@ -162,7 +162,7 @@ def scenes() -> list:
         asleep,
     ]
     for text in [SLOWED, LATE, *texts, *several]:
-        # with few places for pairs the boxes around elements are asked
+        # with low capacity for pairs the boxes around elements are read
         m = jaxsim.load_model(text, pairs=8 if text is touching else None)
         m, d = unpack_record(m, 0), unpack_record(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
@@ -203,7 +203,7 @@ def truth(function, m, d, parts) -> tuple[set, set]:
 
 @cache
 def truth_of_all(function, count: int | None = None) -> tuple[frozenset, frozenset]:
-    """Of all models together, or the first of them."""
+    """Combine the truth of all models, or of the first of them."""
     found = [truth(function, *scene) for scene in scenes()[:count]]
     return tuple(frozenset().union(*sets) for sets in zip(*found, strict=True))
 

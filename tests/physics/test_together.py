@@ -1,4 +1,4 @@
-"""Features that meet: each works alone; here one is used where another is, beside MuJoCo."""
+"""Features that meet: each works alone; here one is used where another is, against MuJoCo."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The cable plugin beside figures of MuJoCo 3.17, which had it, and the laws of rods."""
+"""The cable plugin against figures of MuJoCo 3.17, which had it, and the laws of rods."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ BENDING = YOUNG * np.pi * RADIUS**4 / 4 / LENGTH  # of a joint [N m / rad]
 
 
 def rod(shape: str = "", config: str = "", options: str = "") -> str:
-    """A rod that is held at one end; `shape` is how links stand in the one before."""
+    """Return a rod that is held at one end; `shape` orients each link in the one before."""
     link = f'<plugin instance="rod"/><geom type="capsule" size="{RADIUS}" fromto="0 0 0 .1 0 0"/>'
     inner = f'<body pos="{LENGTH} 0 0" {shape}><joint type="ball"/>{link}'
     return f"""<mujoco><option timestep="1e-4" {options}><flag contact="disable"/></option>
@@ -68,7 +68,7 @@ def test_there_is_no_force_in_the_shape_without_stress():
 def test_a_cantilever_bends_as_a_beam_does():
     """Euler and Bernoulli: a load F at the end of a beam of length l moves it by F l^3 / (3 E I).
 
-    The first joint stands for half a link to either side: there the beam is clamped.
+    The first joint represents half a link on either side: there the beam is clamped.
     """
     m = jaxsim.load_model(rod())
     arm = LENGTH * np.arange(PARTS - 1, 0, -1)  # of the end, from each joint

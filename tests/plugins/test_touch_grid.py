@@ -1,4 +1,4 @@
-"""Touch grids beside MuJoCo: what touches, from which side, in which cell, over which channels."""
+"""Touch grids against MuJoCo: what touches, from which side, in which cell, over which channels."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Warnings are told as they happen, with world and time, under every transformation."""
+"""Warnings are reported as they happen, with world and time, under every transformation."""
 
 import logging
 
@@ -48,7 +48,7 @@ def test_worlds_and_times_under_vmap_and_scan(m):
         (4, "BADQVEL", 0.0, 1, 0),
         (5, "BADCTRL", 0.02, 1, 0),
     ]
-    # the results are those of a function that tells nobody
+    # the results are those of a function without logging
     plain = jax.vmap(jaxsim.step, (None, 0))
     expected = jax.lax.scan(lambda d, u: (plain(m, d.replace(ctrl=u)), None), d, ctrl)[0]
     np.testing.assert_allclose(run(lambda _: None, m, d, ctrl).qpos, expected.qpos, atol=1e-12)

@@ -89,7 +89,7 @@ def test_gradient_of_a_rollout(m, d, ctrl):
 
 @pytest.mark.slow
 def test_a_gradient_keeps_one_state_a_step_or_one_a_part(m, d, ctrl):
-    """Of what a step computes nothing is kept for the way back; `jax.checkpoint` adds nothing."""
+    """Nothing that a step computes is stored for reverse mode; `jax.checkpoint` stores no more."""
 
     def memory(repeats: int, remat: int | None = None) -> int:
         def reach(ctrl):
@@ -161,7 +161,7 @@ def test_arguments_that_do_not_fit(m, d, arguments, message):
 
 @jax.tree_util.register_static
 class Same:
-    """The same recorded controls for three worlds, the third mirrored."""
+    """The recorded controls for three worlds, the third mirrored."""
 
     def at(self, i):
         rows = jnp.asarray(np.random.default_rng(0).uniform(-1, 1, (12, 2)))

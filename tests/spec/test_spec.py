@@ -1,4 +1,4 @@
-"""The editable model: what is in effect, what order things have, and what an edit changes."""
+"""The editable model: effective values, the order of elements, and effects of edits."""
 
 import mujoco
 import numpy as np

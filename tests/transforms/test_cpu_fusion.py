@@ -102,7 +102,7 @@ def test_a_kernel_holds_small_products_of_matrices(monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 6, 9])
 def test_a_kernel_holds_products_of_matrices_turned_around(n, monkeypatch):
-    """XLA would turn the product around too, and leave it to a library."""
+    """XLA would transpose the product too, and leave it to a library."""
     monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
     rng = np.random.default_rng(n)
     J, G = rng.standard_normal((n, 9)), rng.standard_normal((9, 9))
@@ -114,7 +114,7 @@ def test_a_kernel_holds_products_of_matrices_turned_around(n, monkeypatch):
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_a_kernel_holds_products_with_small_tables(axes, monkeypatch):
-    """Of several axes too, of which XLA would make a library's product."""
+    """Tables of several axes too, which XLA would multiply by a library call."""
     monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
     rng = np.random.default_rng(axes)
     table, x = rng.standard_normal((3, 4)), rng.standard_normal((4, 6, 5)[:axes])
@@ -177,7 +177,7 @@ def test_a_step_is_made_of_few_kernels(worlds):
 
 
 def test_one_humanoid_iterates_inside_of_kernels():
-    """A loop that a kernel cannot hold costs a call of each of its operations in each turn."""
+    """A loop that a kernel cannot hold costs a call of each of its operations in each iteration."""
     m = jaxsim.load_model(CONFIGS / "humanoid.xml")
     text = jax.jit(jaxsim.step).lower(m, jaxsim.make_data(m)).as_text()
     assert MARKED.search(text)

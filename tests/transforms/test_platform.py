@@ -1,4 +1,4 @@
-"""One place decides by platform, and can be told which one a program is for."""
+"""One module decides by platform, and users can override the platform of a program."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -17,7 +17,7 @@ TABLE = np.random.default_rng(1).normal(size=3)
 
 
 def formula(table, x):
-    """What is computed, for one world: `[3]` each; and an integer."""
+    """Compute the primitive for one world: `[3]` each; and an integer."""
     return jnp.sin(x * table) * jnp.sum(x * x), (x > 0).astype(jnp.int32)
 
 
@@ -123,7 +123,7 @@ def test_many_worlds_are_last_in_derivatives_too(order, worlds):
 
 
 def test_one_traced_function_serves_arguments_of_other_shapes():
-    """As many worlds with a table of all and with one of each; other numbers of columns."""
+    """Equal numbers of worlds with a shared table and one for each; other numbers of columns."""
     function = Function()
     run, plain = jax.jit(partial(total, function)), partial(total, formula)
     tables = TABLE + X
@@ -162,7 +162,7 @@ def test_what_is_not_used_is_not_computed():
 
 @pytest.mark.parametrize("again", [lambda f: f, jax.checkpoint])
 def test_many_worlds_may_depend_by_name_on_more_than_one(again):
-    """`materialize` of many worlds has branches that change the places of its values."""
+    """`materialize` of many worlds has branches that change the positions of its values."""
 
     def run(worlds, staged, a, b):
         x, y = materialize([jnp.sin(a), jnp.cos(b)], a)

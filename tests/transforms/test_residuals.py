@@ -106,7 +106,7 @@ def test_a_step_solves_once(integrator):
 
 @pytest.mark.slow
 def test_second_derivative_of_a_step():
-    """By RK4, a scan, of a ball whose friction turns with its motion, beside differences."""
+    """RK4, a scan, of a ball whose friction rotates with its motion, against differences."""
     m = jaxsim.load_model(BALL.format(integrator="RK4"))
     d = jaxsim.make_data(m)
 

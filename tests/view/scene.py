@@ -1,4 +1,4 @@
-"""One model for the tests of `view`, in random states, beside MuJoCo's own scene."""
+"""One model for the tests of `view`, in random states, against MuJoCo's own scene."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Cameras, their frames and pictures, and what a mouse does to them, beside MuJoCo's."""
+"""Cameras, their frames and pictures, and what a mouse does to them, against MuJoCo's."""
 
 import jax
 import jax.numpy as jnp

@@ -95,7 +95,7 @@ def test_records_are_drawn_at_their_times(motion):
     """The first one is of the end of its step."""
     np.testing.assert_allclose(_time(motion, 0), 0.2 * np.arange(1, 11))
     told = np.arange(10.0)[:, None] + [0.0, 0.5, 0.0]
-    told[5:, 2] -= 4  # a world that began anew
+    told[5:, 2] -= 4  # a world that was reset
     of = Trajectory(motion.header, {**motion.fields, "time": told})
     np.testing.assert_allclose(_time(of, 1), np.arange(10) + 0.5)
     np.testing.assert_allclose(_time(of, 2), 0.2 * np.arange(1, 11))

@@ -1,4 +1,4 @@
-"""A body that is held with a mouse, beside MuJoCo's `mjvPerturb`."""
+"""A body that is held with a mouse, against MuJoCo's `mjvPerturb`."""
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +67,7 @@ def posed(d, pert):
 
 @jax.jit
 def moved(d, camera, pert, x, y):
-    """By each action."""
+    """Apply each action."""
     return [move_perturb(model()[1], d, camera, pert, action, x, y) for action in Mouse]
 
 
@@ -109,7 +109,7 @@ def test_the_mouse_moves_the_reference():
 
 
 def test_forces_are_the_oracles():
-    """Of each kind of body, pulled, turned, both and neither."""
+    """Each kind of body, pulled, rotated, both and neither."""
     mj = model()[0]
     for seed in range(2):
         d = state(seed)
@@ -162,7 +162,7 @@ def test_worlds_in_which_other_bodies_are_held():
 
 
 def test_the_reference_turns_smoothly_from_rest():
-    """By a full turn on the way through the window; the derivative is there at no movement too."""
+    """The drag rotates by 360 degrees across the window; the derivative at no movement exists."""
     d = data_of(state(0))
     mine = camera("free", 0)[1]
     pert = begin(d, mine, 1)

@@ -1,4 +1,4 @@
-"""Pictures: what pixels see beside `mj_ray`, colors by hand, many worlds, memory, mistakes."""
+"""Pictures: what pixels see against `mj_ray`, colors by hand, many worlds, memory, mistakes."""
 
 import re
 from functools import cache, partial
@@ -58,7 +58,7 @@ def drawn(m, d, look) -> Picture:
 
 
 def pixel(x: float, y: float) -> tuple[int, int]:
-    """Row and column of a place seen from above."""
+    """Return row and column of a position seen from above."""
     return int((2 - y) * 4), int((2 + x) * 4)
 
 
@@ -216,7 +216,7 @@ def test_memory_does_not_grow_with_the_picture():
 
 
 def test_tables_of_meshes_are_in_a_program_once():
-    """Otherwise it takes long to compile: rays are cast in many places of a program."""
+    """Otherwise compilation takes long: rays are cast in many parts of a program."""
 
     def bytes_of(side: int) -> int:
         x, y = (a.ravel() for a in np.meshgrid(*(np.linspace(-1, 1, side),) * 2))
@@ -231,7 +231,7 @@ def test_tables_of_meshes_are_in_a_program_once():
     faces: list[int] = []
     small, large = bytes_of(12), bytes_of(24)
     # a face: 3 vertices and 3 normals; a leaf and a node above it: 2 ways, its face and 3 vertices,
-    # and these once more in the kernel of a CPU that makes the boxes
+    # and these again in the kernel of a CPU that makes the boxes
     leaves = np.diff(2 ** np.ceil(np.log2(faces)))[0]
     assert large - small < 4 * (6 * np.diff(faces)[0] + 11 * leaves) * 1.1
 

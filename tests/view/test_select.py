@@ -1,4 +1,4 @@
-"""What is under a pixel, beside `mjv_select`."""
+"""The object under a pixel, against `mjv_select`."""
 
 import jax
 import mujoco
@@ -15,14 +15,14 @@ ASPECT = 1.5
 
 @jax.jit
 def selected(camera, qpos, mocap_pos, x, y):
-    """Of many pixels of one state."""
+    """Return the selected objects of many pixels of one state."""
     m = model()[1]
     d = jaxsim.make_data(m).replace(qpos=qpos, mocap_pos=mocap_pos)
     return jax.vmap(lambda x, y: select(m, d, camera, ASPECT, x, y))(x, y)
 
 
 def test_the_same_is_under_a_pixel():
-    """From an orthographic camera, and through the lens of a fixed one."""
+    """Selection from an orthographic camera, and through the lens of a fixed one."""
     mj, m = model()
     pixels, met = np.random.default_rng(0).uniform(size=(60, 2)), set()
     for kind in ("flat", "lens"):
@@ -71,7 +71,7 @@ GRID = """<flexcomp name="{}" type="grid" count="3 4 3" spacing=".2 .15 .2" pos=
 
 
 def test_flexes_and_skins_are_under_a_pixel():
-    """Of whatever is nearest, with the body of its vertex, node or bone."""
+    """The nearest object is selected, with the body of its vertex, node or bone."""
     grids = GRID.format("near", "-1 0 1", "trilinear", "2 1 3")
     grids += GRID.format("bent", "-1 1 1", "quadratic", "1 1 2")
     mj = mujoco.MjModel.from_xml_string(SOFT.replace("</worldbody>", f"{grids}</worldbody>"))

@@ -78,7 +78,7 @@ class Visitor:
         return "\n".join(str(c["_markdown"]) for c in self.controls.values() if "_markdown" in c)
 
     def send(self, message: dict) -> None:
-        """Says anything else."""
+        """Send any other message."""
         self._send(message)
 
     def _send(self, message: dict) -> None:
@@ -120,7 +120,7 @@ def _messages(data: bytes) -> list[dict]:
 
 
 def _with_arrays(value: Any, buffers: list[bytes]) -> Any:
-    """A value with the arrays that stand for places in the buffers."""
+    """Return a value with arrays in place of the indices of buffers."""
     if isinstance(value, dict):
         if "__binary_index" in value:
             return np.frombuffer(buffers[value["__binary_index"]], value["dtype"])

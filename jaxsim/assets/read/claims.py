@@ -1,7 +1,7 @@
-"""What the headers of mesh files claim, compared with their length before anything is allocated.
+"""Check of the counts in headers of mesh files against the file length, before any allocation.
 
-A header of a few bytes can claim 10^12 vertices. The readers of trimesh allocate what a header asks
-for, or stop early without a word; here such a file is refused first.
+A header of a few bytes can claim 10^12 vertices. The readers of trimesh allocate the claimed size,
+or stop early without an error; such files are rejected here before they are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GLB_HEADER, _GLB_CHUNK = 12, 8  # bytes before the first chunk, and of its own 
 
 
 def check_claims(data: bytes, kind: str) -> None:
-    """Refuse a file whose header claims more than its bytes can hold.
+    """Raise an error for a file whose header claims more than its bytes can hold.
 
     Args:
       data: contents of the file.
@@ -41,7 +41,7 @@ def check_claims(data: bytes, kind: str) -> None:
 def _ply(data: bytes) -> None:
     head, end, body = data.partition(b"end_header")
     if not end:
-        return  # the reader says what is missing
+        return  # the reader reports the error
     is_text, element = b"format ascii" in head, ""
     sizes: dict[str, int] = {}
     counts: dict[str, int] = {}
@@ -50,12 +50,12 @@ def _ply(data: bytes) -> None:
             element, count = (*words[1:], "", "")[:2]
             counts[element], sizes[element] = _count(f"element {element}", count), 0
         elif words[:1] == ["property"] and element:
-            # a list has the number of its items at least
+            # a list has at least the number of its items
             kind = (*words, "", "", "")[2 if words[1:2] == ["list"] else 1]
             sizes[element] += 2 if is_text else _PLY_SIZES.get(kind, 1)
     items = sum(counts[name] * max(sizes[name], 1) for name in counts)
     claimed = ", ".join(f"{n} of {name}" for name, n in counts.items())
-    # the last number of a text may stand without a blank behind it
+    # the last number of a text may have no blank after it
     _compare("PLY", claimed, items - is_text, len(body))
 
 
@@ -65,17 +65,17 @@ def _off(data: bytes) -> None:
     if len(words) < 2:
         return
     vertices, faces = (_count("the header", w.decode("latin-1")) for w in words[:2])
-    # three coordinates of a letter and a blank each; a face has at least its number of corners
+    # three coordinates of a character and a blank each; a face has at least its corner count
     least = 6 * vertices + 2 * faces - 1
     _compare("OFF", f"{vertices} vertices, {faces} faces", least, len(data))
 
 
 def _gltf(data: bytes, size: int | None = None) -> None:
-    size = len(data) if size is None else size  # of the buffers too
+    size = len(data) if size is None else size  # includes the buffers
     try:
         tree = json.loads(data)
     except (ValueError, RecursionError):
-        return  # the reader says what is wrong
+        return  # the reader reports the error
     accessors = tree.get("accessors", []) if isinstance(tree, dict) else []
     for accessor in accessors if isinstance(accessors, list) else []:
         if isinstance(accessor, dict):
@@ -83,7 +83,7 @@ def _gltf(data: bytes, size: int | None = None) -> None:
             if "bufferView" in accessor:
                 _compare("glTF", f"{count} items of an accessor", count, size)
                 continue
-            try:  # zeros, of which the file has none
+            try:  # an accessor without a buffer is zeros, which take no bytes of the file
                 check_limit("mesh_vertices", count)
             except AssetError as error:
                 raise AssetError(f"the glTF file claims {error}") from None

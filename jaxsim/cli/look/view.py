@@ -108,8 +108,8 @@ def _model_of(args: argparse.Namespace, motion: Trajectory) -> str:
     found = model_file_of(args.file, motion, args.model)
     if found is None:
         raise InputProblem(
-            f"{args.file}: its model '{motion.header.get('model')}' is neither beside it nor here; "
-            "say where: --model MODEL.xml"
+            f"{args.file}: its model '{motion.header.get('model')}' is neither next to it nor in "
+            "the working directory; give it by --model MODEL.xml"
         )
     return found
 

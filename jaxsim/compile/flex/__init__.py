@@ -1,1 +1,1 @@
-"""Flexes: what `<flexcomp>` expands to, and the arrays of `<flex>`."""
+"""Compiler of flexes: the expansion of `<flexcomp>`, and the arrays of `<flex>`."""

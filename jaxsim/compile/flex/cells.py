@@ -1,13 +1,13 @@
-"""The lattice of cells around an interpolated flex: how much of the mass each node carries.
+"""Lattice of cells around an interpolated flex: the mass of each node.
 
-The box around the points is cut into `cellcount` cells; a cell of order 1 has 2 nodes along each
-axis, one of order 2 has 3, shared with its neighbors. A node carries its share of the part of the
-cells that the flex fills:
+The bounding box of the points is divided into `cellcount` cells; a cell of order 1 has 2 nodes
+along each axis, one of order 2 has 3, shared with its neighbors. The mass of a node is the integral
+of its weight function over the part of the cells that the flex fills,
 
-    m[i] ~ sum over cells of  integral of w_i(x) dx over what the flex fills (filling.py)
+    m[i] ~ sum over cells of  integral of w_i(x) dx over the filled part (filling.py)
 
-and not less than a fiftieth of what it has of a full cell. A rod fills its cells evenly, and an
-elastic shell the walls of the lattice.
+and at least a fiftieth of its mass in full cells. A rod fills its cells evenly, and an elastic
+shell the walls of the lattice.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from jaxsim.compile.flex.filling import filling, with_void
 
 ORDERS = {"trilinear": 1, "quadratic": 2}
 
-_LEAST_SHARE = 0.02  # of what a node carries if its cells are full
-_SHORTEST, _SKEW = 1e-10, 1e-6  # of the axes of a lattice
+_LEAST_SHARE = 0.02  # least mass of a node, relative to its mass in full cells
+_SHORTEST, _SKEW = 1e-10, 1e-6  # limits of the axes of a lattice
 
 
 def node_masses(
@@ -30,14 +30,14 @@ def node_masses(
     order: int,
     shell: bool,
 ) -> np.ndarray:
-    """What each node carries, up to a common factor; 0 for the nodes of empty cells.
+    """Return the mass of each node, up to a common factor; 0 for the nodes of empty cells.
 
     Args:
-      points: the flex, placed.
+      points: the flex in its reference pose.
       box: lower and upper corner of the lattice, (3,) each.
       cellcount: cells along each axis, (3,).
       order: 1 or 2.
-      shell: whether the mass is on the walls of the lattice alone.
+      shell: whether all mass is on the walls of the lattice.
 
     Returns:
       (nnode,), nodes with z running fastest.
@@ -58,11 +58,11 @@ def node_masses(
 def active_nodes(
     points: LatticePoints, node: np.ndarray, cellcount: np.ndarray, order: int
 ) -> np.ndarray:
-    """Numbers of the nodes of cells that are not empty.
+    """Return the ids of the nodes of cells that are not empty.
 
     Args:
       points: the flex, in axes along its lattice.
-      node: places of the nodes in them, (nnode, 3).
+      node: positions of the nodes in these axes, (nnode, 3).
       cellcount: cells along each axis, (3,).
       order: 1 or 2.
     """
@@ -74,10 +74,10 @@ def active_nodes(
 
 
 def mass_shares(t: np.ndarray, order: int) -> np.ndarray:
-    """What of a mass at t in [0, 1] each node along one axis of a cell carries, (..., order + 1).
+    """Return the weights at t in [0, 1] of the nodes along one axis of a cell, (..., order + 1).
 
-    Linear interpolation, or the uniform quadratic B-spline: Lagrange polynomials of order 2 would
-    give negative masses.
+    Order 1 is linear interpolation, order 2 the uniform quadratic B-spline: Lagrange polynomials of
+    order 2 would give negative masses.
     """
     if order == 1:
         return np.stack([1 - t, t], axis=-1)
@@ -85,7 +85,7 @@ def mass_shares(t: np.ndarray, order: int) -> np.ndarray:
 
 
 def lattice_axes(node: np.ndarray, count: np.ndarray) -> np.ndarray | None:
-    """Directions of the axes of a lattice of nodes (nnode, 3), as columns; None if it is skew."""
+    """Return directions of the axes of a lattice of nodes (nnode, 3), as columns; None if skew."""
     place = node.reshape(*count, 3)
     ends = np.stack([place[-1, 0, 0], place[0, -1, 0], place[0, 0, -1]]) - place[0, 0, 0]
     length = np.linalg.norm(ends, axis=1, keepdims=True)
@@ -96,7 +96,7 @@ def lattice_axes(node: np.ndarray, count: np.ndarray) -> np.ndarray | None:
 
 
 def cell_nodes(cellcount: np.ndarray, order: int) -> np.ndarray:
-    """Nodes of each cell, (ncell, (order + 1)^3), both with z running fastest."""
+    """Return the nodes of each cell, (ncell, (order + 1)^3), both with z running fastest."""
     n = order * cellcount + 1
     stride = np.array([n[1] * n[2], n[2], 1])
     first = order * np.indices(tuple(cellcount)).reshape(3, -1).T @ stride
@@ -105,14 +105,14 @@ def cell_nodes(cellcount: np.ndarray, order: int) -> np.ndarray:
 
 
 def _full_cells(order: int, cellcount: np.ndarray) -> np.ndarray:
-    """Integrals of the shares over full unit cells, (ncell, nlocal)."""
+    """Return the integrals of the weights over full unit cells, (ncell, nlocal)."""
     axis = np.array([0.5, 0.5]) if order == 1 else np.array([1.0, 4.0, 1.0]) / 6
     cell = np.einsum("i,j,k->ijk", axis, axis, axis).ravel()
     return np.tile(cell, (int(np.prod(cellcount)), 1))
 
 
 def _interior_nodes(lattice: np.ndarray) -> np.ndarray:
-    """Which nodes of a lattice are on none of its walls, (nnode,)."""
+    """Return a mask of the nodes of a lattice that are on none of its walls, (nnode,)."""
     place = np.indices(tuple(lattice)).reshape(3, -1).T
     return np.all((place > 0) & (place < lattice - 1), axis=1)
 
@@ -120,7 +120,7 @@ def _interior_nodes(lattice: np.ndarray) -> np.ndarray:
 def _gather(
     content: np.ndarray, filled: np.ndarray, cellcount: np.ndarray, order: int
 ) -> np.ndarray:
-    """Sums over the cells that share a node, (nnode,)."""
+    """Sum over the cells that share a node, (nnode,)."""
     total = np.zeros(int(np.prod(order * cellcount + 1)))
     np.add.at(total, cell_nodes(cellcount, order)[filled], content[filled])
     return total

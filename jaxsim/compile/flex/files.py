@@ -1,7 +1,7 @@
-"""Points and elements of a `<flexcomp>` that come from a file or from a mesh asset.
+"""Points and elements of a `<flexcomp>` from a file or from a mesh asset.
 
 A surface gives a shell of its triangles, a rod of their first edges, or, with `origin`, a solid
-whose tetrahedra join its triangles to that point. A GMSH file gives its own elements.
+whose tetrahedra join its triangles to that point. The elements of a GMSH file are used as they are.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
-_LEAST_VOLUME = MINVAL  # of a tetrahedron that joins a triangle to the origin
+_LEAST_VOLUME = MINVAL  # least volume of a tetrahedron that joins a triangle to the origin
 
 
 def file_points(c: Compilation, e: SpecElement) -> LatticePoints | None:
-    """The points and elements of a flexcomp of type mesh or gmsh, scaled."""
+    """Return the points and elements of a flexcomp of type mesh or gmsh, scaled."""
     if e.own("file") is not None and e.own("mesh") is not None:
         c.fault(e, "both file and mesh are given; remove one of them")
         return None
@@ -54,7 +54,7 @@ def _asset(c: Compilation, e: SpecElement) -> SpecElement | None:
 
 
 def _read(c: Compilation, source: SpecElement, e: SpecElement) -> LatticePoints | None:
-    """The points before they are scaled by the flexcomp."""
+    """Return the points before they are scaled by the flexcomp."""
     file, dim = source.own("file"), e.get("dim")
     data = None if file is None else read_asset(c, source, file, "mesh")
     if file is not None and data is None:
@@ -75,7 +75,7 @@ def _read(c: Compilation, source: SpecElement, e: SpecElement) -> LatticePoints 
 
 
 def _of_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> LatticePoints | None:
-    """The triangles of a mesh asset, whose vertices have the single precision of a mesh."""
+    """Return the triangles of a mesh asset, whose vertices have the single precision of a mesh."""
     mesh = mesh_of(c, asset)
     if mesh is None:
         return None
@@ -87,7 +87,7 @@ def _of_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> LatticePoin
 def _of_surface(
     c: Compilation, e: SpecElement, vertex: np.ndarray, face: np.ndarray, surface: Surface
 ) -> LatticePoints | None:
-    """A shell of the triangles, a rod of their first edges, or a solid behind them."""
+    """Return a shell of the triangles, a rod of their first edges, or a solid behind them."""
     dim = e.get("dim")
     if not len(face):
         c.fault(e, "there are no triangles in its file; give faces")
@@ -105,7 +105,7 @@ def _of_surface(
 
 
 def _cone_tetrahedra(vertex: np.ndarray, face: np.ndarray, origin: np.ndarray) -> LatticePoints:
-    """Tetrahedra of the origin, as point 0, with each triangle that it lies behind."""
+    """Return tetrahedra of the origin, as point 0, with each triangle that it is behind."""
     a, b, c = (vertex[face[:, i]] - origin for i in range(3))
     behind = np.einsum("ij,ij->i", np.cross(a, b), c) > _LEAST_VOLUME
     element = np.concatenate([np.zeros((len(face), 1), int), face + 1], axis=1)
@@ -113,7 +113,7 @@ def _cone_tetrahedra(vertex: np.ndarray, face: np.ndarray, origin: np.ndarray) -
 
 
 def _in_asset(source: SpecElement, vertex: np.ndarray) -> np.ndarray:
-    """Vertices of a mesh asset in its own frame; those of a file are left as they are."""
+    """Return vertices of a mesh asset in its own frame; those of a file are unchanged."""
     if source.tag != "mesh":
         return vertex
     pos, quat, scale = (source.get(attr) for attr in ("refpos", "refquat", "scale"))
@@ -123,7 +123,7 @@ def _in_asset(source: SpecElement, vertex: np.ndarray) -> np.ndarray:
 
 
 def _weld_points(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices without repeats, in order of their first use, and the place of each among them."""
+    """Return vertices without repeats, in order of their first use, and the index of each."""
     _, first, inverse = np.unique(vertex, axis=0, return_index=True, return_inverse=True)
     rank = np.empty(len(first), int)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -1,8 +1,8 @@
 """Integrals over the part of each cell of a lattice that a flex fills.
 
-Tetrahedra are cut along the walls of the cells, so that integrals of polynomials are exact. So are
-those over what a closed surface encloses; where a surface has holes, points are sampled instead. A
-cell that is filled in part is filled thinly in the rest.
+Tetrahedra are cut along the walls of the cells, so integrals of polynomials are exact, also those
+over the inside of a closed surface. The inside of a surface with holes is sampled. The empty part
+of a cell that is partly filled has a small density.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from jaxsim.assets.builtin.lattice import LatticePoints
 from jaxsim.compile.flex.inside import cube_samples, cut_cells, is_closed, is_inside
 
-_VOID_DENSITY = 1e-6  # density of the empty part of a cell that is not empty
+_VOID_DENSITY = 1e-6  # density of the empty part of a partly filled cell
 _CHUNK = 4096  # tetrahedra that are integrated at once
 
 # Polynomials on [0, 1]: (...) -> (..., k).
@@ -29,15 +29,15 @@ def filling(
     basis: Basis,
     degree: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Integrals over the filled part of each cell, as a unit cube.
+    """Integrate over the filled part of each cell, as a unit cube.
 
     Args:
       points: tetrahedra, or the triangles of a surface.
       box: lower and upper corner of the lattice, (3,) each.
       cellcount: cells along each axis, (3,).
-      order: of the interpolation; it sets how densely a surface with holes is sampled.
+      order: order of the interpolation; it sets the sampling density in a surface with holes.
       basis: polynomials along one axis; their products are integrated.
-      degree: theirs.
+      degree: degree of the polynomials.
 
     Returns:
       (ncell, k^3), cells and products with z running fastest, and a mask (ncell,) of the cells that
@@ -54,14 +54,14 @@ def filling(
 
 
 def with_void(content: np.ndarray, full: np.ndarray) -> np.ndarray:
-    """Integrals over cells that are filled thinly where they are not filled."""
+    """Add the small density of the empty part of cells to the integrals."""
     return (1 - _VOID_DENSITY) * content + _VOID_DENSITY * full
 
 
 def _sample_enclosed(
     triangle: np.ndarray, cellcount: np.ndarray, order: int, basis: Basis
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Integrals over what an open surface encloses, by sampling.
+    """Integrate over the inside of an open surface, by sampling.
 
     A cell that it does not cut is empty if its center is outside.
     """
@@ -77,9 +77,9 @@ def _sample_enclosed(
 
 
 def _tetrahedra(unit: np.ndarray, points: LatticePoints) -> tuple[np.ndarray, np.ndarray]:
-    """Tetrahedra that make up the inside, (n, 4, 3), and the sign with which each counts, (n,).
+    """Return tetrahedra that make up the inside, (n, 4, 3), and the sign of each, (n,).
 
-    A surface is joined to the center of its box; behind its back the tetrahedra cancel.
+    A surface is joined to the center of its box; outside of it the signed tetrahedra cancel.
     """
     corner = unit[points.element]
     if points.dim == 2:
@@ -88,14 +88,14 @@ def _tetrahedra(unit: np.ndarray, points: LatticePoints) -> tuple[np.ndarray, np
     volume = np.linalg.det(corner[:, 1:] - corner[:, :1])
     sign = np.ones(len(corner)) if points.dim == 3 else np.sign(volume)
     if points.dim == 2 and volume.sum() < 0:
-        sign = -sign  # the surface is seen from inside
+        sign = -sign  # the surface is oriented inwards
     return corner, sign
 
 
 def _cut(
     tetra: np.ndarray, sign: np.ndarray, cellcount: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The tetrahedra cut along the walls between cells."""
+    """Cut tetrahedra along the walls between cells."""
     for axis in range(3):
         for wall in range(1, int(cellcount[axis])):
             height = tetra[:, :, axis] - wall
@@ -108,10 +108,10 @@ def _cut(
 
 
 def _split(tetra: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cuts tetrahedra in two where the height is zero.
+    """Cut tetrahedra in two where the height is zero.
 
     Returns:
-      The parts (n, 4, 3), and for each the tetrahedron it is a part of.
+      The parts (n, 4, 3), and the index of the tetrahedron that each is a part of.
     """
     order = np.argsort(height, axis=1)
     height = np.take_along_axis(height, order, axis=1)
@@ -134,7 +134,7 @@ class _Crossing:
         self.corner, self.height = corner, height
 
     def __call__(self, i: int, j: int | None = None) -> np.ndarray:
-        """Corner i, or the point of zero height between corners i and j; (n, 3)."""
+        """Return corner i, or the point of zero height between corners i and j; (n, 3)."""
         if j is None:
             return self.corner[:, i]
         at = self.height[:, i] / (self.height[:, i] - self.height[:, j])
@@ -142,7 +142,7 @@ class _Crossing:
 
 
 def _prism(lower: list[np.ndarray], upper: list[np.ndarray]) -> list[np.ndarray]:
-    """Three tetrahedra that fill the prism between two triangles."""
+    """Return three tetrahedra that fill the prism between two triangles."""
     a, b, c = lower
     d, e, f = upper
     return [np.stack(t, axis=1) for t in ((a, b, c, f), (a, b, f, e), (a, e, f, d))]
@@ -169,7 +169,7 @@ _PIECES = {1: _one_below, 2: _two_below, 3: _three_below}
 def _integrals(
     tetra: np.ndarray, sign: np.ndarray, cellcount: np.ndarray, basis: Basis, degree: int
 ) -> np.ndarray:
-    """Integrals of products of the basis over the tetrahedra in each cell, (ncell, k^3)."""
+    """Integrate products of the basis over the tetrahedra in each cell, (ncell, k^3)."""
     content = np.zeros((int(np.prod(cellcount)), len(basis(np.zeros(()))) ** 3))
     place, weight = _rule((3 * degree + 2) // 2)
     for start in range(0, len(tetra), _CHUNK):
@@ -188,14 +188,14 @@ def _integrals(
 
 
 def _rule(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Quadrature over a tetrahedron, exact to degree 2n - 1: a product of Gauss-Jacobi rules.
+    """Return a quadrature of a tetrahedron, exact to degree 2n - 1: products of Gauss-Jacobi rules.
 
     Stroud, Approximate Calculation of Multiple Integrals, section 2.5.
 
     Returns:
-      Barycentric places (n^3, 4), and weights for a determinant of 1, (n^3,), which sum to 1/6.
+      Barycentric coordinates (n^3, 4), and weights (n^3,) for a determinant of 1, with the sum 1/6.
     """
-    from scipy.special import roots_jacobi  # late: slow to import, and few models need it
+    from scipy.special import roots_jacobi  # imported here, as it is slow and few models need it
 
     rules = [roots_jacobi(n, power, 0) for power in (2, 1, 0)]
     a, b, c = (0.5 * (1 + nodes) for nodes, _ in rules)

@@ -1,12 +1,12 @@
-"""`<flexcomp>`: a soft body given as a whole becomes bodies, joints, constraints and a `<flex>`.
+"""Expansion of `<flexcomp>` into bodies, joints, constraints and a `<flex>`.
 
-Each point becomes a body with slide joints, unless it is pinned: then it is a vertex of the parent
-body. An interpolated soft body (dof trilinear or quadratic) has bodies at the nodes of a lattice
-around it instead, and all its points are vertices of the parent. Elastic rods get hinges for their
-twist, `rod_twist.py`.
+Each point becomes a body with slide joints, or, if it is pinned, a vertex of the parent body. An
+interpolated flex (dof trilinear or quadratic) has bodies at the nodes of a lattice around it
+instead, and all its points are vertices of the parent. Elastic rods get hinges for their twist,
+`rod_twist.py`.
 
-It is done in the order of the document, along with what is attached (expand/attach.py); a
-`<replicate>` copies what is made here.
+The expansion follows the order of the document, together with attachments (expand/attach.py); a
+`<replicate>` copies its result.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from jaxsim.compile.options.bounds import count_elements
 from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
 
-# Attributes and children that the flex takes over as they are.
+# Attributes and children that are copied to the flex.
 _PASSED_ATTRS = ("group", "radius", "material", "rgba")
 _PASSED_CHILDREN = ("contact", "edge", "elasticity")
 
 # Directions of the slide joints of a point; a radial one slides along its own ray.
 _AXES = {"2d": np.eye(3)[:2], "radial": None}
 
-# Types whose points are the corners of flat faces, which are drawn flat unless asked otherwise.
+# Types whose points are the corners of flat faces, which have flat shading by default.
 _FLAT_SHAPES = ("box", "cylinder")
 
-_PER_POINT = 5  # elements that a point becomes: a body, its inertia and three joints
-_MAX_LATTICE = 4_000_000  # places of a grid or box, before any is made
+_PER_POINT = 5  # elements for a point: a body, its inertia and three joints
+_MAX_LATTICE = 4_000_000  # limit of the points of a grid or box, checked before they are created
 _MAX_NODES = 50_000
 
 _CONSTRAINTS = {"true": "flex", "strain": "flexstrain"}
 
 
 def expand_flexcomp(c: Compilation, element: SpecElement) -> None:
-    """Replaces a `<flexcomp>` by what it stands for."""
+    """Replace a `<flexcomp>` by its expansion."""
     before = len(c.problems)
     points = _points(c, element)
     if points is not None:
@@ -54,12 +54,12 @@ def expand_flexcomp(c: Compilation, element: SpecElement) -> None:
         _expand(c, element, points)
     else:
         element.remove()
-    # Other elements may yet put frames around what poses were remembered of.
+    # Enclosing frames may still be added to the elements whose poses were stored.
     c.frames.clear()
 
 
 def _points(c: Compilation, e: SpecElement) -> LatticePoints | None:
-    """The points and elements in the frame of the flexcomp."""
+    """Return the points and elements in the frame of the flexcomp."""
     if e.get("dim") not in (1, 2, 3):
         c.fault(e, f"dim='{e.get('dim')}' must be 1 (rod), 2 (shell) or 3 (solid)")
         return None
@@ -96,7 +96,7 @@ def _points(c: Compilation, e: SpecElement) -> LatticePoints | None:
 
 
 def _whole_rows(c: Compilation, e: SpecElement) -> bool:
-    """Whether the lists of points and elements have the right lengths, used or not."""
+    """Return whether the lists of points and elements have valid lengths, used or not."""
     point, element, width = e.own("point"), e.own("element"), e.get("dim") + 1
     ragged = point is not None and len(point) % 3
     if ragged:
@@ -108,7 +108,7 @@ def _whole_rows(c: Compilation, e: SpecElement) -> bool:
 
 
 def _direct(c: Compilation, e: SpecElement) -> LatticePoints | None:
-    """Points and elements that are written out."""
+    """Return points and elements that are given as attributes."""
     point, element, dim = e.own("point"), e.own("element"), e.get("dim")
     if point is None or element is None:
         c.fault(e, "type='direct' needs point and element")
@@ -118,7 +118,7 @@ def _direct(c: Compilation, e: SpecElement) -> LatticePoints | None:
 
 
 def _expand(c: Compilation, e: SpecElement, points: LatticePoints) -> None:
-    """Replaces the element by the bodies it stands for, and adds the flex and its constraint."""
+    """Replace the element by its bodies, and add the flex and its constraint."""
     parent, checked = _parent_name(c, e), _check_points(c, e, points)
     if parent is None or checked is None:
         e.remove()
@@ -157,7 +157,7 @@ def _expand(c: Compilation, e: SpecElement, points: LatticePoints) -> None:
 
 
 def _lattice(c: Compilation, e: SpecElement, order: int) -> np.ndarray | None:
-    """Nodes of the interpolation along each axis, (3,)."""
+    """Return the number of nodes of the interpolation along each axis, (3,)."""
     nodes = order * np.array(e.get("cellcount"), int) + 1
     if np.any(nodes < 2):
         c.fault(e, "cellcount must be at least 1 along each axis")
@@ -169,7 +169,7 @@ def _lattice(c: Compilation, e: SpecElement, order: int) -> np.ndarray | None:
 
 
 def _parent_name(c: Compilation, e: SpecElement) -> str | None:
-    """The name of the body around, which the flex refers to."""
+    """Return the name of the enclosing body, which the flex refers to."""
     owner = next(a for a in e.ancestors() if a.tag != "frame")
     if owner.tag == "worldbody":
         return "world"
@@ -180,7 +180,7 @@ def _parent_name(c: Compilation, e: SpecElement) -> str | None:
 
 
 def _check_points(c: Compilation, e: SpecElement, points: LatticePoints) -> LatticePoints | None:
-    """The points with the texture coordinates of the element, if all numbers are in range."""
+    """Return the points with texture coordinates, or None if a number is out of range."""
     n = len(points.point)
     outside = np.argwhere((points.element < 0) | (points.element >= n))
     if len(outside):
@@ -199,7 +199,7 @@ def _check_points(c: Compilation, e: SpecElement, points: LatticePoints) -> Latt
 
 
 def _drop_unused_points(points: LatticePoints, used: np.ndarray) -> LatticePoints:
-    """Without the points that no element has."""
+    """Remove the points that no element has."""
     if used.all():
         return points
     number = np.cumsum(used) - 1
@@ -212,9 +212,9 @@ def _drop_unused_points(points: LatticePoints, used: np.ndarray) -> LatticePoint
 
 
 def _pose(c: Compilation, e: SpecElement) -> FramePose:
-    """Where the points are turned and moved to: without a frame by `quat` as it is written.
+    """Return the pose of the points; without a frame by `quat` as written.
 
-    MuJoCo does not normalize it there, so that another length than 1 bends the grid.
+    MuJoCo does not normalize this quaternion, so another length than 1 deforms the grid.
     """
     pose, quat = pose_of(c, e), e.attrs.get("quat")
     if quat is None or e.holder.tag == "frame":
@@ -223,7 +223,7 @@ def _pose(c: Compilation, e: SpecElement) -> FramePose:
 
 
 def _flex(c: Compilation, e: SpecElement, points: LatticePoints) -> SpecElement:
-    """The flex with what it takes over from the flexcomp, still without its bodies."""
+    """Return the flex with the attributes copied from the flexcomp, without its bodies."""
     row = c.spec.root.row.children["deformable"].children["flex"]
     attrs = {attr: e.attrs[attr] for attr in _PASSED_ATTRS if attr in e.attrs}
     attrs |= {"name": e.attrs.get("name", ""), "dim": points.dim}
@@ -251,7 +251,7 @@ def _full(
     vertices: tuple[str, np.ndarray],
     held: np.ndarray,
 ) -> list[SpecElement]:
-    """A body at each point that is not pinned."""
+    """Return a body at each point that is not pinned."""
     parent, point = vertices
     name, mass = flex.name or "", e.get("mass") / len(point)
     names = [parent if pin else f"{name}_{i}" for i, pin in enumerate(held)]
@@ -274,7 +274,7 @@ def _lattice_bodies(
     points: LatticePoints,
     box: tuple[np.ndarray, np.ndarray],
 ) -> list[SpecElement]:
-    """A body at each node of the lattice in a box that has mass and is not pinned."""
+    """Return a body at each node of the lattice that has mass and is not pinned."""
     point = points.point
     cellcount, order = np.array(e.get("cellcount"), int), ORDERS[e.get("dof")]
     places = np.indices(tuple(order * cellcount + 1)).reshape(3, -1).T
@@ -304,7 +304,7 @@ def _lattice_bodies(
 
 
 def _is_shell(e: SpecElement) -> bool:
-    """Whether an interpolated flex is an elastic shell, whose inside has no mass."""
+    """Return whether an interpolated flex is an elastic shell, whose inside has no mass."""
     elasticity = e.find("elasticity")
     return elasticity is not None and elasticity.get("elastic2d") != "none"
 
@@ -312,7 +312,7 @@ def _is_shell(e: SpecElement) -> bool:
 def _body(
     c: Compilation, e: SpecElement, name: str, pos: np.ndarray, mass: float, axes: np.ndarray
 ) -> SpecElement:
-    """A point mass that slides along some axes."""
+    """Return a point mass that slides along some axes."""
     row = c.spec.root.row.children["worldbody"].children["body"]
     body = SpecElement("body", {"name": name, "pos": pos}, place=e.place, row=row)
     inertia = np.full(3, 2.0 * mass * np.square(e.get("inertiabox")) / 3.0)
@@ -328,7 +328,7 @@ def _body(
 
 
 def _insert_bodies(c: Compilation, e: SpecElement, bodies: Sequence[SpecElement]) -> None:
-    """Puts bodies that are posed in the body around before the element, seen through frames."""
+    """Insert bodies with poses in the enclosing body before the element, through frames."""
     parent = e.holder
     undo = frame_pose(c, e).inverse() if parent.tag == "frame" else None
     place = parent.children.index(e)
@@ -341,13 +341,13 @@ def _insert_bodies(c: Compilation, e: SpecElement, bodies: Sequence[SpecElement]
 
 
 def _constrain(c: Compilation, e: SpecElement, order: int) -> None:
-    """The equality constraint that `<edge equality>` asks for, one for each cell of a strain."""
+    """Add the equality constraint of `<edge equality>`, one for each cell of a strain."""
     edge = e.find("edge")
     kind = "false" if edge is None else edge.get("equality")
     if edge is None or kind == "false":
         return
     section = _own_section(c, "equality")
-    # Defaults of equalities do not reach it, so everything is written out.
+    # Defaults of equalities do not apply to it, so all attributes are set.
     attrs = {"flex": e.attrs.get("name", ""), "active": "true"}
     attrs |= {attr: np.array(edge.get(attr)) for attr in ("solref", "solimp")}
     cells = _strained_cells(e) if kind == "strain" and order else [None]
@@ -358,7 +358,7 @@ def _constrain(c: Compilation, e: SpecElement, order: int) -> None:
 
 
 def _strained_cells(e: SpecElement) -> list[tuple[int, ...]]:
-    """The cells whose strain is kept; of a shell the outer faces, as (face, -1, -1)."""
+    """Return the cells whose strain is limited; for a shell the outer faces, as (face, -1, -1)."""
     nx, ny, nz = (int(n) for n in e.get("cellcount"))
     if _is_shell(e):
         return [(face, -1, -1) for face in range(2 * (ny * nz + nx * nz + nx * ny))]
@@ -366,7 +366,7 @@ def _strained_cells(e: SpecElement) -> list[tuple[int, ...]]:
 
 
 def _own_section(c: Compilation, tag: str) -> SpecElement:
-    """The section for what flexcomps make, which comes after what is written out."""
+    """Return the section for elements that flexcomps add, which follows the written sections."""
     made = c.flexcomp_sections
     if tag not in made:
         made[tag] = c.spec.root.adopt(SpecElement(tag, row=c.spec.root.row.children[tag]))

@@ -1,7 +1,7 @@
-"""Flexes: `flex_*` and `flexedge_*`, all that does not need the inertia of the bodies.
+"""Fields `flex_*` and `flexedge_*` that do not depend on the inertia of the bodies.
 
-What is written under `<deformable>`, and what `flexcomp.py` made of flexcomps. Lengths and places
-are those of the reference pose.
+The flexes are those of `<deformable>` and those that `flexcomp.py` added. Lengths and positions are
+those of the reference pose.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ _CENTER_TOLERANCE = MINVAL  # coordinates below this are at the center of a body
     needs="option assets bodies geoms joints masses tendons", gives="flex flexedge flexes"
 )
 def flexes(c: Compilation) -> None:
-    """All fields of flexes that the reference pose and the elements give."""
+    """Set all fields of flexes that follow from the reference pose and the elements."""
     elements = [e for e in c.spec.section("deformable") if e.tag == "flex"]
     c.register("flex", elements, [None] * len(elements))
     c.names["flex"] = [e.name or "" for e in elements]
-    # Names of flexes may repeat; the first has it.
+    # Names of flexes may repeat; the first flex has the name.
     for i, e in enumerate(elements):
         if e.name:
             c.ids["flex"].setdefault(e.name, i)
@@ -85,13 +85,13 @@ def flexes(c: Compilation) -> None:
 
 
 def _child(e: SpecElement, tag: str) -> SpecElement:
-    """A child of the flex, or one that gives nothing but defaults."""
+    """Return a child of the flex, or an element with the defaults."""
     found = e.find(tag)
     return SpecElement(tag, row=e.row.children[tag], place=e.place) if found is None else found
 
 
 def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Flex | None:
-    """Reads one flex; None if it has a fault that leaves nothing to go on with."""
+    """Read one flex; None if an error makes it unusable."""
     before = len(c.problems)
     check_numbers(c, e)
     if len(c.problems) > before or pose is None:
@@ -143,13 +143,13 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
 
 
 def _coordinates(e: SpecElement, attr: str, count: int) -> np.ndarray:
-    """Places in bodies, (n, 3); at the centers of `count` bodies if nothing is written."""
+    """Return positions in bodies, (n, 3); the centers of `count` bodies by default."""
     given = e.get(attr)
     return np.zeros((count, 3)) if given is None else np.array(given, float).reshape(-1, 3)
 
 
 def _orient_tetrahedra(elem: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Tetrahedra with the vertices in the order that MuJoCo's sides ask for."""
+    """Return tetrahedra with vertices in the order that MuJoCo's sides need."""
     corner = place[elem]
     wrong = np.linalg.det(corner[:, 1:] - corner[:, :1]) > 0
     return np.where(wrong[:, None], elem[:, [0, 2, 1, 3]], elem)
@@ -173,7 +173,7 @@ def _columns(c: Compilation, flexes: Sequence[Flex]) -> None:
 
 
 def _materials(c: Compilation, f: Flex) -> np.ndarray:
-    """The material of each element: -1 for none, one for all, or one each."""
+    """Return the material of each element: -1 for none, one for all, or one each."""
     names = str(f.element.get("material") or "").split()
     found = np.array([c.find("material", name, f.element, "material") for name in names], int)
     if len(names) not in (0, 1, len(f.elem)):
@@ -186,14 +186,14 @@ def _materials(c: Compilation, f: Flex) -> np.ndarray:
 
 
 def _radius(f: Flex) -> float:
-    """The radius; of a rod with a box section half its short side."""
+    """Return the radius; for a rod with a box section half its short side."""
     if f.dim == 1 and f.elasticity.get("section") == "box" and f.elasticity.get("young") > 0:
         return float(np.min(f.elasticity.get("sectionsize")))
     return float(f.element.get("radius"))
 
 
 def _is_shell(f: Flex) -> bool:
-    """Whether it resists as a shell; an interpolated one has its order negative for that."""
+    """Return whether it resists as a shell; an interpolated one then has a negative order."""
     return f.elasticity.get("elastic2d") != "none"
 
 
@@ -201,12 +201,12 @@ def _is_centered(f: Flex) -> bool:
     return not np.any(np.abs(f.node if f.order else f.vert) > _CENTER_TOLERANCE)
 
 
-# Addresses that are -1 where there is nothing.
+# Addresses that are -1 where a flex has no part.
 _ABSENT = ("flex_shelldataadr", "flex_texcoordadr")
 
 
 class _Table(NamedTuple):
-    """Sizes of one kind of part: names of its fields, and the size of each flex."""
+    """Sizes of one kind of part: names of its fields, and the size for each flex."""
 
     number: str
     address: str
@@ -215,7 +215,7 @@ class _Table(NamedTuple):
 
 
 def _sizes(c: Compilation, flexes: Sequence[Flex]) -> None:
-    """Counts and first addresses of all parts."""
+    """Set counts and start addresses of all parts."""
     texcoord = [len(_texcoord(f)) for f in flexes]
     tables = (
         _Table("flex_nodenum", "flex_nodeadr", "nflexnode", [len(f.node) for f in flexes]),
@@ -242,7 +242,7 @@ def _sizes(c: Compilation, flexes: Sequence[Flex]) -> None:
 
 
 def _points(c: Compilation, flexes: Sequence[Flex]) -> None:
-    """Vertices, nodes and their bodies."""
+    """Set vertices, nodes and their bodies."""
     boxes = [_box(f) for f in flexes]
     c.fields.update(
         flex_vertbodyid=_concatenate([f.vertbody for f in flexes]),
@@ -259,20 +259,20 @@ def _points(c: Compilation, flexes: Sequence[Flex]) -> None:
 
 
 def _box(f: Flex) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper corner of the box around the vertices, or the nodes, in the world."""
+    """Return lower and upper corner of the box around the vertices, or the nodes, in the world."""
     points = f.node_place if f.order else f.place
     return points.min(axis=0), points.max(axis=0)
 
 
 def _normalize_to_box(f: Flex, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Vertices in the box around them, in [0, 1]; in its middle along an axis without extent."""
+    """Return vertices scaled to [0, 1] in their box; 0.5 along an axis without extent."""
     size = high - low
     flat = size < _CENTER_TOLERANCE
     return np.where(flat, 0.5, (f.place - low) / np.where(flat, 1.0, size))
 
 
 def _cells(f: Flex, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The cell that each vertex of an interpolated flex is in; -1 without interpolation."""
+    """Return the cell of each vertex of an interpolated flex; -1 without interpolation."""
     if not f.order:
         return np.full(len(f.vert), -1)
     cell = np.floor(_normalize_to_box(f, low, high) * f.cellcount).astype(int)
@@ -285,7 +285,7 @@ def _texcoord(f: Flex) -> np.ndarray:
 
 
 def _shapes(c: Compilation, flexes: Sequence[Flex]) -> None:
-    """Elements, edges, surface, and texture coordinates."""
+    """Set elements, edges, surface, and texture coordinates."""
     corners = [f.element.get("elemtexcoord") for f in flexes]
     corner = [
         f.elem.ravel() if given is None else given for f, given in zip(flexes, corners, strict=True)
@@ -296,7 +296,7 @@ def _shapes(c: Compilation, flexes: Sequence[Flex]) -> None:
         f.topology.flap if bends else np.full_like(f.topology.flap, -1)
         for f, bends in zip(flexes, bending, strict=True)
     ]
-    # Of an interpolated flex nothing needs the lengths.
+    # Nothing reads the lengths of an interpolated flex.
     lengths = [
         np.linalg.norm(f.place[e[:, 0]] - f.place[e[:, 1]], axis=1) * (f.order == 0)
         for f, e in edges
@@ -321,10 +321,10 @@ def _ints(values) -> np.ndarray:
 
 
 def _concatenate(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The numbers of all flexes in a row, int32."""
+    """Concatenate the numbers of all flexes, int32."""
     return np.concatenate([*(np.ravel(part) for part in parts), np.zeros(0)]).astype(np.int32)
 
 
 def _rows(parts: Sequence[np.ndarray], width: int) -> np.ndarray:
-    """The rows of all flexes, one below the other."""
+    """Concatenate the rows of all flexes."""
     return np.concatenate([*parts, np.zeros((0, width))])

@@ -1,21 +1,21 @@
-"""Which points lie inside a surface of triangles, also of one with holes.
+"""Inside test for surfaces of triangles by winding numbers, also for surfaces with holes.
 
 The winding number of a surface around a point is the sum of the solid angles of its triangles over
-4 pi: 1 inside a closed surface and 0 outside; with holes it blurs, and a half is the border. Solid
-angles follow van Oosterom and Strackee, "The solid angle of a plane triangle", 1983.
+4 pi: 1 inside a closed surface and 0 outside; with holes it varies smoothly, and one half is the
+border. Solid angles follow van Oosterom and Strackee, "The solid angle of a plane triangle", 1983.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-_INSIDE_THRESHOLD = 0.5 - 1e-9  # a point on the surface itself is inside
-_TOUCH_DEPTH = 1e-9  # depth to which bodies may overlap and only touch
+_INSIDE_THRESHOLD = 0.5 - 1e-9  # a point on the surface is inside
+_TOUCH_DEPTH = 1e-9  # depth up to which overlapping bodies count as separate
 _CHUNK = 1 << 17  # pairs of a point and a triangle at once
 
 
 def is_closed(triangle: np.ndarray) -> bool:
-    """Whether triangles (n, 3) of vertex ids have each edge twice, once in either direction."""
+    """Return whether triangles (n, 3) of vertex ids have each edge once in each direction."""
     edge = triangle[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
     forward = np.sort(edge[:, 0] * (triangle.max() + 1) + edge[:, 1])
     backward = np.sort(edge[:, 1] * (triangle.max() + 1) + edge[:, 0])
@@ -23,10 +23,10 @@ def is_closed(triangle: np.ndarray) -> bool:
 
 
 def cube_samples(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss points of the eighths of a unit cube, n along each axis of an eighth.
+    """Return Gauss points of the octants of a unit cube, n along each axis of an octant.
 
     Returns:
-      Places (nsample, 3), and their weights (nsample,).
+      Positions (nsample, 3), and their weights (nsample,).
     """
     node, weight = np.polynomial.legendre.leggauss(n)
     node = np.concatenate([0.25 * (node + 1), 0.25 * (node + 1) + 0.5])
@@ -36,11 +36,11 @@ def cube_samples(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cut_cells(triangle: np.ndarray, cell: np.ndarray, cellcount: np.ndarray) -> np.ndarray:
-    """Which unit cubes, by their lower corners (m, 3), triangles (n, 3, 3) reach into; (m,).
+    """Return a mask of unit cubes, with lower corners (m, 3), that triangles (n, 3, 3) cut, (m,).
 
-    Two convex bodies are apart if their shadows on a face normal or on a product of edges are
-    (separating axes). A triangle that only touches a cube does not reach into it, save that nothing
-    can be beside a lattice that is a single cube wide: there the walls count as inside.
+    Separating axis theorem: two convex bodies are separate if their projections on a face normal or
+    on a product of edges are. A triangle that only touches a cube does not cut it, except along an
+    axis with a single cube, where nothing is outside of the lattice: there the walls are cut.
     """
     found = np.zeros(len(cell), bool)
     edge = np.roll(triangle, -1, axis=1) - triangle
@@ -65,14 +65,15 @@ def cut_cells(triangle: np.ndarray, cell: np.ndarray, cellcount: np.ndarray) -> 
 
 
 def is_inside(point: np.ndarray, triangle: np.ndarray) -> np.ndarray:
-    """Whether triangles (n, 3, 3) enclose points (m, 3), (m,)."""
+    """Return whether triangles (n, 3, 3) enclose points (m, 3), (m,)."""
     return np.abs(winding_number(point, triangle)) >= _INSIDE_THRESHOLD
 
 
 def winding_number(point: np.ndarray, triangle: np.ndarray) -> np.ndarray:
-    """Winding number of triangles (n, 3, 3) around points (m, 3), (m,).
+    """Return the winding number of triangles (n, 3, 3) around points (m, 3), (m,).
 
-    Products of the arms from a point to the corners are products of matrices: of points by corners.
+    Products of the vectors from points to corners are expanded into matrix products of points by
+    corners.
     """
     total = np.zeros(len(point))
     corner = np.moveaxis(triangle, 1, 0)  # (3, n, 3)

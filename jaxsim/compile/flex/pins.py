@@ -1,4 +1,4 @@
-"""`<pin>`: which points of a `<flexcomp>`, or nodes of an interpolated one, do not move."""
+"""`<pin>`: the points of a `<flexcomp>`, or nodes of an interpolated one, that are fixed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxsim.spec import SpecElement
 def pinned_points(
     c: Compilation, e: SpecElement, dim: int, npoint: int, lattice: np.ndarray | None
 ) -> np.ndarray:
-    """Which points are pinned.
+    """Return a mask of the pinned points or nodes.
 
     Args:
       dim: dimension of the flex.
@@ -53,7 +53,7 @@ def _by_place(
     dim: int,
     lattice: np.ndarray | None,
 ) -> None:
-    """Pins by the place in the grid; of a shell the place along z is not given, and is 0."""
+    """Pin by indices in the grid; those of a shell have no index along z, which is 0."""
     if dim == 1:
         c.fault(pin, "grid and gridrange are for dim 2 and 3; use id or range")
         return
@@ -61,7 +61,7 @@ def _by_place(
         c.fault(pin, "grid and gridrange are for type='grid' or an interpolated dof; use id")
         return
     count = np.array(e.get("count") if lattice is None else lattice, int)[:dim]
-    # Shells number their places without the axis z.
+    # The indices of shells have no axis z.
     stride = np.array([*np.cumprod(count[:0:-1])[::-1], 1])
     for attr, width in (("grid", dim), ("gridrange", 2 * dim)):
         numbers = np.array(pin.own(attr) if pin.own(attr) is not None else [], int)

@@ -1,8 +1,8 @@
 """Twist of elastic rods: a hinge for each edge of an open rod, on a body of its own in the world.
 
 The hinges are called `<name>_twist_0`, `<name>_twist_1`, ..., and the last `<name>_twist`. An edge
-at an end whose points are both pinned is clamped and has none; the last of a rod of two edges is
-never clamped.
+at an end whose points are both pinned is clamped and has none; the last edge of a rod of two edges
+is never clamped.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from jaxsim.compile.geometry.placed import frame_pose
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN_CLASS
 
-_MASS = 1e-9  # of a twist body [kg]: it only turns
+_MASS = 1e-9  # mass of a twist body [kg], which only rotates
 
 
 def add_twist_bodies(
     c: Compilation, e: SpecElement, flex: SpecElement, points: LatticePoints, held: np.ndarray
 ) -> None:
-    """Adds the twist bodies of a flexcomp that is an elastic rod with an open end."""
+    """Add the twist bodies of a flexcomp that is an elastic rod with an open end."""
     elasticity = flex.find("elasticity")
     if points.dim != 1 or elasticity is None or elasticity.get("young") <= 0:
         return
@@ -44,14 +44,14 @@ def add_twist_bodies(
 
 
 def twist_name(rod: str, edge: int, nedge: int) -> str:
-    """The name of the hinge of an edge."""
+    """Return the name of the hinge of an edge."""
     return f"{rod}_twist" if edge == nedge - 1 else f"{rod}_twist_{edge}"
 
 
 def open_chain(element: np.ndarray) -> np.ndarray | None:
-    """The points of a single open chain in order, or None if the elements (n, 2) make none.
+    """Return the points of a single open chain in order, or None if the elements (n, 2) form none.
 
-    It runs the way its elements point; if they disagree, it starts at the end of lower number.
+    The order is that of the elements; if they disagree, it starts at the end of lower id.
     """
     neighbors: dict[int, list[int]] = {}
     for a, b in element:
@@ -72,7 +72,7 @@ def open_chain(element: np.ndarray) -> np.ndarray | None:
 
 
 def _polar_inertia(e: SpecElement, elasticity: SpecElement, nedge: int) -> float:
-    """Moment of inertia of an edge about itself [kg m^2], of a disc or a rectangle."""
+    """Return the moment of inertia of an edge about its axis [kg m^2], of a disc or a rectangle."""
     mass = e.get("mass") / nedge
     if elasticity.get("section") == "box":
         return float(mass * np.sum(np.square(elasticity.get("sectionsize"))) / 3.0)
@@ -85,14 +85,14 @@ def _twist_body(c: Compilation, e: SpecElement, name: str, inertia: float) -> Sp
     attrs = {"pos": np.zeros(3), "mass": _MASS, "diaginertia": np.full(3, inertia)}
     body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.children["inertial"]))
     axis = np.array([1.0, 0.0, 0.0])
-    # It is a child of the world, where no childclass of the bodies around the rod reaches.
+    # It is a child of the world, where no childclass of the enclosing bodies applies.
     hinge = {"name": name, "type": "hinge", "pos": np.zeros(3), "axis": axis, "class": MAIN_CLASS}
     body.adopt(SpecElement("joint", hinge, place=e.place, row=row.children["joint"]))
     return body
 
 
 def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
-    """Puts a body after the body of the world, or the part of it, that the rod is written in."""
+    """Insert a body after the child of the world that contains the rod."""
     top = e
     for ancestor in e.ancestors():
         if ancestor.tag == "body":
@@ -103,6 +103,6 @@ def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
         undo = frame_pose(c, top).inverse()
         body.attrs.update(pos=undo.pos, quat=undo.quat)
         body.unframed = True
-    # A rod in the world itself is still in its place here, behind the bodies of its points.
+    # A rod in the world itself is still in the tree here, after the bodies of its points.
     siblings.adopt(body, siblings.children.index(before) + 1)
     c.twist_places[top] = body

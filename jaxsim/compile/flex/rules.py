@@ -1,4 +1,4 @@
-"""What MuJoCo asks of a flex, and what of it does not go with the options of the model."""
+"""Checks of flexes: requirements of MuJoCo, and conflicts with the options of the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IMPLICIT = (IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST)
 
 
 def check_numbers(c: Compilation, e: SpecElement) -> None:
-    """Whether the lists of a flex have the right lengths."""
+    """Check that the lists of a flex have valid lengths."""
     dim = e.get("dim")
     if dim not in (1, 2, 3):
         c.fault(e, f"dim='{dim}' must be 1 (rod), 2 (shell) or 3 (solid)")
@@ -73,7 +73,7 @@ def _check_texture(c: Compilation, e: SpecElement, vertices: int) -> None:
 
 
 def check_elements(c: Compilation, e: SpecElement, elem: np.ndarray, nvert: int) -> bool:
-    """Whether elements have vertices that exist, each once."""
+    """Return whether the vertices of each element exist and are different; report errors."""
     if np.any((elem < 0) | (elem >= nvert)):
         c.fault(e, f"element refers to a vertex that is not there; there are {nvert}, from 0")
         return False
@@ -86,7 +86,7 @@ def check_elements(c: Compilation, e: SpecElement, elem: np.ndarray, nvert: int)
 
 
 def check_flex_options(c: Compilation, flex: Flex) -> None:
-    """Whether the material and the contacts make sense, for this flex and this model."""
+    """Check that the material and the contacts are valid for this flex and this model."""
     e = flex.element
     _check_material(c, flex)
     if flex.edge.get("stiffness") > 0 and flex.dim != 1:
@@ -132,13 +132,13 @@ def _check_material(c: Compilation, flex: Flex) -> None:
 
 
 def _is_tied(c: Compilation, e: SpecElement) -> bool:
-    """Whether an equality, active or not, is of this flex."""
+    """Return whether an equality, active or not, refers to this flex."""
     ties = (tie for tie in c.spec.section("equality") if tie.tag in ("flex", "flexstrain"))
     return bool(e.name) and any(tie.get("flex") == e.name for tie in ties)
 
 
 def yield_strains(flex: Flex) -> tuple[float, float]:
-    """`flex_yield`: strains of stretching and bending; one number serves shells for both."""
+    """Return `flex_yield`: strains of stretching and bending; shells use one number for both."""
     given = np.atleast_1d(flex.elasticity.get("yield"))
     own = flex.elasticity.own("yield")
     if own is not None and np.size(own) == 1:
@@ -148,10 +148,10 @@ def yield_strains(flex: Flex) -> tuple[float, float]:
 
 
 def _check_hold(c: Compilation, flex: Flex, three: np.ndarray) -> None:
-    """A flex must not hang on a body that moves by nothing but bodies of its own: by points that
-    slide freely, have no geoms, and are all children of the same body.
+    """Report a flex whose parent body moves but holds none of its points.
 
-    The nodes of empty cells are fixed, but hold nothing.
+    The bodies of such a flex are points that slide freely, have no geoms, and are all children of
+    the same body. The nodes of empty cells are fixed, but hold nothing.
     """
     bodies = flex.bodies
     if flex.order and flex.elasticity.get("elastic2d") == "none" and not three[bodies].all():
@@ -175,14 +175,14 @@ def _check_hold(c: Compilation, flex: Flex, three: np.ndarray) -> None:
 
 
 def _check_joints(c: Compilation, flex: Flex) -> None:
-    """What the joints of its bodies must not have."""
+    """Report joints of its bodies that are not allowed."""
     f = c.fields
     if flex.rigid:
         return
     slides = f["jnt_type"] == JointType.SLIDE
     three = np.bincount(f["jnt_bodyid"][slides], minlength=f["nbody"]) == 3
     _check_hold(c, flex, three)
-    # Bodies that are nothing but points of the flex get their damping from it.
+    # Bodies that are only points of the flex get their damping from it.
     points = flex.bodies[f["body_geomnum"][flex.bodies] == 0]
     damped = slides & (f["dof_damping"][f["jnt_dofadr"]] > 0)
     for body in np.intersect1d(points, f["jnt_bodyid"][damped])[:1]:

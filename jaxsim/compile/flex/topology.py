@@ -1,4 +1,4 @@
-"""What follows from the elements of a flex alone: edges, neighbors, surface and layers."""
+"""Topology of a flex from its elements: edges, neighbors, surface and layers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Edges of an element in MuJoCo's order, by the places of its vertices, for dim 1, 2 and 3.
+# Edges of an element in MuJoCo's order, by the indices of its vertices, for dim 1, 2 and 3.
 _EDGES = {
     1: ((0, 1),),
     2: ((1, 2), (2, 0), (0, 1)),
     3: ((0, 1), (1, 2), (2, 0), (2, 3), (0, 3), (1, 3)),
 }
 
-# Sides of an element, seen counter-clockwise from outside.
+# Sides of an element, counter-clockwise seen from outside.
 _SIDES = {
     1: ((0,), (1,)),
     2: ((0, 1), (1, 2), (2, 0)),
@@ -27,7 +27,7 @@ class FlexTopology(NamedTuple):
     Attributes:
       edge: vertices of the edges, the lower first, in order of their first element, (nedge, 2).
       elemedge: edges of the elements, (nelem, 1, 3 or 6).
-      flap: vertices across an edge in the first two triangles that have it, -1: none, (nedge, 2).
+      flap: vertices opposite to an edge in its first two triangles, -1: none, (nedge, 2).
       shell: sides that belong to one element alone, in order of their vertices, (nshell, dim).
       layer: steps from the surface to each element of a solid, through sides, (nelem,).
     """
@@ -40,7 +40,7 @@ class FlexTopology(NamedTuple):
 
 
 def flex_topology(dim: int, element: np.ndarray) -> FlexTopology:
-    """The topology of elements (nelem, dim + 1)."""
+    """Return the flex_topology of elements (nelem, dim + 1)."""
     local = np.array(_EDGES[dim])
     pairs = np.sort(element[:, local], axis=2).reshape(-1, 2)
     edge, inverse = _in_order(pairs)
@@ -53,7 +53,7 @@ def flex_topology(dim: int, element: np.ndarray) -> FlexTopology:
 
 
 def _in_order(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different rows in order of first appearance, and the place of each row among them."""
+    """Return unique rows in order of first appearance, and the index of each row among them."""
     unique, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), int)
@@ -62,7 +62,7 @@ def _in_order(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fill_flaps(flap: np.ndarray, elemedge: np.ndarray, element: np.ndarray) -> None:
-    # The edge at place k of a triangle lies across from its vertex k.
+    # Edge k of a triangle is opposite to its vertex k.
     for edges, vertices in zip(elemedge, element, strict=True):
         for edge, across in zip(edges, vertices, strict=True):
             if flap[edge, 0] < 0:
@@ -72,7 +72,7 @@ def _fill_flaps(flap: np.ndarray, elemedge: np.ndarray, element: np.ndarray) -> 
 
 
 def _surface(dim: int, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sides of one element alone, and for a solid the layer of each element."""
+    """Return the sides that one element alone has, and for a solid the layer of each element."""
     sides = element[:, np.array(_SIDES[dim])]
     flat = sides.reshape(-1, dim)
     _, inverse, count = np.unique(
@@ -88,7 +88,7 @@ def _surface(dim: int, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _layers(side: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Steps through sides from the elements with a free side, (nelem,)."""
+    """Return the steps through sides from the elements with a free side, (nelem,)."""
     outer = (count[side] == 1).any(axis=1)
     layer = np.where(outer, 0, -1)
     reached, step = np.zeros(len(count), bool), 0

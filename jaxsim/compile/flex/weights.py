@@ -1,8 +1,8 @@
-"""Edges of flexes in motion: `flexedge_invweight0`, the pattern of their Jacobian, constraints.
+"""Inverse weights of the edges of flexes, the pattern of their Jacobian, and their constraints.
 
 An edge between two bodies that only slide has the mean of their inverse weights. Any other edge has
-J M^-1 J^T, with J the Jacobian of its length, if something needs the length: a constraint, a spring
-or a damper; otherwise it has 0. In the same case the pattern of J is filled; it always has room.
+J M^-1 J^T, with J the Jacobian of its length, if a constraint, a spring or a damper needs the
+length; otherwise it has 0. In the former case the pattern of J is filled; it is always allocated.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL, EqType
 from jaxsim.model.derived import SLIDERS_ONLY
 
-_EDGES, _STRAIN = 1, 3  # flex_edgeequality
+_EDGES, _STRAIN = 1, 3  # values of flex_edgeequality
 
 
 @declare_pass(needs="joints tree frames flexes equalities derive", gives="flex flexedge")
 def flex_weights(c: Compilation) -> None:
-    """`flex_edgeequality`, `flexedge_invweight0` and `flexedge_J_*`."""
+    """Set `flex_edgeequality`, `flexedge_invweight0` and `flexedge_J_*`."""
     f = c.fields
     held = np.zeros(f["nflex"], np.int32)
     for kind, value in ((EqType.FLEX, _EDGES), (EqType.FLEXSTRAIN, _STRAIN)):
@@ -52,14 +52,14 @@ def flex_weights(c: Compilation) -> None:
 
 
 def _has_edge_forces(flex: Flex) -> bool:
-    """Whether it has springs or dampers that follow the edges."""
+    """Return whether it has springs or dampers along its edges."""
     edge = flex.edge
     follow = edge.get("stiffness") > 0 or edge.get("damping") > 0
     return follow or flex.elasticity.get("damping") > 0
 
 
 def _dofs(constants: Constants, flex: Flex) -> list[np.ndarray]:
-    """The dofs that move each edge; none for a flex that is rigid or interpolated."""
+    """Return the dofs that move each edge; none for a flex that is rigid or interpolated."""
     edge = flex.topology.edge
     if flex.order or flex.rigid:
         return [np.zeros(0, int) for _ in edge]
@@ -68,7 +68,7 @@ def _dofs(constants: Constants, flex: Flex) -> list[np.ndarray]:
 
 
 def _weights(constants: Constants, flex: Flex, measured: bool) -> np.ndarray:
-    """Inverse weight of each edge, (nedge,)."""
+    """Return the inverse weight of each edge, (nedge,)."""
     f, edge = constants.fields, flex.topology.edge
     if flex.order:
         return np.zeros(len(edge))
@@ -82,7 +82,7 @@ def _weights(constants: Constants, flex: Flex, measured: bool) -> np.ndarray:
 
 
 def _mobility(constants: Constants, body: np.ndarray, place: np.ndarray) -> float:
-    """J M^-1 J^T of the distance of two points that are fixed to bodies."""
+    """Return J M^-1 J^T of the distance of two points that are fixed to bodies."""
     along = place[1] - place[0]
     along = along / max(float(np.linalg.norm(along)), MINVAL)
     row = np.zeros(constants.fields["nv"])

@@ -1,4 +1,4 @@
-"""The form of an optimization file. docs/control.md, An optimisation as a file, has an example."""
+"""Schema of an optimization file; docs/control.md, Optimize from a file, has an example."""
 
 from dataclasses import dataclass
 

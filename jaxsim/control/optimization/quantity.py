@@ -2,7 +2,7 @@
 
     ctrl, ctrl:ACTUATOR          controls
     qpos:JOINT, qvel:JOINT       position and velocity of a joint; without JOINT those of all
-    angle:JOINT                  error of a hinge modulo whole turns: (sin, 1 - cos) of the error
+    angle:JOINT                  error of a hinge modulo 2 pi: (sin, 1 - cos) of the error
     sensor:NAME                  data of a sensor
     body:NAME.xpos               also .xquat, .com (of its subtree); site:NAME.xpos, geom:NAME.xpos
     body:NAME.xpos.z             one coordinate

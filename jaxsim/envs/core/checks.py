@@ -1,7 +1,7 @@
-"""Checks of the shapes and types that a task returns and that an environment is given.
+"""Checks of the shapes and types of task hooks and of the arguments of environments.
 
-Hooks are traced on abstract values when an environment is made: nothing is computed, and a hook of
-the wrong shape is reported there by its name, not by the learner that stumbles over it.
+Hooks are traced on abstract values when an environment is constructed: nothing is computed, and a
+hook with a wrong shape is reported by its name at construction instead of failing in the learner.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ from jaxsim.model.switch.switches import differ_in_switches
 
 
 def check_hooks(env: Any) -> None:
-    """Raises ValueError if a hook of a task returns what no environment can use.
+    """Raise ValueError if a hook of a task returns an invalid value.
 
     Args:
-      env: the Env, whole.
+      env: the constructed Env.
     """
     m, d = env.m, env.begin
     size = _action_size(env)
@@ -38,7 +38,7 @@ def check_hooks(env: Any) -> None:
 
 
 def _hook_outputs(hook: Callable, *given: Any) -> Any:
-    """The shapes and types that a hook returns; what is no array as it is."""
+    """Return the shapes and types that a hook returns; non-arrays are returned as they are."""
     found: list[Any] = []
 
     def traced(*given: Any) -> None:
@@ -49,7 +49,7 @@ def _hook_outputs(hook: Callable, *given: Any) -> Any:
 
 
 def _shape(x: Any) -> Any:
-    """The shape and type of an array or number; anything else as it is."""
+    """Return the shape and type of an array or number; anything else as it is."""
     if isinstance(x, (bool, int, float, complex)):
         return jax.ShapeDtypeStruct((), np.result_type(x))
     return jax.ShapeDtypeStruct(x.shape, x.dtype) if hasattr(x, "dtype") else x
@@ -75,7 +75,7 @@ def _action_size(env: Any) -> int:
 
 
 def _check_world(env: Any, hook: str, got: Any) -> None:
-    """Raises ValueError for a Data whose state has another shape or type."""
+    """Raise ValueError for a Data whose state has another shape or type."""
     if not isinstance(got, Data):
         cure = "return d.replace(qpos=...)" if hook == "start" else "return d.replace(ctrl=...)"
         raise _fault(env, hook, "a Data", got, cure)
@@ -134,11 +134,11 @@ def _check_range(env: Any, size: int) -> None:
             raise _fault(env, "action_range", f"two real arrays of shape ({size},)", x)
 
 
-# --- what is given ---
+# --- arguments ---
 
 
 def check_is_model(m: Any) -> None:
-    """Raises ValueError for what is no model of an environment."""
+    """Raise ValueError if `m` is no Model."""
     if isinstance(m, Model):
         return
     cure = ""
@@ -150,7 +150,7 @@ def check_is_model(m: Any) -> None:
 
 
 def check_one_key(key: Any) -> None:
-    """Raises ValueError for what is not one random key."""
+    """Raise ValueError if `key` is not one random key."""
     if _key_axes(key) != 0:
         cure = ""
         if _key_axes(key):
@@ -159,7 +159,7 @@ def check_one_key(key: Any) -> None:
 
 
 def check_keys(name: str, keys: Any, count: int | None = None) -> None:
-    """Raises ValueError for what are not random keys of many worlds, or of another number."""
+    """Raise ValueError if `keys` are not random keys of many worlds, or not `count`."""
     expected = "one random key for each world, " + (f"({count},)" if count else "(worlds,)")
     wrong = count is not None and jnp.shape(keys)[:1] != (count,)
     if _key_axes(keys) != 1 or wrong:
@@ -171,7 +171,7 @@ def check_keys(name: str, keys: Any, count: int | None = None) -> None:
 
 
 def _key_axes(key: Any) -> int | None:
-    """Leading axes of random keys, typed or raw; None: they are none."""
+    """Return the leading axes of random keys, typed or raw; None: they are no keys."""
     if not hasattr(key, "dtype"):
         return None
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
@@ -188,13 +188,13 @@ def _describe_key(key: Any) -> str:
 
 
 def check_state(state: Any, action: Any, size: int, worlds: bool) -> None:
-    """Raises ValueError for a state or an action of another number of worlds.
+    """Raise ValueError for a state or an action of another number of worlds.
 
     Args:
-      state: what should be a State of one world, or of many with a leading axis.
-      action: what should be its actions.
+      state: a State of one world, or of many with a leading axis.
+      action: its actions.
       size: length of an action.
-      worlds: whether there should be many.
+      worlds: whether there should be many worlds.
     """
     if not isinstance(state, State):
         raise ValueError(
@@ -215,21 +215,21 @@ def check_state(state: Any, action: Any, size: int, worlds: bool) -> None:
 
 
 def check_models(base: Model, model: Any, axes: Any) -> None:
-    """Raises ValueError for models of worlds that do not fit their axes.
+    """Raise ValueError for models of worlds that do not fit their axes.
 
     Args:
       base: the model of the environment.
       model: the models, or None.
-      axes: of each leaf the axis of worlds, or None.
+      axes: the axis of worlds of each leaf, or None.
     """
     if model is None:
         if axes is not None:
-            raise ValueError("axes: are those of models; give model=..., axes=...")
+            raise ValueError("axes: given without models; pass model=... and axes=...")
         return
     cure = "models, axes = randomize(m, keys, change) gives both"
     if not isinstance(model, Model):
         raise ValueError(f"model: expected a Model, got {type(model).__name__}; {cure}")
-    like = base  # of which `randomize` may have made fields live
+    like = base  # some of its fields may have become traced by `randomize`
     if differ_in_switches(base.structure, model.structure):
         like = base.converted({"structure": model.structure}, native=False)
     form: Any = jax.tree.structure(like)
@@ -241,10 +241,10 @@ def check_models(base: Model, model: Any, axes: Any) -> None:
     def note(axis: Any, part: Any) -> None:
         flags.extend([axis] * len(jax.tree.leaves(part)))
 
-    try:  # axes may be a prefix of the model, as for vmap; None stands for all of it
+    try:  # axes may be a prefix of the model, as for vmap, where None is the axis of all leaves
         jax.tree.map(note, axes, model, is_leaf=lambda axis: axis is None)
     except ValueError:
-        raise ValueError(f"axes: are not those of model; {cure}") from None
+        raise ValueError(f"axes: do not fit model; {cure}") from None
     sizes: dict[int, str] = {}
     pairs = jax.tree.leaves_with_path(base)
     for i, ((path, old), new) in enumerate(zip(pairs, jax.tree.leaves(model), strict=True)):

@@ -1,4 +1,4 @@
-"""Results of the moment of a state: `step` leaves those of the moment before it."""
+"""Recomputed results of the present state; `step` returns those of the state before it."""
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -9,10 +9,10 @@ _run_step1 = batched(step1)
 
 
 def refresh_world(m: Model, d: Data) -> Data:
-    """A world with poses, velocities and their sensors of its state, as after `mj_step1`.
+    """Return a world with poses, velocities and their sensors of its state, as after `mj_step1`.
 
-    Forces, accelerations and their sensors stay as they are. Of what `d` carries; under `jit` only
-    what is read afterwards is computed.
+    Forces, accelerations and their sensors are unchanged. Only fields that `d` carries are
+    computed, and under `jit` only those that are read afterwards.
     """
     new: Data = _run_step1(m, d)
     return new

@@ -1,7 +1,7 @@
-"""Worlds whose episodes others count: what the adapters to Brax and Playground have in common.
+"""Worlds whose episodes are counted by wrappers of Brax and Playground: parts of both adapters.
 
-Their wrappers end, truncate and renew episodes, and keep what they need in `info`, of which an
-environment sees nothing. To `metrics` comes whether the world blew up.
+The wrappers terminate, truncate and reset episodes, and store their values in `info`, which the
+environment does not see. `metrics` reports whether the world diverged.
 """
 
 from typing import Any
@@ -16,18 +16,18 @@ from jaxsim.model.model import Model
 
 
 def begin_outside(env: Env, m: Model, key: jax.Array) -> State:
-    """A new episode; `info` is empty."""
+    """Return the state of a new episode; `info` is empty."""
     return _without_info(env.reset(key, m), {})
 
 
 def step_outside(env: Env, m: Model, d: Data, theirs: Any, action: jax.Array) -> State:
-    """One action; `info` is empty.
+    """Return the state after an action; `info` is empty.
 
     Args:
       env: the task.
       m: the model of this world.
       d: the world.
-      theirs: the state of others, of which `obs`, `reward`, `done` and `metrics` are read.
+      theirs: state of the other library, of which `obs`, `reward`, `done` and `metrics` are read.
       action: (action_size,).
     """
     no = jnp.zeros((), bool)

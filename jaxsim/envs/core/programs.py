@@ -1,17 +1,17 @@
-"""Objects that hold compiled programs, and pickle without them."""
+"""Base class of objects that hold compiled programs and pickle without them."""
 
 from typing import Any
 
 
 class Programs:
-    """Leaves compiled programs out of pickles and copies, and makes them again.
+    """Object that leaves compiled programs out of pickles and copies, and compiles them afterwards.
 
-    A subclass sets its programs in `_compile`, which its `__init__` calls last; what that sets is
-    what a pickle leaves out.
+    A subclass sets its programs in `_compile`, which its `__init__` calls last; pickles leave out
+    the attributes that `_compile` sets.
     """
 
     def _compile(self) -> None:
-        """Set the programs, from what else there is."""
+        """Set the programs from the other attributes."""
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
@@ -22,7 +22,7 @@ class Programs:
         self._compile()
 
     def _programs(self) -> frozenset[str]:
-        """The names that `_compile` sets."""
+        """Return the names of the attributes that `_compile` sets."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         before = dict(vars(self))

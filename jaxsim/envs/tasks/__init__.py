@@ -1,9 +1,10 @@
-"""Tasks by name: those of Gymnasium, those of the Control Suite, and our own.
+"""Registry of named tasks: those of Gymnasium, of the Control Suite, and of this package.
 
     env = make("cartpole_swingup")
     worlds = VectorEnv(env, length=TASKS["cartpole_swingup"].length)
 
-A name that others have too means the same model, start, observation, reward and end.
+A task with a name of Gymnasium or of the Control Suite has the same model, start, observation,
+reward and termination.
 """
 
 from collections.abc import Callable
@@ -30,10 +31,10 @@ from jaxsim.spelling import remedy
 
 
 class Task(NamedTuple):
-    """A task that has a name.
+    """A named task.
 
     Attributes:
-      make: the environment; takes the arguments of `Env`.
+      make: function that returns the environment; takes the arguments of `Env`.
       length: actions of an episode.
     """
 
@@ -81,15 +82,15 @@ TASKS: dict[str, Task] = {
 
 
 def make(name: str, **given: Any) -> Env:
-    """A task by its name.
+    """Return a named task.
 
     Args:
       name: one of `TASKS`.
       given: arguments of the task.
 
     Raises:
-      ValueError: there is no such task; says the nearest.
-      ImportError: the package that has its model is not installed; names the extra.
+      ValueError: there is no such task; the message suggests the nearest name.
+      ImportError: the package that has its model is not installed; the message names the extra.
 
     Example:
       >>> make("cartpole_swingup").observation_size

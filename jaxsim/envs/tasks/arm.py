@@ -1,4 +1,4 @@
-"""An arm with a gripper, and a box on a table: to be pushed to a place, or lifted to a height.
+"""An arm with a gripper, and a box on a table that is pushed to a goal or lifted to a height.
 
 The reward of an action a is
 
@@ -22,19 +22,29 @@ from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
 ARM_MODEL = Path(__file__).with_name("arm.xml")
-HOME_QPOS = (0.0, 0.861, 0.0, 1.668, 0.0, 0.612, 0.0)  # the hand points down, 0.4 m before the base
-MAX_TARGET_STEP = 0.1  # of a joint's target in an action [rad]
-_BOX_HALF_SIDE = 0.02  # half the side of the box, and half the way of a finger [m]
+HOME_QPOS = (
+    0.0,
+    0.861,
+    0.0,
+    1.668,
+    0.0,
+    0.612,
+    0.0,
+)  # the hand points down, 0.4 m in front of the base
+MAX_TARGET_STEP = 0.1  # change of the target of a joint in an action [rad]
+_BOX_HALF_SIDE = 0.02  # half the side of the box, and half the travel of a finger [m]
 
 
 class Arm(Env):
-    """Actions (8,) between -1 and 1 move the targets of the seven joints by up to 0.1 rad, and say
-    how far the gripper is closed, from -1 to 1; one takes 50 ms.
+    """Task of the arm; subclasses define the goal.
 
-    Seen (48,): positions (9,) and velocities (9,) of the joints [rad, m], their targets (9,), the
-    tip (3,) and the box (3,) [m], the first two columns of the box's rotation (6,), its velocities
-    (6,) [m/s, rad/s], and the way from the box to the goal (3,) [m]. An episode of 200 actions ends
-    early where the box is out of reach: 0.8 m from the base.
+    Actions (8,) between -1 and 1 move the targets of the seven joints by up to 0.1 rad, and set how
+    far the gripper is closed; one takes 50 ms.
+
+    Observations (48,): positions (9,) and velocities (9,) of the joints [rad, m], their targets
+    (9,), the tip (3,) and the box (3,) [m], the first two columns of the rotation of the box (6,),
+    its velocities (6,) [m/s, rad/s], and the vector from the box to the goal (3,) [m]. An episode
+    of 200 actions terminates early where the box is out of reach: 0.8 m from the base.
 
     Args:
       given: arguments of `Env`.
@@ -45,11 +55,11 @@ class Arm(Env):
 
     @property
     def action_size(self) -> int:
-        """Seven joints, and the gripper."""
+        """Return 8: seven joints, and the gripper."""
         return 8
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """The arm near its home, the gripper open, the box before it, turned anyhow."""
+        """Return the arm near its home, the gripper open, and the box in front at a random yaw."""
         keys = jax.random.split(key, 4)
         dtype = d.qpos.dtype
         home = jnp.array(HOME_QPOS, dtype)
@@ -65,11 +75,11 @@ class Arm(Env):
         return d.replace(qpos=qpos, ctrl=d.ctrl.at[:7].set(home), userdata=goal)
 
     def goal(self, box: jax.Array, key: jax.Array) -> jax.Array:
-        """Where the box is to be, (3,) [m], for a box that begins at `box` (3,)."""
+        """Return the goal of the box, (3,) [m], for a box that begins at `box` (3,)."""
         raise NotImplementedError
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
-        """Moves the targets of the joints, and sets those of the fingers."""
+        """Move the targets of the joints, and set those of the fingers."""
         action = jnp.clip(action, -1.0, 1.0)
         limits = m.actuator_ctrlrange[:7]
         target = jnp.clip(d.ctrl[:7] + MAX_TARGET_STEP * action[:7], limits[:, 0], limits[:, 1])
@@ -77,7 +87,7 @@ class Arm(Env):
         return d.replace(ctrl=jnp.concatenate([target, closed]))
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """The arm, the box, and the way to go."""
+        """Return the states of the arm and of the box, and the vector to the goal."""
         box = d.qpos[9:12]
         columns = d.xmat[name2id(m, "body", "box"), :, :2].ravel()
         return jnp.concatenate(
@@ -85,33 +95,33 @@ class Arm(Env):
         )
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """As above."""
+        """Return the reward of the module's documentation."""
         box = after.qpos[9:12]
         there = 1.0 - jnp.tanh(5.0 * _distance(box, after.userdata))
         near = 1.0 - jnp.tanh(5.0 * _distance(box, _tip(m, after)))
         return there + 0.3 * near - 0.005 * jnp.sum(action * action)
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
-        """Whether the box is out of reach."""
+        """Return whether the box is out of reach."""
         return jnp.sum(d.qpos[9:12] ** 2) > 0.8**2
 
     def metrics(
         self, m: Model, before: Data, after: Data, action: jax.Array
     ) -> dict[str, jax.Array]:
-        """From the box to the goal [m]."""
+        """Return the distance from the box to the goal [m]."""
         return {"distance": _distance(after.qpos[9:12], after.userdata)}
 
     def action_range(self) -> tuple[jax.Array, jax.Array]:
-        """-1 and 1."""
+        """Return -1 and 1."""
         one = jnp.ones(self.action_size, self.begin.qpos.dtype)
         return -one, one
 
 
 class ArmPush(Arm):
-    """The box is to go 10 to 20 cm along the table."""
+    """Task to push the box by 10 to 20 cm along the table."""
 
     def goal(self, box: jax.Array, key: jax.Array) -> jax.Array:
-        """On the table, in any direction."""
+        """Return a goal on the table, in a random direction."""
         angle, far = jax.random.split(key)
         phi = jax.random.uniform(angle, (), box.dtype, -np.pi, np.pi)
         r = jax.random.uniform(far, (), box.dtype, 0.1, 0.2)
@@ -119,10 +129,10 @@ class ArmPush(Arm):
 
 
 class ArmLift(Arm):
-    """The box is to go up by 10 to 25 cm."""
+    """Task to lift the box by 10 to 25 cm."""
 
     def goal(self, box: jax.Array, key: jax.Array) -> jax.Array:
-        """Above the box."""
+        """Return a goal above the box."""
         return box.at[2].add(jax.random.uniform(key, (), box.dtype, 0.1, 0.25))
 
 

@@ -1,9 +1,10 @@
-"""A pole on a cart, to be kept up or to be swung up; the Control Suite's cart-pole.
+"""A pole on a cart that is balanced or swung up; the cart-pole of the Control Suite.
 
-Seen: position of the cart, cosine and sine of the angle, both velocities. Paid, each action between
-0 and 1: a product of how upright the pole is, how near the middle the cart is, how small the
-control and the angular velocity are. The sparse tasks pay 1 where the cart is within 0.25 m of the
-middle and the cosine of the pole's angle is at least 0.995, else 0.
+Observations: position of the cart, cosine and sine of the angle, both velocities. The reward of an
+action, between 0 and 1, is a product of how upright the pole is, how near the cart is to the
+middle, and how small the control and the angular velocity are. The reward of the sparse tasks is 1
+where the cart is within 0.25 m of the middle and the cosine of the angle of the pole is at least
+0.995, else 0.
 """
 
 import math
@@ -23,11 +24,11 @@ CARTPOLE_MODEL = Path(__file__).with_name("cartpole.xml")
 
 
 class Cartpole(Env):
-    """An episode has 1,000 actions of 10 ms; it ends by its length alone.
+    """Task of the cart-pole: an episode has 1,000 actions of 10 ms and never terminates.
 
     Args:
       swing_up: whether the pole begins below.
-      sparse: whether only a pole that stands in the middle is paid.
+      sparse: whether the reward is the sparse one.
       given: arguments of `Env`.
     """
 
@@ -36,7 +37,7 @@ class Cartpole(Env):
         self.swing_up, self.sparse = swing_up, sparse
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Near the top or the bottom, nearly at rest."""
+        """Return the pole near the top or the bottom, nearly at rest."""
         position, velocity = jax.random.split(key)
         dtype = d.qpos.dtype
         if self.swing_up:
@@ -48,12 +49,12 @@ class Cartpole(Env):
         return d.replace(qpos=qpos, qvel=0.01 * jax.random.normal(velocity, (2,), dtype))
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """Position [m], cosine and sine of the angle, velocities [m/s, rad/s], (5,)."""
+        """Return position [m], cosine and sine of the angle, velocities [m/s, rad/s], (5,)."""
         angle = d.qpos[1]
         return jnp.concatenate([jnp.stack([d.qpos[0], jnp.cos(angle), jnp.sin(angle)]), d.qvel])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """Between 0 and 1."""
+        """Return a reward between 0 and 1."""
         if self.sparse:
             standing = tolerance(jnp.cos(after.qpos[1]), (0.995, 1.0))
             return standing * tolerance(after.qpos[0], (-0.25, 0.25))
@@ -66,5 +67,5 @@ class Cartpole(Env):
     def metrics(
         self, m: Model, before: Data, after: Data, action: jax.Array
     ) -> dict[str, jax.Array]:
-        """How upright the pole is, 0 to 1."""
+        """Return how upright the pole is, 0 to 1."""
         return {"upright": 0.5 * (1 + jnp.cos(after.qpos[1]))}

@@ -1,4 +1,4 @@
-"""Models of tasks of others, read from the packages that have them; the packages are not imported.
+"""Models of tasks that are read from the files of installed packages, which are not imported.
 
 m = packaged_model("gymnasium", "rl", "envs/mujoco/assets/hopper.xml")
 """
@@ -13,16 +13,16 @@ from jaxsim.spec import Spec
 
 
 def packaged_model(package: str, extra: str, path: str, *, memory: int = 0) -> Model:
-    """A model from a file of an installed package.
+    """Return a model from a file of an installed package.
 
     Args:
-      package: its name.
+      package: name of the package.
       extra: the extra that installs it.
-      path: of the file, in the package.
+      path: path of the file in the package.
       memory: how many numbers a task remembers, in `userdata`.
 
     Raises:
-      MissingExtra: the package is not installed; names the extra.
+      MissingExtra: the package is not installed; the message names the extra.
     """
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:

@@ -1,5 +1,4 @@
-"""A four-legged robot that moves as it is told: forward, sideways and turning, on flat or on rough
-ground.
+"""A four-legged robot that follows velocity commands on flat or on rough ground.
 
 The reward of an action of dt seconds is
 
@@ -7,11 +6,12 @@ The reward of an action of dt seconds is
               - 2 v_z^2 - 0.05 (w_x^2 + w_y^2) - 2e-4 sum(torque^2) - 0.01 sum((a - a_before)^2))
 
 with s = 0.25, v and w the velocities of the trunk in its own frame, v in the first term along x and
-y, and the command (c_x, c_y, c_w) of the episode. So an episode that follows it in full is worth
-1.5 for each second. The terms are those of N. Rudin et al., Learning to Walk in Minutes, 2021.
+y, and the command (c_x, c_y, c_w) of the episode. The return of an episode that tracks the command
+exactly is 1.5 per second. The terms are those of N. Rudin et al., Learning to Walk in Minutes,
+2021.
 
-With `gait` an action is taken on top of a trot by a clock (trot.py), whose feet go as commanded, so
-that a policy has a gait to better rather than one to find; what is paid is the same.
+With `gait` an action is added to an open-loop trot (trot.py) that follows the command, so the
+policy improves a gait instead of discovering one; the reward is the same.
 """
 
 from pathlib import Path
@@ -31,24 +31,26 @@ from jaxsim.model.names import name2id
 from jaxsim.spec import Spec
 
 QUADRUPED_MODEL = Path(__file__).with_name("quadruped.xml")
-MAX_COMMANDS = (1.0, 0.5, 1.0)  # commands: along x and y [m/s], about z [rad/s]
-_ACTION_SCALE = 0.4  # of actions: an angle from the stance [rad]
-_TROT_ACTION_SCALE = 0.2  # of actions on top of the trot [rad]
-_TRACKING_SCALE = 0.25  # of the tracking terms [m^2/s^2, rad^2/s^2]
+MAX_COMMANDS = (1.0, 0.5, 1.0)  # largest commands: along x and y [m/s], about z [rad/s]
+_ACTION_SCALE = 0.4  # unit of actions: an angle from the stance [rad]
+_TROT_ACTION_SCALE = 0.2  # unit of actions that are added to the trot [rad]
+_TRACKING_SCALE = 0.25  # width of the tracking terms [m^2/s^2, rad^2/s^2]
 
 
 class Quadruped(Env):
-    """Actions (12,) are angles; one takes 20 ms. They are from the trot, -1 and 1 being 0.2 rad;
-    without `gait` from the stance, and 0.4 rad.
+    """Task of the quadruped.
 
-    Seen (47,): angular velocity (3,) [rad/s] and direction of gravity (3,) in the trunk's frame,
-    the command (3,), joint angles from the stance (12,) [rad], their velocities (12,) [rad/s],
-    their last targets from it (12,) [0.4 rad], and, with `gait`, cosine and sine of the clock (2,).
-    An episode ends where the trunk is tilted by 60 degrees, or lies.
+    Actions (12,) are joint angles; one takes 20 ms. With `gait` they are added to the trot, with -1
+    and 1 being 0.2 rad; without it, to the stance, with 0.4 rad.
+
+    Observations (47,): angular velocity (3,) [rad/s] and direction of gravity (3,) in the frame of
+    the trunk, the command (3,), joint angles from the stance (12,) [rad], their velocities (12,)
+    [rad/s], their last targets from the stance (12,) [0.4 rad], and, with `gait`, cosine and sine
+    of the clock (2,). An episode terminates where the trunk is tilted by 60 degrees, or lies.
 
     Args:
       rough: whether the ground is a field of bumps, up to 8 cm high, rather than a plane.
-      gait: whether actions are on top of a trot as commanded.
+      gait: whether actions are added to a trot that follows the command.
       given: arguments of `Env`.
     """
 
@@ -60,7 +62,7 @@ class Quadruped(Env):
         super().__init__(load_model(spec), **{"repeat": 5, "current": True} | given)
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Near the stance, in any direction, with a command."""
+        """Return the robot near the stance at a random yaw, with a random command."""
         keys = jax.random.split(key, 4)
         dtype = d.qpos.dtype
         half = np.pi * jax.random.uniform(keys[0], (), dtype, -0.5, 0.5)
@@ -73,7 +75,7 @@ class Quadruped(Env):
         return d.replace(qpos=qpos, qvel=qvel, userdata=command)
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
-        """Angles that the joints are to have."""
+        """Set the targets of the joint angles."""
         action = jnp.clip(action, -1.0, 1.0)
         if self.gait:
             return d.replace(
@@ -82,7 +84,7 @@ class Quadruped(Env):
         return d.replace(ctrl=_ACTION_SCALE * action)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """What a robot knows of itself, and the command."""
+        """Return the proprioceptive measurements, and the command."""
         down = -d.xmat[name2id(m, "body", "trunk"), 2]
         stance = m.qpos0[7:]
         seen = [
@@ -96,7 +98,7 @@ class Quadruped(Env):
         return jnp.concatenate([*seen, clock(d.time, d.time_low)] if self.gait else seen)
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """As above."""
+        """Return the reward of the module's documentation."""
         v, w, command = sensor(m, after, "velocity"), sensor(m, after, "rotation"), after.userdata
         moving = jnp.exp(-jnp.sum((v[:2] - command[:2]) ** 2) / _TRACKING_SCALE)
         turning = jnp.exp(-((w[2] - command[2]) ** 2) / _TRACKING_SCALE)
@@ -107,25 +109,25 @@ class Quadruped(Env):
         return m.opt.timestep * self.repeat * jnp.maximum(worth, 0.0)
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
-        """Whether the trunk is tilted too far, or lies on the ground."""
+        """Return whether the trunk is tilted too far, or lies on the ground."""
         return (d.xmat[name2id(m, "body", "trunk"), 2, 2] < 0.5) | (d.qpos[2] < 0.13)
 
     def metrics(
         self, m: Model, before: Data, after: Data, action: jax.Array
     ) -> dict[str, jax.Array]:
-        """How far velocities are from the command [m/s, rad/s]."""
+        """Return the errors of the velocities [m/s, rad/s]."""
         v, w = sensor(m, after, "velocity"), sensor(m, after, "rotation")
         error = jnp.abs(jnp.stack([v[0], v[1], w[2]]) - after.userdata)
         return {"error_x": error[0], "error_y": error[1], "error_turn": error[2]}
 
     def action_range(self) -> tuple[jax.Array, jax.Array]:
-        """-1 and 1."""
+        """Return -1 and 1."""
         one = jnp.ones(self.action_size, self.begin.qpos.dtype)
         return -one, one
 
 
 def _roughen(spec: Spec) -> None:
-    """Puts a height field in place of the floor: bumps everywhere but where the robot begins."""
+    """Replace the floor by a height field with bumps everywhere but where the robot begins."""
     side, half, high = 61, 6.0, 0.08
     x = np.linspace(-half, half, side)
     X, Y = np.meshgrid(x, x)

@@ -1,1 +1,1 @@
-"""The search: least squares, sensitivities of rollouts, and how well unknowns are known."""
+"""Least-squares search: optimizers, sensitivities of rollouts, and uncertainties."""

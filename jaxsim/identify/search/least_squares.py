@@ -1,18 +1,18 @@
-"""Levenberg-Marquardt as one pure function, for many starts side by side.
+"""Levenberg-Marquardt as one pure function, batched over starts.
 
 At x with residual r and Jacobian J the step minimizes |J p + r|^2 + damping |D p|^2, where D has
-the largest norms of the columns so far (Moré 1978): from a singular value decomposition
-J = U S V' D
+the largest norms of the columns so far (Moré 1978). With a singular value decomposition
+J = U S V' D,
 
     D p = -V S / (S^2 + damping) U' r
 
-The step may be one of other coordinates y(x), in which the residual is closer to a line and which
-have bounds: then J is that by y, and as much of a step is tried as the bounds allow.
+The step may be one of other coordinates y(x), in which the residual is closer to linear and which
+have bounds: then J is the derivative by y, and steps are limited by the bounds.
 
-A step is taken if it is an improvement. The damping follows the ratio of what the cost has fallen
-by to what |J p + r|^2 promised (Nielsen 1999). The residual and its derivative are found together
-at each place that is tried, whether it is then taken or not: the program has one rollout, whose
-derivative is most of its work, and which takes longer to compile than to run.
+A step is accepted if the cost decreases. The damping follows the ratio of the actual decrease to
+the decrease that the linear model |J p + r|^2 predicts (Nielsen 1999). The residual and its
+derivative are computed together at each trial point, accepted or not: the program then has one
+rollout, whose derivative is most of its work and takes longer to compile than to run.
 """
 
 import functools
@@ -23,25 +23,25 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-FIRST, LEAST, MOST = 1e-3, 1e-10, 1e6  # damping: at the start, and its limits
-LESS, MORE = 0.2, 2.0  # how much less there is at most after a step, and more after the first miss
-_MAX_BLOCK_RATIO = 4  # how many times as many rows as columns are decomposed at a time
-_CONVERGENCE_POWER = 0.8  # power of the precision: relative decrease of the cost that is none
+FIRST, LEAST, MOST = 1e-3, 1e-10, 1e6  # damping: initial value, and its limits
+LESS, MORE = 0.2, 2.0  # largest decrease after a good step, first increase after a bad one
+_MAX_BLOCK_RATIO = 4  # a block has this many times as many rows as columns
+_CONVERGENCE_POWER = 0.8  # exponent of the machine epsilon: relative decrease that counts as none
 
 Derive = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
 
 
 class Solution(NamedTuple):
-    """Where a minimization ended.
+    """Result of a minimization.
 
     Attributes:
       x: the unknowns, (n,).
       cost: half the sum of the squared residual; infinite where the start has no finite cost, ().
       history: the cost before each iteration, NaN after the last, (iterations,).
-      iterations: number of iterations that were done, ().
-      converged: no step lowers the cost any more; else the iterations were too few, ().
-      triangle: R of a QR decomposition of (J, r) there: R' R has all that J and r say of the
-        covariance, (n + 1, n + 1) or as many rows as there are; None if nothing has found J.
+      iterations: number of iterations, ().
+      converged: no step lowers the cost; else the iterations were exhausted, ().
+      triangle: R of a QR decomposition of (J, r) at `x`, which contains all information of J and r
+        on the covariance, (n + 1, n + 1) or as many rows as there are; None if J was not computed.
     """
 
     x: jax.Array
@@ -53,7 +53,7 @@ class Solution(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """Where many searches are; leading axes of searches."""
+    """State of many searches; leading axes of searches."""
 
     x: jax.Array
     tried: jax.Array
@@ -75,15 +75,15 @@ def levenberg_marquardt(
     jacobian: Derive | None = None,
     iterations: int = 50,
 ) -> Solution:
-    """A minimum of half the sum of the squares of a residual.
+    """Minimize half the sum of the squares of a residual.
 
-    It stops where no step lowers the cost by more than rounding, or promises to.
+    The search stops where no step lowers the cost by more than rounding, or is predicted to.
 
     Args:
       residual: from unknowns (n,) to rows (m,).
       x: the start, (n,).
-      jacobian: from unknowns to rows and their derivative (m, n); None: forward differentiation.
-      iterations: at most so many.
+      jacobian: from unknowns to rows and their derivative (m, n); None: forward mode.
+      iterations: maximal number of iterations.
 
     Returns:
       A Solution.
@@ -100,11 +100,11 @@ def levenberg_marquardt(
 
 
 class Chart(NamedTuple):
-    """Coordinates y(x), one of each unknown, in which steps are chosen.
+    """Coordinates y(x), one for each unknown, in which steps are chosen.
 
     Attributes:
-      slope: from x to dy/dx, (n,) both.
-      moved: from x and a change of y to the new x, and the change that it is.
+      slope: function from x to dy/dx, (n,) both.
+      moved: function from x and a change of y to the new x, and the change it amounts to.
     """
 
     slope: Callable[[jax.Array], jax.Array]
@@ -117,12 +117,12 @@ _IDENTITY_CHART = Chart(jnp.ones_like, lambda x, change: (x + change, change))
 def search_many(
     derive: Derive, x: jax.Array, *, iterations: int, chart: Chart = _IDENTITY_CHART
 ) -> Solution:
-    """Searches from many starts, each until it has converged.
+    """Minimize from many starts, each until it has converged.
 
     Args:
       derive: from unknowns (starts, n) to rows (starts, m) and their derivatives (starts, m, n).
       x: the starts, (starts, n).
-      iterations: at most so many for each.
+      iterations: maximal number of iterations of each start.
       chart: the coordinates of steps.
 
     Returns:
@@ -134,7 +134,7 @@ def search_many(
     def turn(s: _Search) -> _Search:
         return advance(s, *derive(s.tried))
 
-    # the first turn finds the cost and the derivative of the start
+    # the first iteration evaluates the cost and the derivative of the start
     start = jax.vmap(lambda x: _begin(x, rows, iterations))(x)
     end = lax.while_loop(lambda s: jnp.any(~s.done & (s.k <= iterations)), turn, start)
     converged = end.done & jnp.isfinite(end.cost)
@@ -160,7 +160,7 @@ def _begin(x: jax.Array, rows: int, iterations: int) -> _Search:
 
 
 def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
-    """Takes what was tried, or not, and says what to try next; a search that is done stays."""
+    """Accept or reject the trial point and compute the next; a finished search is unchanged."""
     tolerance = float(jnp.finfo(r.dtype).eps) ** _CONVERGENCE_POWER
     cost = 0.5 * jnp.sum(r * r)
     cost = jnp.where(jnp.isfinite(cost), cost, jnp.inf)
@@ -169,13 +169,13 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     gain = s.cost - cost
     small = better & (gain <= tolerance * s.cost)
 
-    # the damping, by how good the promise was
+    # update the damping by the ratio of actual to predicted decrease
     ratio = jnp.where(better & begun, gain / jnp.maximum(s.promised, jnp.finfo(r.dtype).tiny), 1)
     fewer = jnp.maximum(LESS, 1 - (2 * jnp.minimum(ratio, 1) - 1) ** 3)
     damping = s.damping * jnp.where(begun, jnp.where(better, fewer, s.more), 1)
     damping = jnp.maximum(damping, LEAST)
 
-    # where the search is now, and the next step from there
+    # accept the trial point, and solve for the next step there
     take = better | ~begun
     triangle, norms = _triangle(r, J)
     x = jnp.where(take, s.tried, s.x)
@@ -187,7 +187,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     hoped = _predicted_decrease(J, before, step)
     tried, step = chart.moved(x, step)
     least = jnp.where(take, cost, s.cost)
-    # a bound may take from a step all that it promised: that is no end
+    # a bound may limit a step to nothing: this is no convergence
     ended = (begun & small) | (hoped <= tolerance * least) | (damping > MOST)
     new = _Search(
         x=x,
@@ -207,7 +207,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
 
 
 def _predicted_decrease(J: jax.Array, r: jax.Array, step: jax.Array) -> jax.Array:
-    """By how much the cost would fall if the residual were a line, ()."""
+    """Return the decrease of the cost that the linear model predicts, ()."""
     after = J @ step + r
     return 0.5 * (r @ r - after @ after)
 
@@ -225,11 +225,11 @@ def _forward(residual: Callable) -> Derive:
 
 
 def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """R of a QR decomposition of (J, r), and the norms of the columns of J, (n,).
+    """Return R of a QR decomposition of (J, r), and the norms of the columns of J, (n,).
 
-    Rows are decomposed by blocks, and the triangles of the blocks again, as one matrix: a large one
-    the library divides among threads, which wait for each other busily (8 of 3500 x 21 took 2.7 s
-    beside other work on two cores).
+    Blocks of rows are decomposed, and then their triangles as one matrix. A large matrix would be
+    divided among threads that busy-wait for each other (8 of 3500 x 21 took 2.7 s on two loaded
+    cores).
     """
     r, J = jnp.nan_to_num(r), jnp.nan_to_num(J)
     rest = jnp.concatenate([J, r[:, None]], 1)
@@ -243,6 +243,6 @@ def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _step(J: jax.Array, r: jax.Array, scale: jax.Array, damping: jax.Array) -> jax.Array:
-    """The step with a damping, (n,)."""
+    """Return the step for a damping, (n,)."""
     U, S, Vt = jnp.linalg.svd(J / scale[None], full_matrices=False)
     return -(S * (U.T @ r) / (S * S + damping)) @ Vt / scale

@@ -1,4 +1,4 @@
-"""Searches by optimizers of other packages: gradients by optax, least squares by optimistix."""
+"""Adapters to optimizers of other packages: gradients by optax, least squares by optimistix."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from jaxsim.optional import require
 
 
 def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:
-    """Descends along the gradient by a transformation of optax, and keeps the best unknowns.
+    """Descend along the gradient by a transformation of optax; return the best unknowns.
 
     Args:
       residual: from unknowns (n,) to rows.
@@ -48,17 +48,17 @@ def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solut
 
 
 def by_optimistix(problem: Problem, solver: Any, x: jax.Array, *, iterations: int) -> Solution:
-    """Minimizes by a least-squares solver of optimistix.
+    """Minimize by a least-squares solver of optimistix.
 
     Args:
-      problem: what is fitted.
-      solver: of optimistix.
+      problem: the problem to minimize.
+      solver: a solver of optimistix.
       x: the start, (size,).
-      iterations: at most so many.
+      iterations: maximal number of iterations.
     """
     optimistix = require("optimistix", "identify")
 
-    # the derivative of the rows is that of the problem, whatever asks for it
+    # the derivative of the rows is that of the problem in all modes of differentiation
     @jax.custom_jvp
     def residual(x: jax.Array) -> jax.Array:
         return problem.residual(x)

@@ -1,12 +1,12 @@
-"""How rollouts of many worlds change along given directions.
+"""Forward sensitivities of rollouts of many worlds along given directions.
 
-The state of the next step is x' = f(x, theta, u). A small change of what a rollout depends on moves
-with it by the chain rule,
+The state of the next step is x' = f(x, theta, u). Tangents of the inputs of a rollout propagate by
+the chain rule,
 
     dx' = df/dx dx + df/dtheta dtheta + df/du du
 
-one step after another. Each step is evaluated once and differentiated along all directions; the
-worlds are last, as in the rest of the physics (jaxsim/transforms/layout.py).
+step by step. Each step is evaluated once and differentiated along all directions; the batch axis of
+worlds is last, as in the rest of the physics (jaxsim/transforms/layout.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -22,20 +22,17 @@ from jaxsim.model.model import Model
 from jaxsim.physics.integrate.step import step
 from jaxsim.transforms.layout import unpack_record
 
-_MAX_LANES = (
-    2048  # directions of all worlds that are taken at a time: what fits the cache of a core
-)
-_IGNORED_FIELDS = (
-    "time",
-    "qacc_warmstart",
-)  # the solver's result does not depend on where it starts
+# Directions of all worlds that run together: their data fit the cache of a core.
+_MAX_LANES = 2048
+# The solver's result does not depend on its initial point.
+_IGNORED_FIELDS = ("time", "qacc_warmstart")
 
 
 class RolloutInputs(NamedTuple):
-    """What a rollout depends on, or how that changes along some directions.
+    """Inputs of a rollout, or their tangents along some directions.
 
     Attributes:
-      fields: leaves of the model, by their number; those that are not here are the same everywhere.
+      fields: leaves of the model, by their index; other leaves are those of the base model.
       state: "qpos", "qvel" and "act" at the start.
       ctrl: (steps, nu); None where it does not change.
     """
@@ -46,13 +43,13 @@ class RolloutInputs(NamedTuple):
 
 
 def changed_leaves(m: Model, new: Model) -> dict[int, jax.Array]:
-    """The leaves of a model that are not those of another, by their number."""
+    """Return the leaves of a model that differ from those of another, by their index."""
     pairs = enumerate(zip(jax.tree.leaves(m), jax.tree.leaves(new), strict=True))
     return {i: b for i, (a, b) in pairs if a is not b and b.size}
 
 
 def with_leaves(m: Model, leaves: Mapping[int, jax.Array]) -> Model:
-    """A model with other leaves, by their number."""
+    """Return a model with some leaves replaced, by their index."""
     own, structure = jax.tree.flatten(m)
     model: Model = jax.tree.unflatten(structure, [leaves.get(i, a) for i, a in enumerate(own)])
     return model
@@ -64,13 +61,13 @@ Observe = Callable[[Data, Data], Array]
 def sensitivities(
     m: Model, start: Data, motion: RolloutInputs, change: RolloutInputs, observe: Observe
 ) -> tuple[jax.Array, jax.Array]:
-    """What is observed of rollouts, and its derivatives.
+    """Return observations of rollouts, and their derivatives.
 
     Args:
       m: the model.
-      start: of each world, of which `motion` replaces the state; leading axis of worlds.
-      motion: of each world, likewise.
-      change: derivatives of the same, with leading axes (worlds, directions).
+      start: the worlds, whose state `motion` replaces; leading axis of worlds.
+      motion: inputs of each world; leading axis of worlds.
+      change: tangents of `motion`, with leading axes (worlds, directions).
       observe: (before, after) -> `[k, *W]`, from the world before a step and after it, in the form
         of the physics.
 
@@ -89,13 +86,13 @@ def sensitivities(
 
 
 def _tile(worlds: int, most: int) -> int:
-    """How many worlds are taken at a time: a divisor, unless there is only a small one."""
+    """Return how many worlds run together: a divisor of `worlds`, unless all are small."""
     tile = max(n for n in range(1, min(worlds, most) + 1) if worlds % n == 0)
     return tile if 4 * tile >= most else worlds
 
 
 def _tile_sensitivities(m: Model, given: tuple, observe: Observe) -> tuple[jax.Array, jax.Array]:
-    """`sensitivities` of worlds that are taken at a time."""
+    """Compute `sensitivities` of worlds that run together."""
     start, motion, change = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), given)
     shared = jax.tree.map(lambda a: jnp.asarray(a)[..., None], m)
 
@@ -133,19 +130,19 @@ def _tile_sensitivities(m: Model, given: tuple, observe: Observe) -> tuple[jax.A
 
 
 def _carried_fields(new: Data, old: Data) -> Data:
-    """A world after a step, with the fields that are carried."""
+    """Return a world after a step, with the fields that are carried."""
     carried = {n: getattr(new, n) for n in old.fields if getattr(old, n) is not None}
     return old.replace(**carried)
 
 
 def _state(d: Data) -> list[Array]:
-    """The real numbers that one step gives to the next."""
+    """Return the real numbers that one step passes to the next."""
     leaves = jax.tree.leaves(_moving(d))
     return [a for a in leaves if jnp.issubdtype(a.dtype, jnp.floating)]
 
 
 def _with_state(d: Data, state: list[Array]) -> Data:
-    """The inverse of `_state`."""
+    """Return a world with a state of `_state`."""
     leaves, structure = jax.tree.flatten(_moving(d))
     rest = iter(state)
     new = [next(rest) if jnp.issubdtype(a.dtype, jnp.floating) else a for a in leaves]
@@ -158,7 +155,7 @@ def _moving(d: Data) -> Data:
 
 
 def _first_change(start: Data, change: dict[str, Array]) -> list[Array]:
-    """Changes of all of `_state`, from those of positions, velocities and activations."""
+    """Return tangents of all of `_state`, from those of positions, velocities and activations."""
     directions = len(change["qvel"])
     zero = jax.tree.map(lambda a: jnp.zeros((directions, *a.shape), a.dtype), start)
     return _state(zero.replace(**change))

@@ -1,9 +1,10 @@
-"""How well the unknowns are known: covariance, correlation, intervals, what trades against what.
+"""Uncertainty of the unknowns: covariance, correlation, confidence intervals, collinearity.
 
-With rows of unit variance the covariance of the unknowns is (J' J)^-1; where the noise is not
-known it is times s^2 = |r|^2 / (rows - unknowns). It is taken from the singular values of J with
-columns of unit length, so that it does not depend on units (Belsley, Kuh, Welsch 1980). Along a
-direction without effect nothing is known: what has a part in it has an infinite deviation.
+With rows of unit variance the covariance of the unknowns is (J' J)^-1; where the noise is not known
+it is multiplied by s^2 = |r|^2 / (rows - unknowns). It is computed from the singular values of J
+with columns of unit length, so that it does not depend on units (Belsley, Kuh, Welsch 1980).
+Directions without effect are undetermined: an unknown with a component in one has an infinite
+standard deviation.
 """
 
 from collections.abc import Sequence as Many
@@ -16,26 +17,28 @@ from scipy import stats
 from jaxsim.escape import line
 from jaxsim.identify.parameter import Parameters
 
-_RANK_POWER = 0.7  # power of the precision: a singular value that is none, beside the largest
-_MIN_PARTICIPATION = 0.05  # part in a direction below which a parameter has none
-_TRADE_CORRELATION = 0.95  # correlation from which two parameters are said to trade
+_RANK_POWER = 0.7  # exponent of the machine epsilon: relative singular values below are zero
+_MIN_PARTICIPATION = 0.05  # component in a direction below which a parameter does not take part
+_TRADE_CORRELATION = (
+    0.95  # correlation above which two parameters are reported to trade against each other
+)
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What the data say of the unknowns, at the optimum; numpy, float64.
+    """Uncertainty of the unknowns at the optimum; numpy, float64.
 
     Attributes:
-      covariance: of the unknowns, (n, n); infinite where nothing is known.
+      covariance: covariance of the unknowns, (n, n); infinite where they are undetermined.
       sd: standard deviations of the unknowns, (n,).
-      correlation: (n, n); 0 where nothing is known.
-      singular: singular values of J with columns of unit length, (n,), falling.
-      rank: how many of them are not 0.
+      correlation: (n, n); 0 where they are undetermined.
+      singular: singular values of J with columns of unit length, (n,), descending.
+      rank: number of nonzero singular values.
       condition: the largest over the smallest.
       lost: directions without effect, (n - rank, n).
       chi2: sum of the squared rows.
-      freedom: rows less unknowns that have an effect.
-      noise: s, by which sigma was too small; 1 where the noise was found from it.
+      freedom: degrees of freedom: rows less unknowns that have an effect.
+      noise: s, the factor by which sigma was too small.
       known_sigma: whether sigma was given.
     """
 
@@ -52,7 +55,7 @@ class Uncertainty:
     known_sigma: bool
 
     def quantile(self, level: float) -> float:
-        """Half an interval of a level, in standard deviations: of the normal law, or Student's."""
+        """Return the half width of an interval in standard deviations, normal or Student's."""
         if not 0 < level < 1:
             raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
         law = stats.norm if self.known_sigma else stats.t(max(self.freedom, 1))
@@ -60,13 +63,13 @@ class Uncertainty:
 
 
 def uncertainty(r, J, *, rows: int | None = None, known_sigma: bool = True) -> Uncertainty:
-    """What a residual and its Jacobian say of the unknowns.
+    """Return the uncertainty of the unknowns from a residual and its Jacobian.
 
     Args:
       r: the residual at the optimum, (m,).
       J: its derivative, (m, n).
-      rows: how many rows count; None: m.
-      known_sigma: the rows have unit variance; else it is found from them.
+      rows: number of rows without padding; None: m.
+      known_sigma: the rows have unit variance; else it is estimated from them.
     """
     precision = float(np.finfo(np.asarray(J).dtype).eps)
     r, J = np.asarray(r, np.float64), np.asarray(J, np.float64)
@@ -106,7 +109,9 @@ def uncertainty(r, J, *, rows: int | None = None, known_sigma: bool = True) -> U
 
 
 def calculate_intervals(r, J, alpha: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-    """Covariance of the unknowns and half widths of their intervals; the noise is found from r.
+    """Return the covariance of the unknowns and half widths of their intervals.
+
+    The noise is estimated from r.
 
     Args:
       r: the residual at the optimum, (m,).
@@ -123,12 +128,12 @@ def calculate_intervals(r, J, alpha: float = 0.05) -> tuple[np.ndarray, np.ndarr
 def of_values(
     parameters: Parameters, theta: jax.Array, covariance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Covariance and standard deviations of the values, by the slopes of their maps.
+    """Return covariance and standard deviations of the values, by the slopes of their maps.
 
     Args:
       parameters: the parameters.
       theta: their unknowns, (k,).
-      covariance: of the unknowns, (k, k).
+      covariance: covariance of the unknowns, (k, k).
     """
     slope = np.asarray(jax.jacfwd(parameters.numbers)(theta), np.float64)
     finite = np.isfinite(np.diag(covariance))
@@ -142,10 +147,10 @@ def of_values(
 def intervals(
     parameters: Parameters, theta: jax.Array, sd: np.ndarray, value_sd: np.ndarray, half: float
 ) -> np.ndarray:
-    """Ends of the intervals of the values, (k, 2), within their bounds.
+    """Return the ends of the intervals of the values, (k, 2), within their bounds.
 
-    Those of a single number are the images of the ends of its unknown; those of an inertia lie
-    `half` standard deviations on both sides.
+    The ends for a number are the images of the ends of its unknown; for an inertia, the values plus
+    and minus `half` standard deviations.
     """
     values = np.asarray(parameters.numbers(theta), np.float64)
     ends = np.stack([values - half * value_sd, values + half * value_sd], 1)
@@ -164,7 +169,7 @@ def intervals(
 
 
 def warnings(u: Uncertainty, names: Many[str]) -> list[str]:
-    """What a person should know before trusting the numbers, in words."""
+    """Return messages on undetermined, correlated or badly explained data."""
     names, found = [line(name) for name in names], []
     for direction in u.lost:
         parts = np.flatnonzero(np.abs(direction) > _MIN_PARTICIPATION)

@@ -1,4 +1,4 @@
-"""Identifications as files: what is searched, what was measured, how it is fitted."""
+"""Identification files: parameters, recordings, and settings of the fit."""
 
 from jaxsim.identify.study.form import Study as Study
 from jaxsim.identify.study.read import Reading as Reading

@@ -1,4 +1,4 @@
-"""The state at the start of a recording, from the first samples of what was measured."""
+"""Initial state of a recording, from the first samples of measured joint signals."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,16 +14,17 @@ _SCALAR_JOINTS = (JointType.HINGE, JointType.SLIDE)
 
 
 def first_state(m: Model, d: Data, measured: list[TimeSeries], begin: float) -> Data:
-    """Set the parts of a state that were measured, from the first samples at or after the start.
+    """Set the measured parts of a state from the first samples at or after the start.
 
-    Signals are "qpos:JOINT", "qvel:JOINT" and sensors of types jointpos and jointvel. A hinge or
-    slide whose position alone was measured gets the slope between its first two samples.
+    Signals are "qpos:JOINT", "qvel:JOINT" and sensors of types jointpos and jointvel. If only the
+    position of a hinge or slide was measured, its velocity is the slope between its first two
+    samples.
 
     Args:
       m: the model.
-      d: the state that what was not measured keeps.
+      d: the state; parts that were not measured are unchanged.
       measured: the recording.
-      begin: its start [s].
+      begin: initial time [s].
 
     Raises:
       ValueError: no signal is a position or velocity of a joint.
@@ -57,7 +58,7 @@ def first_state(m: Model, d: Data, measured: list[TimeSeries], begin: float) -> 
 
 
 def _state_index(m: Model, name: str) -> tuple[str | None, int]:
-    """The field of the state and the index in it that a signal measures, if it does."""
+    """Return the field of the state and the index in it that a signal measures; None if none."""
     found = signal(m, name)
     if found.source in ("qpos", "qvel"):
         return found.source, found.start
@@ -71,7 +72,7 @@ def _state_index(m: Model, name: str) -> tuple[str | None, int]:
 
 
 def _dof(m: Model, index: int) -> int | None:
-    """The dof of a hinge or slide whose position is at an index of qpos."""
+    """Return the dof of a hinge or slide whose position is at an index of qpos."""
     (joints,) = np.nonzero(np.asarray(m.jnt_qposadr) == index)
     if not joints.size or JointType(int(m.jnt_type[joints[0]])) not in _SCALAR_JOINTS:
         return None

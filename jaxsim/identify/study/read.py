@@ -1,4 +1,4 @@
-"""From an identification file to what `fit` takes; every fault is told with its line."""
+"""Reader of identification files: arguments of `fit` from TOML, with errors that cite the line."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -27,14 +27,14 @@ _FORM_MAKERS = {"linear": linear, "log": log, "scale": scale, "pseudo_inertia": 
 
 
 class Reading(NamedTuple):
-    """An identification, ready.
+    """An identification that was read.
 
     Attributes:
       study: the settings.
       m: the model.
-      parameters: what is searched.
-      data: what was measured.
-      held: what is predicted.
+      parameters: the parameters to fit.
+      data: recordings to fit.
+      held: recordings to predict.
     """
 
     study: Study
@@ -47,22 +47,22 @@ class Reading(NamedTuple):
 def read_study(
     file: str | Path, changes: Iterable[str] = (), recordings: Iterable[str] = ()
 ) -> Reading:
-    """An identification from its file.
+    """Read an identification from its file.
 
     Args:
       file: the settings.
       changes: settings that replace those of the file, "fit.starts=16".
-      recordings: files that replace those of [[data]], in order; where there are more than it has,
-        the last entry stands for the rest.
+      recordings: files that replace those of [[data]], in order; if there are more files than
+        entries, the last entry applies to the rest.
 
     Raises:
-      ConfigError: a setting is wrong; with its line.
-      ModelError: the model is.
+      ConfigError: a setting is wrong; cites its line.
+      ModelError: the model is wrong.
     """
     study, places = read_config(file, Study, changes)
     m = _model(study, places)
     if not study.data:
-        raise places.error("data", "expected one recording at least")
+        raise places.error("data", "expected at least one recording")
     found = _parameters(m, study, places)
     given = [(Path(p),) for p in recordings]
     entries = [(i, f, _files(places, f)) for i, f in enumerate(study.data)]
@@ -90,7 +90,7 @@ def read_study(
 
 
 def _needs(problem: Problem, study: Study) -> dict[str, float]:
-    """Bytes that a fit to a recording needs at least, by the setting that is to blame."""
+    """Return a lower bound of the bytes that a fit needs, by the setting that determines it."""
     how, item = study.fit, float(np.dtype(problem.m.qpos0.dtype).itemsize)
     together = how.starts if how.batch is None else min(how.starts, how.batch)
     jacobian = item * problem.rows * (problem.size + 1)
@@ -120,7 +120,7 @@ def _model(study: Study, places: Places) -> Model:
 
 
 def _files(places: Places, form: DataForm) -> tuple[Path, ...]:
-    """The files of a recording."""
+    """Return the files of a recording."""
     names = (form.measured,) if isinstance(form.measured, str) else form.measured
     return tuple(places.folder / name for name in names)
 
@@ -140,8 +140,8 @@ def _parameters(m: Model, study: Study, places: Places) -> Parameters:
 
 
 def _form(form: ParameterForm) -> Form:
-    """A form with what it was given; what it cannot take is refused."""
-    # 0 is a number that was given, and equals False
+    """Return a form from its settings; raise ValueError for settings that it does not take."""
+    # 0 is a given number, and equals False
     given: dict[str, Any] = {
         k: v for k, v in vars(form).items() if v is not None and v is not False
     }
@@ -155,7 +155,7 @@ def _form(form: ParameterForm) -> Form:
 
 
 class _Common(NamedTuple):
-    """Arguments of all recordings; `used` collects the names of [sigmas] that something has."""
+    """Arguments of all recordings; `used` collects the names of [sigmas] that match a signal."""
 
     m: Model
     study: Study
@@ -166,10 +166,10 @@ class _Common(NamedTuple):
 def _sequence(
     common: _Common, at: tuple[str, int], form: DataForm, paths: tuple[Path, ...]
 ) -> Sequence:
-    """A recording, of one file or of several."""
+    """Return a recording, of one file or of several."""
     m, places = common.m, common.places
     if not paths:
-        raise places.error((*at, "measured"), "expected a file at least, got an empty list")
+        raise places.error((*at, "measured"), "expected at least one file, got an empty list")
     logs = [_series(places, (*at, "measured"), path, form.columns) for path in paths]
     names = [n for series in logs for n in series.names]
     for column, name in form.columns.items():
@@ -212,7 +212,7 @@ def _sequence(
 def _measured_signals(
     places: Places, at: tuple[str, int], form: DataForm, logs: list[TimeSeries]
 ) -> list[TimeSeries]:
-    """The signals that count, of each file that has some."""
+    """Return the selected signals of each file that has some."""
     there = [tuple(n for n in x.names if not n.startswith(_CONTROL_PREFIX)) for x in logs]
     for i, pattern in enumerate(form.signals):
         if not any(_is_named(n, pattern) for names in there for n in names):
@@ -228,19 +228,19 @@ def _measured_signals(
         if names:
             found.append(series.select(names))
     if not found:
-        raise places.error((*at, "measured"), "no file has a signal that counts")
+        raise places.error((*at, "measured"), "no file has a signal to fit")
     return found
 
 
 def _sigmas(
     common: _Common, at: tuple[str, int], form: DataForm, counted: list[str], names: list[str]
 ) -> dict[str, float]:
-    """The deviation of each signal that counts: of its recording, else of all recordings.
+    """Return the standard deviation of each selected signal, of its recording or of all recordings.
 
-    Names of one table come before its wildcards, and these before its `sigma`.
+    Names of a table take precedence over its wildcards, and these over its `sigma`.
     """
     for pattern in form.sigmas:
-        # a signal that does not count may have its sigma all the same
+        # a sigma for a signal that is not selected is no error
         if not any(_is_named(n, pattern) for n in names):
             message = f"nothing is measured of {pattern!r}"
             raise common.places.error((*at, "sigmas", pattern), message)
@@ -260,12 +260,12 @@ def _sigmas(
 
 
 def _is_named(name: str, pattern: str) -> bool:
-    """Return whether a pattern means a signal; `gyro` means gyro[0] too."""
+    """Return whether a pattern matches a signal; `gyro` matches gyro[0] too."""
     return pattern in (name, name.split("[")[0]) or fnmatchcase(name, pattern)
 
 
 def _begin(form: DataForm, ctrl: TimeSeries | None, measured: list[TimeSeries]) -> float:
-    """The time at which the motion starts, as `Sequence.start` has it."""
+    """Return the initial time of the motion, as for `Sequence.start`."""
     if form.start is not None:
         return form.start
     series = measured if ctrl is None else [ctrl]
@@ -273,7 +273,7 @@ def _begin(form: DataForm, ctrl: TimeSeries | None, measured: list[TimeSeries]) 
 
 
 def _initial(m: Model, form: DataForm, measured: list[TimeSeries], begin: float) -> Any:
-    """The state at the start: of the model or a keyframe, of the first samples, as it is given."""
+    """Return the initial state: of the model, a keyframe, the first samples, or given numbers."""
     d = make_data(m)
     if form.key is not None:
         d = reset_data_keyframe(m, d, form.key)

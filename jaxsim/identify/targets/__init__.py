@@ -1,1 +1,1 @@
-"""Resolve the name of a parameter to numbers of a model or of a signal."""
+"""Resolve names of parameters to numbers of a model or of a signal."""

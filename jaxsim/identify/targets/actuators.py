@@ -1,9 +1,9 @@
-"""Parameters of actuators by their names in MJCF, as numbers of gainprm, biasprm and dynprm.
+"""Parameters of actuators by their names in MJCF, as entries of gainprm, biasprm and dynprm.
 
 The compiler expands the shortcuts of `<actuator>`; a parameter of a shortcut is one number, or
 several that change together: the `kv` of a velocity servo is its gain and, negated, its bias. A
-model does not contain which shortcut was written, so its law is found from the types and the inputs
-of an actuator, and for `<general>` from the numbers too. MuJoCo's documentation, XML reference,
+compiled model does not store the shortcut, so its law is inferred from the types and the inputs of
+an actuator, and for `<general>` from the numbers too. MuJoCo's documentation, XML reference,
 actuator.
 """
 
@@ -16,7 +16,7 @@ from jaxsim.enums import BiasType, CtrlInput, DynType, GainType
 from jaxsim.model.model import Model
 
 GAIN, BIAS, DYN = "actuator_gainprm", "actuator_biasprm", "actuator_dynprm"
-_PRM_WIDTH = 10  # numbers of an actuator in each of the three fields
+_PRM_WIDTH = 10  # length of each of the three fields
 
 
 class PrmColumn(NamedTuple):
@@ -24,8 +24,8 @@ class PrmColumn(NamedTuple):
 
     Attributes:
       field: name of the field of the model.
-      slot: of the number in the row of the actuator.
-      sign: of the number, where the parameter is positive.
+      slot: index of the number in the row of the actuator.
+      sign: sign of the number where the parameter is positive.
     """
 
     field: str
@@ -41,7 +41,7 @@ _SERVO: dict[str, tuple[Columns, ...]] = {
 }
 _CURVE = ("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax")
 
-# the parameters of each law; a parameter of several components has columns for each of them
+# parameters of each law; a parameter of several components has columns for each of them
 _ACTUATOR_LAWS: dict[str, dict[str, tuple[Columns, ...]]] = {
     "motor": {"gain": ((PrmColumn(GAIN, 0),),)},
     "position": _SERVO,
@@ -81,7 +81,7 @@ _LAW_OF_GAIN = {
 
 
 def parameters_of(m: Model, i: int) -> dict[str, tuple[Columns, ...]]:
-    """Return the parameters of an actuator by name; of each component the numbers that it sets."""
+    """Return the parameters of an actuator by name: the numbers that each component sets."""
     filtered = _FILTER_PARAMETERS if m.actuator_dyntype[i] in _FILTERED_DYNTYPES else {}
     return {**_ACTUATOR_LAWS.get(_law(m, i), {}), **filtered}
 
@@ -100,7 +100,7 @@ def _law(m: Model, i: int) -> str:
         return "motor" if m.actuator_biastype[i] == BiasType.NONE else ""
     if spec == CtrlInput.PRESSURE:
         return "cylinder"
-    # the law of a servo is in its numbers; where these are zero, in its inputs
+    # infer the law of a servo from its numbers; where these are zero, from its inputs
     integrates = m.actuator_dyntype[i] == DynType.INTEGRATOR
     if spec == CtrlInput.VEL and not integrates and not bias[:2].any() and bias[2] == -gain[0]:
         return "velocity"
@@ -112,13 +112,13 @@ def _law(m: Model, i: int) -> str:
 
 
 class Entries(NamedTuple):
-    """The numbers of one field that a parameter of some actuators sets.
+    """Numbers of one field that a parameter of some actuators sets.
 
     Attributes:
       field: name of the field.
       adr: their flat addresses in it, (n,).
-      owner: to which of the actuators each belongs, (n,).
-      sign: of each, where the parameter is positive, (n,).
+      owner: index of the actuator that each belongs to, (n,).
+      sign: sign of each where the parameter is positive, (n,).
     """
 
     field: str
@@ -136,9 +136,9 @@ def entries_of(
       m: the model.
       key: the name as the user wrote it, for messages.
       ids: the actuators.
-      name: of the parameter, one of `ACTUATOR_PARAMETERS`.
-      component: which of several; None: the parameter is one number.
-      exact: whether each actuator must have it; else one of them at least.
+      name: name of the parameter, one of `ACTUATOR_PARAMETERS`.
+      component: index of a component; None: the parameter is one number.
+      exact: whether each actuator must have it; else at least one of them.
 
     Raises:
       ValueError: an actuator has no such parameter, or several components.
@@ -156,7 +156,7 @@ def entries_of(
     for owner, (i, components) in enumerate(having.items()):
         count = len(components)
         if component is None and count > 1:
-            raise ValueError(f"{key}: an actuator has {count} numbers; say which: '{key}[0]'")
+            raise ValueError(f"{key}: an actuator has {count} numbers; choose one: '{key}[0]'")
         if component is not None and component >= count:
             raise ValueError(f"{key}: expected an index below {count}, got {component}")
         for field, slot, sign in components[component or 0]:

@@ -1,8 +1,8 @@
-"""Sizes and densities of geoms as parameters: the inertias of their bodies follow.
+"""Sizes and densities of geoms as parameters, with the inertias of their bodies.
 
-The compiler infers the inertia of a body without `<inertial>` from its geoms; the structure keeps
-of which (`body_matter`), and `set_inertia` repeats it on traced numbers. Only bodies whose geoms a
-parameter names are computed again, so that all others keep their numbers to the bit.
+The compiler infers the inertia of a body without `<inertial>` from its geoms; the structure stores
+which geoms (`body_matter`), and `set_inertia` repeats the inference on traced numbers. Only bodies
+whose geoms a parameter names are recomputed, so all others keep their numbers bit for bit.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,8 @@ from jaxsim.enums import GeomType
 from jaxsim.functions.set_inertia import set_inertia
 from jaxsim.model.model import Model
 
-DENSITY_FIELD = (
-    "geom_density"  # no field of a model: the densities that `set_inertia` takes, (ngeom,)
-)
+# Not a field of the model: the densities that `set_inertia` takes, (ngeom,).
+DENSITY_FIELD = "geom_density"
 SIZE_FIELD = "geom_size"
 OF_BODY = ("body_mass", "body_inertia", "body_ipos", "body_iquat")
 _SIZED_TYPES = (
@@ -28,7 +27,7 @@ _SIZED_TYPES = (
 
 
 def densities(m: Model) -> np.ndarray:
-    """Return the density of each geom whose mass follows from it, nan for others, (ngeom,)."""
+    """Return the density of each geom that determines its mass, nan for others, (ngeom,)."""
     found = np.full(m.ngeom, np.nan)
     for row in _rows(m).values():
         found[row[0]] = np.nan if row[1] is not None else row[2]
@@ -36,7 +35,7 @@ def densities(m: Model) -> np.ndarray:
 
 
 def check_geoms(m: Model, key: str, field: str, ids: np.ndarray) -> None:
-    """Raises ValueError if geoms have no such number, or it is not known what follows from it."""
+    """Raise ValueError if geoms have no such number, or its effect on inertias is not known."""
     rows = _rows(m)
     for i in map(int, ids):
         name = m.names["geom"][i] or i
@@ -82,6 +81,6 @@ def with_reshaped_geoms(m: Model, changed: Mapping[str, jax.Array], geoms: np.nd
 
 
 def _rows(m: Model) -> dict[int, tuple]:
-    """Return what inferred inertias consist of, by geom; see `compile/body/masses.py`."""
+    """Return the parts of inferred inertias, by geom; see `compile/body/masses.py`."""
     table = m.body_matter if "body_matter" in m.structure else ()
     return {row[0]: row for of in table if of for row in of[2]}

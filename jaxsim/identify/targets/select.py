@@ -1,12 +1,12 @@
-"""From the name of a parameter to the numbers of a model, or of a signal, that it stands for.
+"""Resolve the name of a parameter to numbers of a model, or of a signal.
 
-body:link3/mass             kind:name/field; names may have the wildcards of a shell: leg*_knee
+body:link3/mass             kind:name/field; names may have shell wildcards: leg*_knee
 joint:elbow/damping         of a joint, or of its dofs
 geom:foot*/friction[0]      one of several numbers
 geom:arm/size[1], /density  the inertia of the body follows (geometry.py)
 actuator:hip/kp, /kv        parameters of an actuator as MJCF names them (actuators.py)
 body:link3/inertia          with pseudo_inertia(): mass, center of mass and inertia
-site:imu/rotation           turned by a rotation vector; also of a geom, body or camera
+site:imu/rotation           a rotation vector; also of a geom, body or camera
 dof_frictionloss            a field of every object that has it
 opt.gravity[2]              an option
 sensor:gyro/offset          of a signal: offset, gain, delay; also qpos:, qvel: and ctrl:
@@ -49,10 +49,11 @@ class Write(NamedTuple):
     """Numbers of a field that a parameter sets.
 
     Attributes:
-      field: "body_mass", "opt.gravity"; "inertia" and "body_quat+" (a turn) are not set by number.
-      places: flat places in the field, (n,); ids of the objects where it is not set by number.
-      sign: what the parameter is multiplied by, () or (n,).
-      owner: which of the target's numbers each is, (n,); None: they are as many, in their order.
+      field: "body_mass", "opt.gravity"; "inertia" and "body_quat+" (a rotation) are not set by
+        number.
+      places: flat addresses in the field, (n,); ids of the objects where it is not set by number.
+      sign: factor of the parameter, () or (n,).
+      owner: index in the target's numbers of each, (n,); None: one for each, in order.
     """
 
     field: str
@@ -62,14 +63,14 @@ class Write(NamedTuple):
 
 
 class ParameterTarget(NamedTuple):
-    """What a parameter stands for.
+    """Numbers that the name of a parameter selects.
 
     Attributes:
       kind: "field", "inertia", "rotation" or "signal".
       labels: name of each number, (n,).
-      nominal: what the model has, (n,); zeros for "inertia".
-      writes: where the numbers go.
-      signals: of "signal": name of each signal, and what of it: "offset", "gain" or "delay".
+      nominal: values of the model, (n,); zeros for "inertia".
+      writes: numbers of fields that are set.
+      signals: name of each signal of a "signal", and "offset", "gain" or "delay".
     """
 
     kind: str
@@ -80,15 +81,15 @@ class ParameterTarget(NamedTuple):
 
 
 def select_target(m: Model, key: str, inertia: bool = False) -> ParameterTarget:
-    """The target of a name; see the head of the file.
+    """Return the target of a name; see the module's documentation.
 
     Args:
       m: the model.
       key: the name.
-      inertia: "body:.../inertia" stands for all ten numbers of the body.
+      inertia: "body:.../inertia" selects all ten inertial parameters of the body.
 
     Raises:
-      ValueError: nothing has the name, or the number needs a slot that the model does not have.
+      ValueError: the name selects nothing, or the number needs a slot that the model does not have.
     """
     found = TARGET_PATTERN.fullmatch(key) if isinstance(key, str) else None
     if found is None:
@@ -127,10 +128,10 @@ def select_target(m: Model, key: str, inertia: bool = False) -> ParameterTarget:
 
 
 def matching_ids(m: Model, kind: str, pattern: str) -> np.ndarray:
-    """Ids of the objects whose names match.
+    """Return the ids of the objects whose names match.
 
     Raises:
-      ValueError: no name does.
+      ValueError: no name matches.
     """
     names = m.names[kind]
     ids = [i for i, n in enumerate(names) if n and fnmatchcase(n, pattern)]
@@ -144,7 +145,7 @@ def matching_ids(m: Model, kind: str, pattern: str) -> np.ndarray:
 
 
 def _whole_field(m: Model, key: str, name: str, component: int | None) -> ParameterTarget:
-    """A field of all objects, or an option."""
+    """Return a field of all objects, or an option."""
     if name.startswith("opt."):
         known = [f"opt.{n}" for n, f in m.opt.fields.items() if not f.static]
     else:
@@ -164,7 +165,7 @@ def _whole_field(m: Model, key: str, name: str, component: int | None) -> Parame
 def _of_actuators(
     m: Model, key: str, pattern: str, name: str, component: int | None
 ) -> ParameterTarget:
-    """A parameter of actuators, whose first numbers say what it is now."""
+    """Return a parameter of actuators; the first number of each gives its present value."""
     exact = not any(c in pattern for c in WILDCARDS)
     ids = matching_ids(m, "actuator", pattern)
     ids, parts = actuators.entries_of(m, key, ids, name, component, exact)
@@ -181,7 +182,7 @@ def _of_actuators(
 def _numbers(
     m: Model, key: str, field: str, ids: np.ndarray, component: int | None, kind: str
 ) -> ParameterTarget:
-    """Numbers of a field."""
+    """Return numbers of a field."""
     check_present(m, key, field, ids)
     array = np.asarray(current_value(m, field), np.float64)
     width = array.size if field.startswith("opt.") else int(np.prod(array.shape[1:], dtype=int))
@@ -203,14 +204,14 @@ def _numbers(
 
 
 def _number_names(key: str, kind: str, head: str, name: str, end: str) -> str:
-    """The name of one of several numbers: body:link3/mass, dof_damping[elbow], .../friction[0]."""
+    """Return the name of one of several numbers: dof_damping[elbow], .../friction[0]."""
     if ":" in key and name:
         return f"{kind}:{name}/{key.split('/')[1]}{end}"
     return f"{head}[{name}]{end}" if name else f"{head}{end}"
 
 
 def _label(m: Model, field: str, kind: str, i: int) -> str:
-    """The name of an object; a dof has that of its joint."""
+    """Return the name of an object; a dof has that of its joint."""
     if field.startswith("opt."):
         return ""
     if field.startswith("dof_"):
@@ -233,7 +234,7 @@ def _orientation_target(m: Model, key: str, kind: str, ids: np.ndarray) -> Param
 
 
 def _signals(m: Model, key: str, kind: str, pattern: str, field: str | None) -> ParameterTarget:
-    """Offset, gain or delay of signals."""
+    """Return offset, gain or delay of signals."""
     if field not in _SIGNAL_PARAMETERS:
         raise ValueError(
             f"{key}: of a signal there are offset, gain and delay, got {field!r}"
@@ -249,7 +250,7 @@ def _signals(m: Model, key: str, kind: str, pattern: str, field: str | None) -> 
 
 
 def current_value(m: Model, field: str):
-    """The numbers of a field, of an option "opt.gravity", or the densities of geoms."""
+    """Return the numbers of a field, of an option "opt.gravity", or the densities of geoms."""
     if field == geometry.DENSITY_FIELD:
         return geometry.densities(m)
     owner, _, option = field.partition(".")
@@ -257,7 +258,7 @@ def current_value(m: Model, field: str):
 
 
 def check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
-    """Refuse a number that has no effect in any program of the model."""
+    """Raise ValueError for a number that has no effect in any program of the model."""
     if field == "actuator_delay":
         raise ValueError(f"{key}: identify the delay of a control as 'ctrl:name/delay'")
     reason = without_slot(m.structure, field, ids)

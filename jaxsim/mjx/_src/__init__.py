@@ -1,6 +1,6 @@
-"""MJX's inner modules, which programs import from: `jaxsim.mjx._src.math` and so on.
+"""Inner modules of MJX that programs import from: `jaxsim.mjx._src.math` and so on.
 
-They are made from the table in `jaxsim.mjx.inner.names`, not from files.
+They are created from the table in `jaxsim.mjx.inner.names`, not from files.
 """
 
 import sys

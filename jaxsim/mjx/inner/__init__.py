@@ -1,1 +1,1 @@
-"""Code behind the inner modules of MJX that programs import, `mujoco.mjx._src`."""
+"""Implementation of the inner modules of MJX that programs import, `mujoco.mjx._src`."""

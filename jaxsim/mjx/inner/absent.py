@@ -1,8 +1,8 @@
-"""Answers for names of MJX that have no counterpart: what to write in their place.
+"""Error messages for names of MJX without a counterpart, with a replacement for each.
 
-An attribute that is not there is an AttributeError, so that `hasattr` says no. The statement
-`from module import name` would drop its message; it looks for a submodule of that name next, and a
-finder of modules gives the same answer there.
+A missing attribute is an AttributeError, so that `hasattr` returns False. The statement `from
+module import name` discards its message and then searches a submodule of that name; a module finder
+raises the same message there.
 """
 
 import sys
@@ -27,7 +27,7 @@ _WRAPPING_HINT = (
     "jaxsim.mjx.tendon(m, d) finds the paths of tendons: d.wrap_xpos, d.ten_length, d.ten_J"
 )
 
-# what to write in the place of a name that a module lacks
+# replacement for the names of a module
 MODULES = {
     "bvh": _RENDERER_HINT,
     "collision_convex": _CONTACTS_HINT,
@@ -56,7 +56,7 @@ MODULES = {
     "types": "the records and enumerations of jaxsim.mjx",
 }
 
-# names that have no counterpart, with what takes the place of each
+# replacement for single names without a counterpart
 MJX_REPLACEMENTS = {
     **dict.fromkeys(("DataCPP", "ModelCPP"), _ENGINES_HINT),
     **dict.fromkeys(
@@ -86,11 +86,13 @@ MJX_REPLACEMENTS = {
     "has_cuda_gpu_device": "jax.devices('gpu')",
 }
 
-asked_names: dict[str, str] = {}  # names that were asked for in vain, each with its answer
+asked_names: dict[
+    str, str
+] = {}  # names without a counterpart that were looked up, with their messages
 
 
 def absent(module: str, name: str) -> str:
-    """The message for a name that a module of `jaxsim.mjx` lacks; notes that it was asked for."""
+    """Return the message for a name that a module of `jaxsim.mjx` lacks, and record the lookup."""
     inner = module.removeprefix(f"{MJX_PACKAGE}._src.")
     message = f"{module} has no {name!r}"
     if name in MJX_REPLACEMENTS:
@@ -104,7 +106,7 @@ def absent(module: str, name: str) -> str:
 
 
 class Finder(MetaPathFinder):
-    """Answers imports of names that modules of `jaxsim.mjx` lack.
+    """Module finder that raises for names that modules of `jaxsim.mjx` lack.
 
     Args:
       package: the name that programs import the package by.
@@ -116,10 +118,10 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for what is not of the package.
+        """Return None for modules outside the package.
 
         Raises:
-          ImportError: it is, and there is no such module.
+          ImportError: the package has no such module.
         """
         parent, _, name = fullname.rpartition(".")
         if parent != self.package and not parent.startswith(f"{self.package}._src"):

@@ -1,6 +1,6 @@
-"""A warning where a program that imports `jaxsim.mjx` runs Brax's environments on MJX.
+"""Warning for programs that import `jaxsim.mjx` but run Brax's environments on MJX.
 
-`brax.envs.PipelineEnv(sys, backend="mjx")` imports MJX by itself, whatever the program imports.
+`brax.envs.PipelineEnv(sys, backend="mjx")` imports MJX itself, whatever the program imports.
 """
 
 import functools
@@ -20,7 +20,7 @@ _BRAX_WARNING = (
 
 
 def watch() -> None:
-    """Let PipelineEnv warn, when Brax is imported or at once if it is already."""
+    """Make PipelineEnv warn, now or when Brax is imported."""
     if _BRAX_ENV_MODULE in sys.modules:
         _warns(sys.modules[_BRAX_ENV_MODULE])
     else:
@@ -28,12 +28,12 @@ def watch() -> None:
 
 
 class Watch(MetaPathFinder):
-    """Finds the module of PipelineEnv where it is, with a loader that adds the warning."""
+    """Module finder for the module of PipelineEnv, with a loader that adds the warning."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for any other module."""
+        """Return None for any other module."""
         if fullname != _BRAX_ENV_MODULE:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
@@ -43,7 +43,7 @@ class Watch(MetaPathFinder):
 
 
 class WarningLoader(Loader):
-    """A loader of a module, after which its PipelineEnv warns."""
+    """Module loader that adds the warning to PipelineEnv."""
 
     def __init__(self, inner: Loader):
         self._inner = inner
@@ -52,7 +52,7 @@ class WarningLoader(Loader):
         return getattr(self._inner, name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module."""
+        """Execute the module."""
         self._inner.exec_module(module)
         _warns(module)
 

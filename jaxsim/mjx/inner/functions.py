@@ -1,4 +1,4 @@
-"""Functions of MJX's inner modules with other arguments or results than those of `jaxsim`."""
+"""Functions of MJX's inner modules whose arguments or results differ from those of `jaxsim`."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from jaxsim.mjx import math
 
 
 def named_scope(f: Callable, name: str = "") -> Callable:
-    """A function whose operations have its name in a profile."""
+    """Return a function whose operations have its name in a profile."""
 
     @functools.wraps(f)
     def of(*args, **kwargs):
@@ -26,13 +26,13 @@ def named_scope(f: Callable, name: str = "") -> Callable:
 def integrate_pos(
     jnt_typs: Sequence[int], qpos: jax.Array, qvel: jax.Array, dt: jax.Array
 ) -> jax.Array:
-    """The configuration (nq,) after moving with `qvel` (nv,) for a time `dt` [s].
+    """Return the configuration (nq,) after moving with `qvel` (nv,) for a time `dt` [s].
 
     Args:
-      jnt_typs: the types of the joints, `m.jnt_type`.
-      qpos: the configuration, (nq,).
-      qvel: the velocity, (nv,).
-      dt: the time, () [s].
+      jnt_typs: types of the joints, `m.jnt_type`.
+      qpos: configuration, (nq,).
+      qvel: velocity, (nv,).
+      dt: time, () [s].
     """
     parts, q, v = [], 0, 0
     for kind in map(JointType, jnt_typs):
@@ -48,27 +48,27 @@ def integrate_pos(
 def local_to_global(
     world_pos: jax.Array, world_quat: jax.Array, local_pos: jax.Array, local_quat: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Position (3,) and orientation (3, 3) in the world of a frame that is given in another."""
+    """Return position (3,) and orientation (3, 3) in the world of a frame in another frame."""
     pos = world_pos + math.rotate(local_pos, world_quat)
     return pos, math.quat_to_mat(math.quat_mul(world_quat, local_quat))
 
 
 def ray_geom(size: jax.Array, pnt: jax.Array, vec: jax.Array, geomtype: GeomType) -> jax.Array:
-    """Distance () along a ray to a geom in its own frame; infinite if there is none."""
+    """Return the distance () along a ray to a geom in its own frame; infinite without a hit."""
     size = jnp.zeros(3, pnt.dtype).at[: size.shape[0]].set(size)
     hit = _ray_geom(jnp.zeros_like(pnt), jnp.eye(3, dtype=pnt.dtype), size, pnt, vec, geomtype)
     return jnp.where(hit.dist < 0, jnp.inf, hit.dist)
 
 
 def decode_pyramid(pyramid: jax.Array, mu: jax.Array, condim: int) -> jax.Array:
-    """Force and torque (6,) of a contact of the forces along the edges of its pyramid."""
+    """Return force and torque (6,) of a contact from the forces on the edges of its pyramid."""
     edges = max(2 * (condim - 1), 1)
     force = _decode(pyramid[:edges], mu[: condim - 1])
     return jnp.zeros(6, force.dtype).at[: force.shape[0]].set(force)
 
 
 def muscle_gain_length(length: jax.Array, lmin: jax.Array, lmax: jax.Array) -> jax.Array:
-    """The active force of a muscle by its scaled length, 1 at length 1 and 0 outside its range."""
+    """Return the active force of a muscle by its scaled length, 1 at length 1, 0 out of range."""
     low, high = 0.5 * (lmin + 1), 0.5 * (lmax + 1)  # where parabolas meet
 
     def parabola(distance: jax.Array, width: jax.Array) -> jax.Array:
@@ -87,7 +87,7 @@ def muscle_gain_length(length: jax.Array, lmin: jax.Array, lmax: jax.Array) -> j
 def muscle_dynamics_timescale(
     dctrl: jax.Array, tau_act: jax.Array, tau_deact: jax.Array, smoothing_width: jax.Array
 ) -> jax.Array:
-    """Time constant of a muscle's activation, smooth between rising and falling [s]."""
+    """Return the time constant of a muscle's activation, smooth between rising and falling [s]."""
     s = jnp.clip(math.safe_div(dctrl, smoothing_width) + 0.5, 0, 1)
     rising = s**3 * (3 * s * (2 * s - 5) + 10)
     smooth = tau_deact + (tau_act - tau_deact) * rising

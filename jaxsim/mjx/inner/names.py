@@ -1,7 +1,7 @@
-"""The inner modules of MJX: which names each has, and what takes the place of those it lacks.
+"""Inner modules of MJX: their names, and the replacement of names without a counterpart.
 
 A name is looked up in the module's own row of `_OWN_NAMES`, then in `jaxsim.mjx`, then among the
-modules beside it. One that is in none of them is answered by `absent`.
+sibling modules. A name that none of them has is reported by `absent`.
 """
 
 import sys
@@ -42,7 +42,7 @@ class Inner(ModuleType):
 
     def __init__(self, name: str):
         super().__init__(f"{MJX_PACKAGE}._src.{name}", f"MJX's inner module `{name}`.")
-        self.__path__: list[str] = []  # as of a package, so that `from` asks absent.py
+        self.__path__: list[str] = []  # as for a package: `from` then uses the finder of absent.py
         vars(self).update(_OWN_NAMES.get(name, {}))
 
     def __getattr__(self, name: str) -> Any:

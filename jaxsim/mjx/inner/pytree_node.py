@@ -1,7 +1,7 @@
 """MJX's base class of records, `PyTreeNode`: a frozen dataclass that is a pytree.
 
-A field whose annotation contains an array or such a record is a subtree; every other field is part
-of the tree's identity, and numpy arrays among these are compared by content.
+A field whose annotation contains an array or such a record is a child; every other field is
+auxiliary data of the pytree, whose numpy arrays are compared by content.
 """
 
 import copy
@@ -17,7 +17,7 @@ from jaxsim.model.fields import Record
 
 
 class _Content:
-    """A value of a tree's identity; arrays in it are equal if type, shape and numbers are."""
+    """A value of the auxiliary data; arrays in it are equal if type, shape and numbers are."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -43,7 +43,7 @@ def dataclass(cls: type, register_as_pytree: bool = True) -> type:
 
     Args:
       cls: the class; its annotations are its fields.
-      register_as_pytree: whether JAX is told.
+      register_as_pytree: whether it is registered.
     """
     made: Any = dataclasses.dataclass(frozen=True)(cls)
     if not hasattr(made, "replace"):
@@ -52,7 +52,7 @@ def dataclass(cls: type, register_as_pytree: bool = True) -> type:
         return made
     try:
         hints = typing.get_type_hints(made)
-    except NameError:  # annotations as text that name local classes
+    except NameError:  # annotations that are strings and name local classes
         hints = {}
     names: dict[bool, list[str]] = {True: [], False: []}
     for field in dataclasses.fields(made):
@@ -92,16 +92,16 @@ class PyTreeNode:
         dataclass(cls, register_as_pytree)
 
     def replace(self, **values: Any) -> Self:
-        """A copy with some fields changed."""
+        """Return a copy with some fields replaced."""
         return dataclasses.replace(self, **values)  # type: ignore[type-var]
 
     @classmethod
     def fields(cls) -> tuple[dataclasses.Field, ...]:
-        """The fields, as `dataclasses.fields` lists them."""
+        """Return the fields, as `dataclasses.fields` does."""
         return dataclasses.fields(cls)  # type: ignore[arg-type]
 
     def tree_replace(self, values: Mapping[str, Any]) -> Self:
-        """A copy with some fields changed, also those of records inside: "inner.field"."""
+        """Return a copy with some fields replaced, also those of nested records: "inner.field"."""
         new = self
         for name, value in values.items():
             new = _with(new, name.split("."), value)
@@ -109,7 +109,7 @@ class PyTreeNode:
 
 
 def _with(node: Any, path: Sequence[str], value: Any) -> Any:
-    """A copy of a record with the field at a path changed.
+    """Return a copy of a record with the field at a path replaced.
 
     In a list of records every one that has the field gets the value, or its item of a sequence.
     """

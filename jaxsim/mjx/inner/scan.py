@@ -1,8 +1,8 @@
 """MJX's loops over the kinematic tree and over lists of objects: `body_tree` and `flat`.
 
-Objects that look alike to a function (the same depth, the same kinds of joints) are one call of its
-`vmap`. Rows of an argument are chosen by a letter for each: b bodies, j joints, q coordinates of
-`qpos`, v of `qvel`, u actuators, a activations, s sites of an actuator, c cameras.
+Objects of the same kind for a function (the same depth, the same joint types) are batched into one
+call by `vmap`. A letter for each argument selects the rows of an object: b bodies, j joints, q
+coordinates of `qpos`, v of `qvel`, u actuators, a activations, s sites of an actuator, c cameras.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,24 +25,25 @@ _COUNT_OF_LETTER = {
     "s": "nsite",
 }
 _COUNT_OF_LETTER |= {"c": "ncam"}
-_QPOS_WIDTH = {JointType.FREE: 7, JointType.BALL: 4}  # numbers of qpos; other joints have one
+_QPOS_WIDTH = {JointType.FREE: 7, JointType.BALL: 4}  # length of qpos; that of other joints is 1
 _SINGLE_ROW_LETTERS = {"j": "b", "u": "uaj", "c": "c"}  # letters of which an object has one row
-Rows = dict[str, np.ndarray]  # by letter, the rows of one object
+Rows = dict[str, np.ndarray]  # rows of one object, by letter
 
 
 def body_tree(
     m: Model, f: Callable, in_types: str, out_types: str, *args: Any, reverse: bool = False
 ) -> Any:
-    """Results of a function for each body, which gets what it gave for the parent.
+    """Return the results of a function for each body, which takes the result for the parent.
 
     Args:
       m: the model.
-      f: a function of the carry and the body's rows of each argument. The carry is the result for
-        the parent, None for the world; with `reverse` the sum of the results for the children, None
+      f: function of the carry and the body's rows of each argument. The carry is the result for the
+        parent, None for the world; with `reverse` the sum of the results for the children, None
         where there are none.
       in_types: a letter for each argument.
       out_types: a letter for each result.
-      args: what the rows are of; an array of numpy stays one, all its rows in a call being alike.
+      args: arrays that rows are taken of; a numpy array is passed as one, so its rows must be equal
+        in a call.
       reverse: from the leaves to the world.
 
     Returns:
@@ -74,7 +75,7 @@ def body_tree(
 
 
 def _of_parents(m: Model, ids: np.ndarray, done: list[tuple[np.ndarray, Any]]) -> Any:
-    """Results for the parents of bodies of one depth."""
+    """Return the results for the parents of bodies of one depth."""
     parents = m.body_parentid[ids]
     found = [(i, y) for i, y in done if np.isin(i, parents).any()] if ids[0] else []
     if not found:
@@ -84,7 +85,7 @@ def _of_parents(m: Model, ids: np.ndarray, done: list[tuple[np.ndarray, Any]]) -
 
 
 def _of_children(m: Model, ids: np.ndarray, done: list[tuple[np.ndarray, Any]]) -> Any:
-    """Sums of the results for the children of bodies; None if none has any."""
+    """Return the sums of the results for the children of bodies; None if none has any."""
     total = None
     for children, y in done:
         parents = m.body_parentid[children]
@@ -101,18 +102,18 @@ def _of_children(m: Model, ids: np.ndarray, done: list[tuple[np.ndarray, Any]]) 
 def flat(
     m: Model, f: Callable, in_types: str, out_types: str, *args: Any, group_by: str = "j"
 ) -> Any:
-    """Results of a function for each body, actuator or camera.
+    """Return the results of a function for each body, actuator or camera.
 
     Args:
       m: the model.
-      f: a function of the object's rows of each argument.
+      f: function of the object's rows of each argument.
       in_types: a letter for each argument.
       out_types: a letter for each result.
-      args: as in `body_tree`.
-      group_by: what an object is: "j", a body with its joints; "u", an actuator; "c", a camera.
+      args: arrays, as for `body_tree`.
+      group_by: kind of objects: "j", a body with its joints; "u", an actuator; "c", a camera.
 
     Returns:
-      The results in the order of the model, a tuple if the function gives several.
+      The results in the order of the model, a tuple if the function returns several.
     """
     _check(m, args, in_types)
     if group_by not in _ROW_FUNCTIONS:
@@ -126,7 +127,7 @@ def flat(
     for key in sorted(groups):
         ids = np.array(groups[key])
         if all(_stack_rows(objects, ids, t).size == 0 for t in out_types):
-            continue  # nothing would be taken from the result
+            continue  # the result has no rows of these objects
         own = (_take(a, _stack_rows(objects, ids, t)) for a, t in _pair_rows(args, in_types))
         y = _vmap_rows(f, *own)
         several = isinstance(y, tuple | list)
@@ -180,7 +181,7 @@ def _rows_of_camera(m: Model, i: int) -> Rows:
 
 
 def _kind(m: Model, rows: Rows, letters: str) -> tuple:
-    """Key of the objects that share one call: kinds of joints, numbers of coordinates."""
+    """Return the key of the objects that share one call: joint types, numbers of coordinates."""
     found: list = []
     for letter in letters:
         if letter == "j":
@@ -216,7 +217,7 @@ _ROW_FUNCTIONS: dict[str, tuple[str, Callable, Callable]] = {
 
 
 def _check(m: Model, args: Sequence, letters: str) -> None:
-    """Raises IndexError if an argument has not the rows that its letter says."""
+    """Raise IndexError if an argument does not have the rows of its letter."""
     if m.nv == 0:
         raise ValueError("scan: the model has no degrees of freedom")
     for k, (arg, letter) in enumerate(_pair_rows(args, letters)):
@@ -236,12 +237,12 @@ def _pair_rows(args: Sequence, letters: str) -> Iterable[tuple[Any, str]]:
 
 
 def _stack_rows(objects: list[Rows], ids: np.ndarray, letter: str) -> np.ndarray:
-    """The rows of several objects of one kind, (n,) or (n, width)."""
+    """Return the rows of several objects of one kind, (n,) or (n, width)."""
     return np.stack([objects[i][letter] for i in ids])
 
 
 def _take(values: Any, rows: np.ndarray) -> Any:
-    """Rows of arrays; of an array of numpy, an array of numpy."""
+    """Return rows of an array, as a numpy array if it is one."""
     return jax.tree.map(lambda a: a[rows], values)
 
 
@@ -252,7 +253,7 @@ def _index(among: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _vmap_rows(f: Callable, *args: Any) -> Any:
-    """`vmap` of a function; arrays of numpy, whose rows are all alike, are given to it as one."""
+    """Apply `vmap` of a function; numpy arrays, whose rows are equal, are not batched."""
     for a in args:
         if isinstance(a, np.ndarray) and (a != a[:1]).any():
             raise RuntimeError(f"rows of a numpy argument differ in one call: {a}")
@@ -271,11 +272,11 @@ def _vmap_rows(f: Callable, *args: Any) -> Any:
 def _restore_order(
     parts: list[tuple[np.ndarray, Any]], order: np.ndarray | None, single: bool
 ) -> Any:
-    """Results of all calls in the order of the model.
+    """Return the results of all calls in the order of the model.
 
     Args:
-      parts: the rows that each call was for, and its results.
-      order: the rows that are wanted; None: all, ascending.
+      parts: the rows of each call, and its results.
+      order: the wanted rows; None: all, ascending.
       single: whether a result is of one row; else its first axis numbers the object's rows.
     """
     rows = np.concatenate([r.ravel() for r, _ in parts])

@@ -98,7 +98,7 @@ def count_singular(m: Model, d: Data, inertia: InertiaMatrix, acc: Array) -> Dat
 
 
 def _first_low_pivot(low: Array) -> Trouble:
-    """Worlds in which a pivot is too low, and the last such dof, which elimination meets first."""
+    """Return the worlds in which a pivot is too low, and the last such dof, eliminated first."""
     n = np.arange(len(low), dtype=np.int32)
     number = jnp.max(jnp.where(low, column(n, low), np.int32(-1)), axis=0, keepdims=True)
     return Trouble(number >= 0, number)
@@ -113,7 +113,7 @@ class _Axes(NamedTuple):
 
 @cache_by_structure
 def _shared_axes(s: Structure) -> list[_Axes]:
-    """The joints of which bodies have several of one kind."""
+    """Return the dofs of bodies with several joints of one kind."""
     out = []
     for kind in (JointType.HINGE, JointType.SLIDE):
         joints = np.flatnonzero(s.jnt_type == kind)

@@ -101,7 +101,7 @@ def order_contact_forces(d: Data, force: list) -> Array:
 
 
 def in_list(d: Data, parts: list) -> Array:
-    """Numbers of the contacts in the order of the list, zero past its end, `[ncontact, k, *W]`.
+    """Return values of contacts in the order of the list, zero past its end, `[ncontact, k, *W]`.
 
     Args:
       d: data with the list, and the contacts that it was made of.

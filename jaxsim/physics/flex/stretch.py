@@ -179,7 +179,7 @@ def _edge_tension(m: Model, length: Array, speed: Array) -> tuple[Array, Array]:
 def _tension(
     m: Model, group: StretchSimplices, length: Array, speed: Array, plastic: Array
 ) -> tuple[Array, Array]:
-    """Force with which elements, and their damping, pull the ends of edges together."""
+    """Compute the force of elements, with their damping, that pulls the ends of edges together."""
     n, k = group.edge.shape
     flat = group.edge.ravel()
     K = _coefficients(m, group)

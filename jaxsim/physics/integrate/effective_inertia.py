@@ -58,7 +58,7 @@ class EffectiveInertia(NamedTuple):
 
     @property
     def diagonal(self) -> Array:
-        """`[nv, *W]`."""
+        """Return the diagonal of the matrix, `[nv, *W]`."""
         return diagonal(self.matrix) if self.sparse is None else self.sparse.diagonal
 
     def solve(self, force: Array) -> Array:

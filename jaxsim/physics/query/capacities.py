@@ -25,9 +25,8 @@ from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.flex.flex import flex
 from jaxsim.transforms.layout import unpack_record
 
-_CLUSTER_PAIR_FACTOR = (
-    2  # times the pairs for which there is room, looked at first where they are of clusters
-)
+# Initial capacity for pairs of groups with clusters, relative to their budgets.
+_CLUSTER_PAIR_FACTOR = 2
 
 
 class Capacities(NamedTuple):
@@ -68,20 +67,22 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
         contacts, near = _largest_counts(m, states, pairs)
         if near <= pairs:
             break
-        pairs = 2 * near  # of clusters: their elements were not all looked at
+        pairs = 2 * near  # clusters were dropped, so the pairs of their elements were not counted
     return Capacities(*(max(1, int(np.ceil(spare * n))) for n in (contacts, near)))
 
 
 def _max_pairs(group: SoftGroup) -> int:
-    """The number of pairs that are looked at first, all of them but for clusters."""
+    """Return the initial capacity for pairs of a group: all pairs, except for clusters."""
     if group.clusters is None:
         return len(group.entries.pair)
     return _CLUSTER_PAIR_FACTOR * max(group.budget, group.cluster_budget)
 
 
 def _largest_counts(m: Model, states: Data, pairs: int) -> tuple[int, int]:
-    """The largest number of contacts in some states, and that of near pairs of one group, with
-    room for as many pairs."""
+    """Return the largest numbers of contacts and of near pairs of a group in some states.
+
+    At most `pairs` pairs of a group are tested.
+    """
     plan = collision_layout(m)
     wide = m.replace(structure=m.structure.replace(nnear=pairs, ncontact=1))
     points = max(1, collision_layout(wide).points)

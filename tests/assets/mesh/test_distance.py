@@ -1,4 +1,4 @@
-"""The closest point of a surface and the side of it, against what can be said without a search."""
+"""The closest point of a surface and its side, against closed forms and exhaustive search."""
 
 import numpy as np
 import pytest
@@ -30,12 +30,12 @@ def test_distance_from_a_box():
 
 
 def half_spaces(hull: ConvexHull, point: np.ndarray) -> np.ndarray:
-    """Which side of a hull points are on."""
+    """Return the side of a hull that points are on, by its half spaces."""
     return np.sign((point @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1))
 
 
 def test_acute_corners_have_an_outside():
-    """Also where faces turn away from the point."""
+    """Points from which the faces at an acute corner face away are outside too."""
     rng = np.random.default_rng(1)
     hull = ConvexHull(rng.normal(size=(7, 3)) * (3, 1, 0.3))
     point = rng.uniform(-4, 4, (3000, 3))

@@ -1,4 +1,4 @@
-"""Corners of polygons: their places in the outlines, and four that span much of the area."""
+"""Corners of polygons: their indices in the outlines, and four that span much of the area."""
 
 import itertools
 

@@ -52,7 +52,7 @@ def test_files_go_to_the_decoder_of_their_name_or_type(mine):
 
 
 def test_what_is_built_in_stays(mine):
-    jaxsim.register_decoder(".mine", mine, content_type="model/mine")  # the same once more
+    jaxsim.register_decoder(".mine", mine, content_type="model/mine")  # the same decoder again
     for wrong, message in (
         ((".STL", mine), "extension: .stl is built in"),
         ((".mine", len), "extension: .mine has a decoder; unregister_decoder"),

@@ -28,7 +28,7 @@ def text_2(element):
 
 
 def binary_2(element, spare=b"\0" * 8):
-    """As GMSH writes it, each element with a header; MuJoCo asks for bytes to spare."""
+    """Return a file in GMSH's layout, each element with a header; MuJoCo needs spare bytes."""
     kind = KINDS[element.shape[1]]
     nodes = b"".join(struct.pack("<i3d", i + 1, *p) for i, p in enumerate(POINT))
     rows = b"".join(

@@ -72,7 +72,7 @@ def test_in_jax(kind):
     )
     assert np.isfinite(gradient).all()
 
-    # away from the creases of a shape, where a step to either side tells the same
+    # away from the creases of a shape, where both one-sided differences agree
     step = 1e-6 * np.eye(3)
     ahead, behind = (
         np.stack([shape.distance(*(point + side * e).T, *constants) for e in step], axis=1)

@@ -1,4 +1,4 @@
-"""Providers by URI prefix: which names they serve, what they are asked, and how they fail."""
+"""Providers by URI prefix: the names they serve, the requests they receive, and their errors."""
 
 import base64
 import importlib
@@ -225,7 +225,7 @@ def test_the_folder_of_a_name(web, name, folder):
 
 
 def test_a_model_of_a_provider(web):
-    """Relative names are looked up where the model is; its places are those of the URI."""
+    """Relative names are resolved against the URI of the model; source locations show the URI."""
     web["http://host/a/main.xml"] = INCLUDING % b"../b/part.xml"
     web["http://host/b/part.xml"] = PART % 3
     assert sizes(compile_file("http://host/a/main.xml")) == [3]
@@ -372,7 +372,7 @@ MESH = (
 
 
 def test_meshes_come_from_all_places(web, tmp_path, monkeypatch):
-    """The same mesh from the disk, memory, a provider, a folder of one, and its own name."""
+    """Meshes from the disk, memory, a provider, a folder and their own name are equal."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.obj").write_bytes(TETRAHEDRON)
     web["http://host/meshes/m.obj"] = TETRAHEDRON

@@ -1,4 +1,4 @@
-"""Where the files of assets are looked for: MuJoCo's rules on folders, for every kind."""
+"""Lookup of asset files: MuJoCo's rules on folders, for every kind."""
 
 import mujoco
 import numpy as np

@@ -71,7 +71,7 @@ def test_total_mass(capfd):
             <body><inertial pos="0 0 0" mass="1" diaginertia="1 1 2"/></body>
           </worldbody>
         </mujoco>""")
-    capfd.readouterr()  # the oracle says that the attribute will go
+    capfd.readouterr()  # MuJoCo warns that the attribute is deprecated
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-7])
@@ -182,6 +182,6 @@ def test_moments_of_geoms_without_a_place_are_not_judged(far):
 
 @pytest.mark.parametrize("ends", ["1 2 3|-3 -2 -1", "1 0 0|0 1 0", "1 2 2|-1 -2 -2|0 0 0"])
 def test_axes_of_equal_moments_are_those_of_mujoco(ends):
-    """Balls in a row may turn about it; the last digits decide."""
+    """Balls in a row may rotate about it; the last digits decide."""
     geoms = "".join(f'<geom size="1" pos="{end}"/>' for end in ends.split("|"))
     assert_agrees(f"<mujoco><worldbody><body>{geoms}</body></worldbody></mujoco>")

@@ -104,7 +104,7 @@ _BODY = '<joint name="j{0}"/><geom name="g{0}" size="1"/><site name="s{0}"/><sit
     ],
 )
 def test_what_refers_to_a_part_and_to_the_rest(tmp_path, rest):
-    """It goes along with an own part if the rest stands before the place."""
+    """It is attached with its own part if the rest precedes the `<attach>`."""
     a, r, z = (f'<body name="b{name}">{_BODY.format(name)}</body>' for name in "arz")
     place = '<frame pos="9 0 0"><attach body="br" prefix="p_"/></frame>'
     path = tmp_path / "a.xml"

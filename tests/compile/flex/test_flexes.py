@@ -138,7 +138,7 @@ def test_modes_of_strain_constraints(children, dof, cells):
 
 
 def test_modes_of_a_cube_span_what_those_of_mujoco_span():
-    """Those of one stiffness have no direction of their own: rounding decides between them."""
+    """Modes of equal stiffness have no unique direction: rounding decides between them."""
     text = _interpolated(STRAINED[0], spacing=".1 .1 .1")
     ours = assert_agrees(text, skip=("flex_stiffness",)).fields["flex_stiffness"]
     theirs = mujoco.MjModel.from_xml_string(text).flex_stiffness

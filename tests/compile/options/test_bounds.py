@@ -1,4 +1,4 @@
-"""What has more than any machine has is refused at once, with its place."""
+"""Models that exceed any machine are rejected at once, with their location."""
 
 import inspect
 import resource
@@ -105,7 +105,7 @@ def test_models_that_attach_each_other_twice():
 
 
 def _around(inside: str, tag: str, count: int, attrs: str = "") -> str:
-    """A model of elements that stand in one another."""
+    """Return a model of nested elements."""
     tree = f"<{tag} {attrs}>" * count + inside + f"</{tag}>" * count
     return f"<mujoco><worldbody>{tree}</worldbody></mujoco>"
 

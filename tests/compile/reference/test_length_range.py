@@ -1,4 +1,4 @@
-"""What the compiler asks of a simulation, because limits do not say it."""
+"""Length ranges that the compiler computes by simulation, as limits do not determine them."""
 
 import pytest
 

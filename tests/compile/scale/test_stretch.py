@@ -1,4 +1,4 @@
-"""Frames whose scale has three factors: what stands in them is stretched as MuJoCo does it."""
+"""Frames with a scale of three factors: their contents are stretched as in MuJoCo."""
 
 import struct
 

@@ -153,7 +153,7 @@ def test_all_fields_at_once_and_nothing_else():
 
 
 def test_single_precision():
-    """What a model in float32 has not changed is left as it was."""
+    """Numbers that a model in float32 has not changed are left as they were."""
     before = compile_string(MODEL)
     names = [n for n in CHANGES if n != "eq_data"]
     same = {name: np.asarray(before.fields[name], np.float32) for name in names}

@@ -1,4 +1,4 @@
-"""Room for contacts and near pairs: from the call, from custom numbers of the file, or chosen."""
+"""Capacities for contacts and near pairs: from the call, from custom numbers, or by default."""
 
 import jax
 import mujoco
@@ -33,7 +33,7 @@ def budgets(m) -> list[int]:
     [jaxsim.load_model, lambda xml, **room: put_model(mujoco.MjModel.from_xml_string(xml), **room)],
 )
 def test_custom_numbers_of_the_file(load):
-    """Contacts of each condim, pairs of each two types; what the call says comes first."""
+    """Contacts of each condim, pairs of each two types; arguments of the call take precedence."""
     chosen = load(text())
     asked = load(text(max_contact_points=3, max_geom_pairs=2))
     assert asked.ncontact == 6 < chosen.ncontact
@@ -86,7 +86,7 @@ def test_parts_that_are_put_together_have_room():
 
 
 def test_near_at_the_start_are_all_that_touch():
-    """Of joints, frames and offsets of the shapes nothing is left out: the oracle agrees."""
+    """Joint, frame and offset transformations are all applied: the oracle agrees."""
     rng = np.random.default_rng(0)
 
     def numbers(n: int, size: float = 1) -> str:
@@ -125,7 +125,7 @@ def test_near_at_the_start_are_all_that_touch():
     ],
 )
 def test_a_ring_stands_on_all_its_parts(shape, height):
-    """The free body has room for all its contacts with the ground, twice: it may carry another."""
+    """The capacity covers all ground contacts of the free body twice, as it may carry another."""
     text = f"""<mujoco><worldbody><geom type="plane" size="1 1 1"/>
       <body pos="0 0 {height - 1e-5}" euler="0 0 7"><freejoint/>
         <replicate count="12" euler="0 0 30"><geom {shape} pos="0 -.12 0"/></replicate>

@@ -1,4 +1,4 @@
-"""How many prisms of a height field may be under a geom, and the room for their contacts."""
+"""The number of prisms of a height field under a geom, and the capacity for their contacts."""
 
 import numpy as np
 

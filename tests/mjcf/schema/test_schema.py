@@ -1,4 +1,4 @@
-"""The schema table says what MuJoCo's manual says, and what MuJoCo does."""
+"""The schema table agrees with MuJoCo's manual and with MuJoCo's behavior."""
 
 import re
 
@@ -235,7 +235,7 @@ def _document(path: str, attrs: dict[str, str]) -> str:
 
 
 def _complaint(path: str, attrs: dict[str, str]) -> str:
-    """What the oracle's reader says, or nothing."""
+    """Return the error of the oracle's reader, or nothing."""
     try:
         mujoco.MjSpec.from_string(_document(path, attrs))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""URDF text becomes the element tree of an MJCF model; faults come with place and remedy."""
+"""URDF text becomes the element tree of an MJCF model; errors have location and remedy."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Actuator forces beside MuJoCo: dynamics, gains, biases, limits, flags."""
+"""Actuator forces against MuJoCo: dynamics, gains, biases, limits, flags."""
 
 import jax
 import jax.numpy as jnp

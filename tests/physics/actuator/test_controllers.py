@@ -1,4 +1,4 @@
-"""DC motors, pids and orientations beside MuJoCo: several controls, outputs and activations."""
+"""DC motors, pids and orientations against MuJoCo: several controls, outputs and activations."""
 
 from functools import cache
 
@@ -155,7 +155,7 @@ def test_steps_are_the_oracles(integrator):
 
 
 def test_gradients():
-    """By controls, activations, motion and every parameter that is not zero: zero is none."""
+    """Gradients by controls, activations, motion and all nonzero parameters."""
     m, d = oracle.pair(mj := build(actuators=ALL), moving(mj, 3))
 
     def outputs(ctrl, act, length, velocity, gain, bias, dyn):
@@ -174,7 +174,7 @@ def test_gradients():
 
 
 def test_gradients_at_rest_are_finite():
-    """Where the orientation is the one asked for, nothing moves and all controls are zero."""
+    """At the target orientation nothing moves and all controls are zero."""
     mj = build(actuators=ALL)
     mujoco.mj_forward(mj, mjd := mujoco.MjData(mj))
     m, d = oracle.pair(mj, mjd)
@@ -227,7 +227,7 @@ def force_of(m, d, **inputs):
 
 
 def test_an_orientation_does_not_depend_on_how_it_is_said():
-    """A quaternion of any length and sign, and the rotation vector any turns longer."""
+    """A quaternion of any length and sign, and a rotation vector longer by multiples of 2 pi."""
     joint = '<orientation joint="ball" kp="3" kv=".5" input="{}"/>'
     mj = build(actuators=joint.format("quat") + joint.format("expmap"))
     mjd = moving(mj, 1)
@@ -248,7 +248,7 @@ def test_an_orientation_does_not_depend_on_how_it_is_said():
 
 
 def test_a_motor_turns_power_into_work_and_heat():
-    """Power of the source = R i^2 + power at the shaft; stalled and idle as a data sheet says."""
+    """Power of the source = R i^2 + power at the shaft; stalled and idle as in the data sheet."""
     mj = build(actuators=f'<dcmotor joint="a" {MOTOR} {WARM}/>')
     m, d = put_model(mj), put_data(mj, moving(mj, 0), keep="all")
     K, R, V, v, T = 0.5, 2.0, 12.0, 3.0, 40.0

@@ -1,4 +1,4 @@
-"""Servos on ball joints and between sites: setpoints on a circle, wound through many turns."""
+"""Servos on ball joints and between sites: setpoints on a circle, beyond several rotations."""
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +38,7 @@ XML = """
 
 
 def wound(mj: mujoco.MjModel, seed: int) -> mujoco.MjData:
-    """A random state whose setpoints are several turns away."""
+    """Return a random state whose setpoints are several rotations away."""
     d = random_state(mj, seed)
     rng = np.random.default_rng(seed)
     d.ctrl[:] = rng.uniform(-20, 20, mj.nu)

@@ -1,4 +1,4 @@
-"""Transmissions beside MuJoCo: lengths, moments and velocities of every kind."""
+"""Transmissions against MuJoCo: lengths, moments and velocities of every kind."""
 
 import jax
 import jax.numpy as jnp
@@ -134,7 +134,7 @@ def test_a_body_shares_the_force_among_its_contacts(cone):
 
 
 def test_a_stage_alone_asks_for_the_contacts():
-    """What acts on contacts has no moment without them, not a moment of zero."""
+    """A transmission to contacts has no moment without them, not a zero moment."""
     mj = oracle.compile_xml(GRIP.format(cone="pyramidal"))
     m = jaxsim.put_model(mj)
     d = jaxsim.make_data(m, keep=[jaxsim.kinematics, jaxsim.com_pos, jaxsim.transmission])

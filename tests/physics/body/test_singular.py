@@ -84,7 +84,7 @@ DEPENDENT = {
 @pytest.mark.parametrize("platform", ["cpu", "tpu"])
 @pytest.mark.parametrize("case", DEPENDENT)
 def test_dependent_axes_of_a_body_count(case, platform):
-    """By the pivots on a CPU, by the axes alone on accelerators."""
+    """Pivots decide on a CPU, the axes alone on accelerators."""
     joints, turned = DEPENDENT[case]
     mj = mujoco.MjModel.from_xml_string(f"""<mujoco><worldbody>
       <body pos="1 1 1"><freejoint/><geom size=".1"/></body>
@@ -101,7 +101,7 @@ def test_dependent_axes_of_a_body_count(case, platform):
 
 
 def test_pivots_of_the_forms_of_a_matrix():
-    """Those of the factors of the whole matrix; one that is too small is raised."""
+    """Pivots equal those of the dense factorization; one that is too small is raised."""
     rng = np.random.default_rng(0)
     forest, parts = (-1, 0, 1, 1, -1, 4), ((0, 1, 2, 3), (4, 5))
     above = np.eye(6, dtype=bool)

@@ -1,4 +1,4 @@
-"""Callbacks beside MuJoCo's, which are set to the same laws."""
+"""Callbacks against MuJoCo's, which are set to the same laws."""
 
 from functools import cache, partial
 

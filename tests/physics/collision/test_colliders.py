@@ -30,7 +30,7 @@ def _flat(touch):
 
 @each_kind
 def test_contacts_equal_the_oracle(kind):
-    """The same number of contacts in the same order, each at the same place, depth and normal."""
+    """Contacts are equal in number and order, each in position, depth and normal."""
     p = draw(kind, seed=7)
     collider = COLLIDERS[kind]
     dist, pos, normal = _flat(jax.jit(collider.collide, compiler_options=OPTIMIZED)(p.a, p.b))
@@ -118,7 +118,7 @@ def test_worlds_last(kind):
 
 
 def test_normals_point_from_the_first_geom_to_the_second():
-    """A sphere above a plane, and a sphere beside a box."""
+    """A sphere above a plane, and a sphere next to a box."""
     z, x = np.r_[0, 0, 1.0], np.r_[1.0, 0, 0]
     eye, size = np.eye(3).ravel(), np.r_[0.1, 0.1, 0.1]
     cases = (

@@ -1,4 +1,4 @@
-"""The list of contacts against the oracle: parameters, frames, order, room and overflow."""
+"""The list of contacts against the oracle: parameters, frames, order, capacity and overflow."""
 
 import jax
 import jax.numpy as jnp
@@ -71,7 +71,7 @@ def _states(mj: mujoco.MjModel, count: int, seed: int = 0) -> list[mujoco.MjData
 
 
 def _input(mj, state, places: int):
-    """A public Data with the poses of a state, and empty places for contacts."""
+    """Return a public Data with the poses of a state, and empty slots for contacts."""
     d = data(mj, state)
     contact = jax.tree.map(lambda a: jnp.zeros((places, *a.shape[1:]), a.dtype), d.contact)
     return d.replace(contact=contact)
@@ -173,7 +173,7 @@ def test_override_replaces_the_parameters_of_all_contacts():
 
 
 def test_what_has_no_room_is_counted():
-    """With four places the four deepest contacts stay, in order, and the warning says so."""
+    """Four slots keep the four deepest contacts, in order, and the others are counted."""
     mj = _heap(0)
     overflows = 0
     for state in _states(mj, 8):
@@ -280,7 +280,7 @@ def test_the_cheap_test_fails_no_touching_pair():
 
 
 def test_a_lying_cylinder_has_one_lower_end():
-    """Rounding says which end of it that is, and must say the same of x, y and z."""
+    """Rounding decides which end of it that is, and must decide equally for x, y and z."""
     rng = np.random.default_rng(0)
     tilt, radius = random_quat(rng), 0.1
     mj = mujoco.MjModel.from_xml_string(

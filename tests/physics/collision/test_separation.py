@@ -1,4 +1,4 @@
-"""Distances from height fields and `sdf` geoms beside the oracle: asked for, and by sensors."""
+"""Distances from height fields and `sdf` geoms against the oracle: asked for, and by sensors."""
 
 from functools import cache
 
@@ -155,7 +155,7 @@ def test_a_file_with_such_sensors_is_simulated():
 
 @pytest.mark.slow
 def test_gradients_of_distances_from_a_height_field():
-    """In reverse mode, beside central differences; zero beyond the limit."""
+    """In reverse mode, against central differences; zero beyond the limit."""
     mj = land()
     way = np.random.default_rng(3).normal(size=mj.nq)
     way.reshape(-1, 7)[:, 3:] = 0

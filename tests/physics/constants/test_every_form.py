@@ -41,7 +41,7 @@ def free(count: int) -> str:
 
 
 def star(count: int) -> str:
-    """A body with many branches: few dofs have anything to do with each other."""
+    """Return a body with many branches, which couple few dofs."""
     spokes = (SPOKE.format(x=np.cos(k), y=np.sin(k)) for k in range(count))
     return f"<body><joint type='slide' axis='1 0 0'/>{GEOM}{''.join(spokes)}</body>"
 

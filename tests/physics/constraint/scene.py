@@ -37,7 +37,7 @@ def state(mj: mujoco.MjModel, seed: int, spread=0.4, settle=0) -> mujoco.MjData:
 
 
 def world(mj: mujoco.MjModel, mjd: mujoco.MjData) -> tuple[Model, Data]:
-    """The same model and state here, with the oracle's acceleration."""
+    """Return model and state in jaxsim, with the oracle's acceleration."""
     m = jaxsim.put_model(mj)
     d = jaxsim.make_data(m, KEPT)
     given = {name: jnp.asarray(getattr(mjd, name)) for name in (*STATE, "qacc")}

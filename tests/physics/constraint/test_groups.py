@@ -98,7 +98,7 @@ def solved(m, d):
     ("name", "forms"), [("parts", "one many"), ("trees", "one"), ("even", "one many")]
 )
 def test_every_output(name, forms):
-    """Of one world and of six: rows, their forces, accelerations, forces of contacts, sensors."""
+    """One world and six: rows, their forces, accelerations, contact forces, sensors."""
     slots, width, _ = SCENES[name]
     mj, m, d, oracle = worlds(name)
     groups = contact_groups(m)

@@ -59,7 +59,7 @@ SLABS = """
 
 
 def test_contacts_with_a_place_for_each():
-    """There is room for every candidate, and more than a chunk of them: those that exist move."""
+    """The capacity covers all candidates, more than a chunk: contacts that exist are compacted."""
     mj = mujoco.MjModel.from_xml_string(SLABS)
     m, state = jaxsim.put_model(mj), mujoco.MjData(mj)
     plan = collision_layout(m)
@@ -93,7 +93,7 @@ def test_contacts_with_a_place_for_each():
 
 @pytest.mark.slow
 def test_a_derivative_has_forces_of_its_own_contacts():
-    """With PGS, whose forces a derivative takes from the program that it belongs to."""
+    """PGS, whose forces a derivative takes from the program that it belongs to."""
     xml = SLABS.replace("<option ", '<option solver="PGS" ').replace(
         "</mujoco>",
         '<sensor><touch site="under"/></sensor></mujoco>',

@@ -1,4 +1,4 @@
-"""Fields of the rows that a Data may keep, beside MuJoCo's, of objects in an unusual order."""
+"""Fields of the rows that a Data may keep, against MuJoCo's, of objects in an unusual order."""
 
 import jax
 import mujoco
@@ -10,7 +10,7 @@ from tolerance import DYNAMICS
 import jaxsim
 from jaxsim.io.bridge import get_data, put_data, put_model
 
-# objects of each kind stand in another order than what they act on
+# objects of each kind are in another order than the objects they act on
 XML = """<mujoco><option cone="{cone}" solver="{solver}" iterations="200" tolerance="1e-15"
   impratio="3"/>
 <default><geom solimp=".7 .95 .05 .3 3" solref=".03 .8"/>

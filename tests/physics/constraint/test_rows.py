@@ -1,4 +1,4 @@
-"""Constraint rows of every kind, and the solution with them, beside MuJoCo."""
+"""Constraint rows of every kind, and the solution with them, against MuJoCo."""
 
 from functools import partial
 
@@ -213,7 +213,7 @@ def test_flags_take_rows_away(flag):
 
 
 def test_equalities_switch_in_a_state():
-    """The same program serves all sets of active constraints."""
+    """One program serves all sets of active constraints."""
     mj = compile_xml(PARTS["all"])
     for seed in range(4):
         mjd = state(mj, seed)

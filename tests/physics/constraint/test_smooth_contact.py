@@ -160,7 +160,7 @@ START = jnp.array([0.05, 0.0])  # height above the plate, speed upwards
 
 
 def landing(m, start):
-    """How far the plate is pushed down [mm], and the least gap on the way."""
+    """Return how far the plate is pushed down [mm], and the least gap during the motion."""
     d = jaxsim.make_data(m)
     d = d.replace(qpos=d.qpos.at[2].set(start[0]), qvel=jnp.array([0, 0.3, 0]).at[2].set(start[1]))
 
@@ -199,7 +199,7 @@ BOX = """<mujoco><option tolerance="0" iterations="30" ls_iterations="50"/><worl
 
 @pytest.mark.slow
 def test_a_tipping_box_changes_its_corners_without_a_jump():
-    """Where a diagonal is level, other corners are the lower ones: force and gradient go on."""
+    """At a level diagonal the lowest corners change: force and gradient are continuous."""
     m = jaxsim.load_model(BOX, smooth=5e-3)
     d = jaxsim.make_data(m)
 
@@ -212,7 +212,7 @@ def test_a_tipping_box_changes_its_corners_without_a_jump():
     values, derivatives = both(angles)
     for jump in (np.abs(values[0] - values[1]), np.abs(derivatives[0] - derivatives[1])):
         wide, narrow = jump.max(axis=-1)
-        assert wide > 1e-6  # it is a place where something happens
+        assert wide > 1e-6  # something happens there
         assert narrow < 0.02 * wide
     # the torque, in which a corner that is chosen hard has a lever, also to the left and right
     differences = slopes(jax.jit(jax.vmap(at)), angles[:, 0], 1e-5)

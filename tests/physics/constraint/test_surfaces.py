@@ -1,6 +1,6 @@
-"""Adhesion, moving surfaces and actuators on contacts beside MuJoCo, and the laws they follow.
+"""Adhesion, moving surfaces and actuators on contacts against MuJoCo, and the laws they follow.
 
-Objects stand in an unusual order: geoms of the world among the bodies, spheres before the boxes
+Objects are in an unusual order: geoms of the world among the bodies, spheres before the boxes
 they lie on, contacts of every dimension, in the gap and between geoms that nothing moves.
 """
 
@@ -122,7 +122,7 @@ def test_every_output_of_several_steps_is_the_oracles(case):
 @pytest.mark.slow
 @each
 def test_inverse_dynamics_are_the_oracles(case):
-    """Of any acceleration: the forces of the contacts at it, the attraction among the rest."""
+    """Forces of the contacts at any acceleration, the attraction among the rest."""
     mj, m = models(case)
     states = starts(mj)
     for seed, mjd in enumerate(states):
@@ -206,7 +206,7 @@ def small(cone: str) -> tuple[jaxsim.Model, jaxsim.Data]:
 
 
 def felt(m, d, x):
-    """What is felt of the surfaces and the actuators in a step, the forces of contacts included."""
+    """Return the forces of surfaces and actuators in a step, with the forces of contacts."""
     m = m.replace(**{name: x[name] for name in x if name != "ctrl"})
     d = jaxsim.step(m, d.replace(ctrl=x["ctrl"]))
     one = jaxsim.contact_force(m, d, 1)
@@ -215,7 +215,7 @@ def felt(m, d, x):
 
 @pytest.mark.parametrize("cone", [pytest.param("pyramidal", marks=pytest.mark.slow), "elliptic"])
 def test_derivatives_by_surfaces_and_controls(cone):
-    """Forwards beside central differences, backwards beside forwards."""
+    """Forward mode against central differences, reverse mode against forward mode."""
     m, d = small(cone)
     names = ("geom_adhesion", "geom_surfacevel", "pair_adhesion")
     at = {name: getattr(m, name) for name in names} | {"ctrl": d.ctrl}

@@ -1,4 +1,4 @@
-"""The flag diagexact beside MuJoCo: regularization by the inertia that rows have in the state."""
+"""The flag diagexact against MuJoCo: regularization by the inertia that rows have in the state."""
 
 from functools import cache
 

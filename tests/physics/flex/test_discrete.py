@@ -1,4 +1,4 @@
-"""Elasticity of flexes in the discrete step, and asleep, beside MuJoCo."""
+"""Elasticity of flexes in the discrete step, and asleep, against MuJoCo."""
 
 from functools import cache
 
@@ -122,7 +122,7 @@ def test_inverse_dynamics():
 
 
 def test_a_stiff_body_is_stable():
-    """With a step many times the limit of explicit methods it only loses energy."""
+    """At a step many times the limit of explicit methods it only loses energy."""
     stiff = text(free=grid("stiff", young="1e7"), flag='gravity="disable"')
     m = jaxsim.load_model(stiff.replace('timestep=".002"', 'timestep=".02"'))
     d = jaxsim.make_data(m)
@@ -211,7 +211,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_is_refused_says_why(message):
-    """As the oracle refuses it."""
+    """The error is raised where the oracle raises one."""
     xml = text(option=REFUSED[message], free=grid("soft"))
     with pytest.warns(UnsupportedWarning, match="flex"):
         m = jaxsim.load_model(xml)

@@ -1,4 +1,4 @@
-"""Flexes of every dimension, interpolation and material beside MuJoCo, and the laws they obey."""
+"""Flexes of every dimension, interpolation and material against MuJoCo, and the laws they obey."""
 
 from functools import cache
 
@@ -188,7 +188,7 @@ def test_a_world_alone_is_as_among_others():
 
 
 def test_elastic_forces_have_no_resultant():
-    """Springs and dampers within a free body push it nowhere, and springs do not turn it."""
+    """Springs and dampers within a free body neither accelerate nor, for springs, rotate it."""
     _, m, _, (found, _) = program("elements")
     (solid,) = np.flatnonzero([n == "solid" for n in m.names["flex"]])
     vert = m.flex_vertadr[solid] + np.arange(m.flex_vertnum[solid])
@@ -326,7 +326,7 @@ def test_disable_flags(flags):
 
 
 def test_flexes_without_contacts_are_those_of_the_flag():
-    """What may touch is no matter where contacts are off."""
+    """Candidate pairs have no effect where contacts are disabled."""
     touching = ROPE.replace(OFF, "")
     m = jaxsim.load_model(text("elements", on_arm="", free=touching, flag='contact="disable"'))
     assert jaxsim.make_data(m).qpos.shape == (m.nq,)

@@ -1,4 +1,4 @@
-"""Passive contacts of flexes beside MuJoCo: springs along normals that a discrete step sees."""
+"""Passive contacts of flexes against MuJoCo: springs along normals that a discrete step sees."""
 
 from functools import cache
 
@@ -113,7 +113,7 @@ FORCES = "qfrc_spring qfrc_damper qfrc_adhesion qfrc_passive qfrc_bias".split()
 
 
 def each_row(ours, theirs, name: str, tolerance=DYNAMICS) -> None:
-    """Each number by itself, beside the least of its own size and one."""
+    """Compare each number relative to the larger of its size and one."""
     np.testing.assert_allclose(np.ravel(ours), np.ravel(theirs), **tolerance, err_msg=name)
 
 
@@ -123,7 +123,7 @@ def each_row(ours, theirs, name: str, tolerance=DYNAMICS) -> None:
     + ["odd bodies"],
 )
 def test_forces_and_acceleration(scene):
-    """Of the contacts that the oracle has found."""
+    """Forces and accelerations of the contacts that the oracle has detected."""
     mj = mujoco.MjModel.from_xml_string(SCENES[scene])
     spread = 0.03 if "itself" in scene else 0.004
     state = random_state(mj, 1, spread=spread, speed=0.3)
@@ -292,7 +292,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_is_refused_says_why(message):
-    """As the oracle refuses it; of rods the attribute says nothing."""
+    """The error is raised where the oracle raises one; the attribute has no effect on rods."""
     text = world(FLOOR + ASKS).replace("<option><flag", f"<option {REFUSED[message]}><flag")
     with pytest.warns(UnsupportedWarning, match="flex"):
         m = jaxsim.load_model(text)
@@ -311,5 +311,5 @@ def test_other_integrators_are_refused():
         m.replace(opt=m.opt.replace(integrator=jaxsim.IntegratorType.EULER))
     with pytest.raises(ModelError, match="passive contacts need integrator='discrete'"):
         jaxsim.load_model(text.replace('"discrete"', '"RK4"'))
-    rod = text.replace(ASKS, flex("c", 1, "3 1 1", "0 0 1"))  # of which the attribute says nothing
+    rod = text.replace(ASKS, flex("c", 1, "3 1 1", "0 0 1"))  # the attribute has no effect on rods
     jaxsim.make_data(jaxsim.load_model(rod.replace('"discrete"', '"RK4"')))

@@ -1,4 +1,4 @@
-"""Flexes that yield beside MuJoCo, and the law of plastic flow."""
+"""Flexes that yield against MuJoCo, and the law of plastic flow."""
 
 from functools import cache
 
@@ -181,7 +181,7 @@ def test_a_body_keeps_the_shape_that_it_was_bent_to():
 
 @pytest.mark.slow
 def test_gradients():
-    """Of where a step ends, along states, stiffnesses and thresholds."""
+    """Gradients of the final state of a step by states, stiffnesses and thresholds."""
     _, _, m, d, _ = small()
     rng = np.random.default_rng(1)
     speed, weight = (jnp.asarray(rng.normal(size=n)) for n in (m.nv, m.nplastic))

@@ -1,4 +1,4 @@
-"""Delays, histories and sampled sensors beside MuJoCo, over many steps of worlds at other times."""
+"""Delays, histories and sampled sensors against MuJoCo, in worlds with different times."""
 
 from functools import cache
 
@@ -76,7 +76,7 @@ def controls() -> np.ndarray:
 
 
 def begun(mj: mujoco.MjModel) -> list[mujoco.MjData]:
-    """Worlds in motion: one as reset, one from a key frame, one whose time was put back."""
+    """Return worlds in motion: one as reset, one from a keyframe, one with an earlier time."""
     out = []
     for k in range(WORLDS):
         d = mujoco.MjData(mj)
@@ -137,7 +137,7 @@ def test_many_steps(integrator):
 
 
 def test_reset_and_key_frames():
-    """Samples of zero at times before zero, whatever the time of a key frame; so a bad world."""
+    """Samples are zero at times before zero, whatever the time of a keyframe or of a bad world."""
     mj = oracle("Euler")
     m, theirs = put_model(mj), mujoco.MjData(mj)
     d = jaxsim.make_data(m)
@@ -256,7 +256,7 @@ def test_what_is_refused():
 
 
 def test_gradient_through_the_past():
-    """Of where a delayed push leads: by each control that is still to come out, by the delay."""
+    """Gradients of a delayed push by each control that is still in the buffer, and by the delay."""
     m = jaxsim.load_model(BARE.replace('delay=".015"', 'delay=".0145" interp="cubic"'))
     ctrl = jnp.asarray(np.random.default_rng(1).normal(size=(12, 2))).at[:, 0].set(0)
 

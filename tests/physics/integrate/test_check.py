@@ -1,4 +1,4 @@
-"""The checks of a state one by one beside MuJoCo's: what is counted, and where a world begins."""
+"""The checks of a state one by one against MuJoCo's: what is counted, and where a world begins."""
 
 from functools import cache, partial
 
@@ -44,7 +44,7 @@ def scene(autoreset: str):
 
 
 def fields(d: Data, theirs: mujoco.MjData):
-    """What both have, by name: our values and MuJoCo's."""
+    """Return the values that both have, by name: ours and MuJoCo's."""
     for name in Data.fields:
         ours, expected = getattr(d, name), getattr(theirs, name, None)
         if not isinstance(ours, jax.Array) or not isinstance(expected, np.ndarray | float | int):
@@ -82,7 +82,7 @@ def test_a_bad_world_begins_anew_as_in_mujoco(name):
         assert compared >= {"qacc", "sensordata", "eq_active", "qfrc_applied", "ncon"}
 
 
-# how the solver got there; what is stored in another form; what MuJoCo computes when it is asked
+# diagnostics of the solver; other storage forms; what MuJoCo computes on request
 ASIDE = {
     *("solver_niter", "warning", "qLD", "M"),
     *("cacc", "cfrc_int", "cfrc_ext", "subtree_linvel", "subtree_angmom", "energy"),

@@ -59,7 +59,7 @@ def shifted(mj: mujoco.MjModel, start: float) -> mujoco.MjData:
 
 @pytest.mark.parametrize("integrator", ["Euler", "RK4"])
 def test_delays_and_samples_are_the_same_at_any_time(single, integrator):
-    """In a program of one world, and of worlds that begin at other times; beside MuJoCo."""
+    """In a program of one world, and of worlds that begin at other times; against MuJoCo."""
     mj = mujoco.MjModel.from_xml_string(MODEL.format(option=f'integrator="{integrator}"'))
     m = put_model(mj)
     begun = [put_data(mj, shifted(mj, t)) for t in STARTS]
@@ -208,7 +208,7 @@ def test_a_ball_sleeps_and_wakes_by_the_same_clock(single):
 
 
 def test_exact_sums():
-    """Beside rational numbers; compiled with all optimizations, of one and of many."""
+    """Compared with rational numbers; compiled with all optimizations, for one and for many."""
     rng = np.random.default_rng(0)
     a = (rng.normal(size=400) * 10.0 ** rng.integers(-6, 6, 400)).astype(np.float32)
     b = (rng.normal(size=400) * 10.0 ** rng.integers(-6, 6, 400)).astype(np.float32)
@@ -241,7 +241,7 @@ def test_phases_after_hours(single):
 
 def test_the_gait_goes_on_after_hours(single):
     command, low = jnp.array([0.5, 0.1, 0.2]), jnp.asarray(3e-4)
-    late = jnp.asarray(20000.0)  # whole turns of the clock
+    late = jnp.asarray(20000.0)  # whole periods of the clock
     for past in (0.0, 0.125, 0.25):
         here = (jnp.asarray(past) + late, low), (jnp.asarray(past), low)
         np.testing.assert_allclose(*(trot.trot(command, *t) for t in here), atol=2e-5)

@@ -1,4 +1,4 @@
-"""The discrete integrator beside MuJoCo's: its inertia, rows, step, and the inverse of it."""
+"""The discrete integrator against MuJoCo's: its inertia, rows, step, and the inverse of it."""
 
 from functools import cache
 
@@ -94,7 +94,7 @@ def stepper():
 
 
 def check(names, d: jaxsim.Data, mjd: mujoco.MjData, count=None) -> None:
-    """Beside the largest number of each, which forces of stiff rows make large."""
+    """Relative to the largest number of each, which forces of stiff rows make large."""
     for name in names:
         theirs = np.asarray(getattr(mjd, name))
         ours = np.asarray(getattr(d, name))[:count].reshape(theirs.shape)
@@ -131,7 +131,7 @@ def explained():
 
 @pytest.mark.slow
 def test_inverse_beside_mujoco():
-    """Of any acceleration; that of the forward dynamics gives back what was applied."""
+    """Inverse dynamics of any acceleration; that of forward dynamics returns the applied forces."""
     mj = model("pyramids")
     m, mjd = put_model(mj), start(mj, 0)
     mujoco.mj_forward(mj, mjd)
@@ -172,7 +172,7 @@ def test_a_spring_stiffer_than_the_step_resolves_only_loses_energy():
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", ["", '<flag diagexact="enable"/>'])
 def test_gradient_of_a_step_with_rows(flags):
-    """Reverse mode beside differences: by the state, stiffness, masses, time step, solref."""
+    """Reverse mode against differences: by the state, stiffness, masses, time step, solref."""
     text = SCENE.format(**CASES["cones"]).replace(
         "/>\n<default>", f">{flags}</option>\n<default>", 1
     )

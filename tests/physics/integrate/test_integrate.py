@@ -1,4 +1,4 @@
-"""The integrators beside MuJoCo, and their laws."""
+"""The integrators against MuJoCo, and their laws."""
 
 from functools import cache
 
@@ -113,7 +113,7 @@ SLOW = [pytest.param(i, marks=pytest.mark.slow) for i in ("RK4", "discrete")]
 
 @pytest.mark.parametrize("integrator", ["implicitfast", *SLOW])
 def test_gradient_of_a_step(integrator):
-    """Reverse mode beside finite differences, along one direction."""
+    """Reverse mode against finite differences, along one direction."""
     mj = mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more=DRAG))
     m, d = put_model(mj), put_data(mj, moving(mj), keep=[])
     rng = np.random.default_rng(0)
@@ -138,7 +138,7 @@ def test_rate_of_a_displacement():
     rng = np.random.default_rng(0)
     q0, v = jnp.asarray(moving(mj).qpos), jnp.asarray(rng.normal(size=mj.nv))
     eps = 1e-6
-    for size in (0.0, 0.01, 0.5, 1.0):  # rotations of less than half a turn
+    for size in (0.0, 0.01, 0.5, 1.0):  # rotations of less than 180 degrees
         u = jnp.asarray(size * rng.normal(size=mj.nv))
         there = integrate_pos(m, q0, u, 1.0)
         ends = [differentiate_pos(m, 1.0, q0, integrate_pos(m, there, v, t)) for t in (-eps, eps)]

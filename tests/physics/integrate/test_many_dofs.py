@@ -50,7 +50,7 @@ TREES = {
     "free, of all joints": _bodies(40, lambda k: (k - 1) // 3, _mixed, "<freejoint/>"),
     # with rows, each of one joint
     "held": _bodies(45, lambda k: (k - 1) // 2, _held),
-    # beside trees that are small, one of which stands between the dofs of no body
+    # and small trees, one of which is between the dofs of a body without any
     "several": _bodies(7, lambda k: k - 1, _mixed)
     + f"<body>{GEOM}</body>"
     + _bodies(90, lambda k: k - 1 if k % 6 else 0, _hinges)

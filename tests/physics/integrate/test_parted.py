@@ -95,8 +95,8 @@ def test_a_bad_state_is_put_back_in_either_part():
 
 @pytest.mark.parametrize("skip", [Stage.POS, Stage.VEL])
 def test_stages_are_skipped(skip):
-    """Where inputs have changed that these do not depend on the result is that of all of it; what
-    they depend on is not looked at."""
+    """The result is that of all stages if only inputs changed that the skipped ones do not depend
+    on; the inputs of skipped stages are not read."""
     mj, mjd, m, d = start()
     mujoco.mj_forward(mj, mjd)
     d = jit(jaxsim.forward)(m, d)

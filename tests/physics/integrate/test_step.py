@@ -135,7 +135,7 @@ def test_steps_in_a_scan():
 
 
 def test_second_step_is_the_same_program():
-    """What comes out has the types of what went in, weak types included; so has a lean Data."""
+    """Results have the types of the inputs, weak types included; so has a lean Data."""
     m = model()
     for keep in ("all", "default", ()):
         d = make_data(m, keep)

@@ -1,4 +1,4 @@
-"""Derivatives of forces by velocity, and effective inertias, beside MuJoCo's."""
+"""Derivatives of forces by velocity, and effective inertias, against MuJoCo's."""
 
 import jax
 import jax.numpy as jnp
@@ -98,7 +98,7 @@ def test_beside_mujoco(case, integrator):
 
 
 def test_bias_derivative():
-    """Beside the derivative of the bias force itself; and for sets of dofs."""
+    """Compared with the derivative of the bias force itself; and for sets of dofs."""
     mj = world()
     m = unpack(put_model(mj), 0)
     mjd = moving(mj)

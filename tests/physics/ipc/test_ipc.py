@@ -1,4 +1,4 @@
-"""The mode ipc beside MuJoCo: contacts of shells that nothing passes through."""
+"""The mode ipc against MuJoCo: contacts of shells that nothing passes through."""
 
 from functools import cache
 
@@ -69,7 +69,7 @@ FALLING = """<body pos=".4 0 .05"><freejoint/><geom type="box" size=".02 .02 .02
 <site name="box"/></body>"""
 SENSORS = '<sensor><accelerometer site="box"/><force site="box"/></sensor>'
 CASES = {
-    # steps, what is in the world, and beside it
+    # steps, contents of the world, and siblings of the world
     "on stones": (60, STONES + GROUND.replace("/>", ' pos="0 0 -.1"/>')
                   + shell("c", "4 3 1", "0.02 0.03 .03"), ""),
     "on a cart": (60, GROUND + cart()[0] + FALLING, cart()[1] + SENSORS),
@@ -185,7 +185,7 @@ def triangles(ground: str = GROUND, option: str = "") -> tuple[jaxsim.Model, jax
 
 @pytest.mark.slow
 def test_worlds_are_each_as_if_alone():
-    """Worlds that take another number of turns, one of which nothing touches."""
+    """Worlds with different numbers of iterations, one of which has no contact."""
     m, d = triangles()
     fast = jnp.zeros((4, 18)).at[1:3, 9:].set(jnp.tile(jnp.array([0.3, 0, -2.0]), 3))
     lift = jnp.zeros((4, 18)).at[3, 2::3].set(0.3)
@@ -225,7 +225,7 @@ def test_nothing_is_passed_through_and_momentum_stays():
 
 @pytest.mark.slow
 def test_derivatives():
-    """Of a step of one turn, by configuration, velocity and multipliers."""
+    """Derivatives of a step of one iteration, by configuration, velocity and multipliers."""
     m, d = triangles()
     step = jax.jit(jaxsim.step, compiler_options=COMPILER)
     for _ in range(40):
@@ -252,7 +252,7 @@ def test_derivatives():
 
 
 def test_pairs_without_a_place_are_counted(monkeypatch):
-    """With room for one row, the deepest pairs push, and the others are missed."""
+    """Capacity for one row: the deepest pairs have forces, and the others are dropped."""
     monkeypatch.setattr(plan, "ROWS_PER_POINT", 0)
     monkeypatch.setattr(plan, "SPARE_ROWS", 1)
     m, d = triangles(GROUND.replace("type", 'name="ground" type'))  # of which no plan is made yet

@@ -1,4 +1,4 @@
-"""Passive forces and energy beside MuJoCo; a law; gradients."""
+"""Passive forces and energy against MuJoCo; a law; gradients."""
 
 import jax
 import mujoco

@@ -1,4 +1,4 @@
-"""Springs that yield beside MuJoCo, and the law of ideal plasticity."""
+"""Springs that yield against MuJoCo, and the law of ideal plasticity."""
 
 from functools import cache
 
@@ -179,7 +179,7 @@ def test_the_force_stays_below_that_of_the_threshold():
 
 @pytest.mark.slow
 def test_gradient():
-    """Of where the rest ends, by the threshold, the stiffness and the force."""
+    """Gradients of the final rest state, by the threshold, the stiffness and the force."""
     m, run = press()
     push = jnp.asarray(4 * np.sin(np.linspace(0, 3, 60)) + 8)
 

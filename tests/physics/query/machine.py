@@ -1,4 +1,4 @@
-"""A small machine with every kind of joint, for the functions that people ask of a state.
+"""A small machine with every kind of joint, for the query functions of a state.
 
 Two trees and a body fixed to the world; a branch whose second arm comes after a deeper one, two
 joints in one body, a body without mass, and objects that are not in their bodies' frames.

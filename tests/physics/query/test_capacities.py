@@ -1,4 +1,4 @@
-"""Room for contacts, measured on states."""
+"""Capacities for contacts, measured on states."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The cost of the constraints at residuals that are given, beside MuJoCo's."""
+"""The cost of the constraints at residuals that are given, against MuJoCo's."""
 
 from functools import cache
 

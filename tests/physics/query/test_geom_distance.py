@@ -1,4 +1,4 @@
-"""Distances of two geoms beside MuJoCo's, for all kinds of convex geoms and planes."""
+"""Distances of two geoms against MuJoCo's, for all kinds of convex geoms and planes."""
 
 from functools import cache
 
@@ -31,7 +31,7 @@ STEP = 1e-6  # of finite differences
 
 @cache
 def oracle(box: str = KINDS["box"]) -> mujoco.MjModel:
-    """A plane, and two free bodies for each kind, whose geoms are beside their origins."""
+    """A plane, and two free bodies for each kind, whose geoms are off their origins."""
     kinds = KINDS | {"box": box}
     bodies = "".join(
         f'<body><freejoint/><geom name="{kind}{n}" {shape} pos=".05 .1 -.02" euler="10 20 30"/>'
@@ -113,13 +113,13 @@ def slopes(m, qpos, way, geom1, geom2, weight):
 
 @cache
 def found() -> np.ndarray:
-    """What we find of `drawn`."""
+    """Return our results for `drawn`."""
     qpos, a, b, _ = drawn()
     return np.asarray(many(put_model(oracle()), qpos, a, b, DISTMAX))
 
 
 def test_distances_equal_the_oracle():
-    """Of all kinds, in both orders; apart and inside each other."""
+    """All kinds, in both orders; separate and inside each other."""
     _, a, b, expected = drawn()
     mine = found()
     mj = oracle()
@@ -160,7 +160,7 @@ def test_order_is_that_asked():
     mine = found()
     back = np.asarray(many(put_model(oracle()), qpos, b, a, DISTMAX))
     off = np.abs(back[:, [0, 4, 5, 6, 1, 2, 3]] - mine)
-    # of a deep ellipsoid or cylinder the search may end beside the least depth
+    # for a deep ellipsoid or cylinder the search may end near the least depth
     assert off[:, 0].max() < 1e-3
     assert (off[:, 0] < 1e-9).mean() > 0.99
     assert (off.max(axis=1) < 1e-5).mean() > 0.99

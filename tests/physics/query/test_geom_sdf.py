@@ -1,4 +1,4 @@
-"""Signed distances of geoms, beside `mjc_distance` and `mjc_gradient`."""
+"""Signed distances of geoms, against `mjc_distance` and `mjc_gradient`."""
 
 import jax
 import jax.numpy as jnp
@@ -66,7 +66,7 @@ def test_distances_and_slopes_are_the_oracles():
 
 
 def test_the_derivative_is_that_of_the_distance():
-    """By point and pose; the slope is the same, but inside a box and of an ellipsoid."""
+    """Derivatives by point and pose; equal to the slope, except in a box and for an ellipsoid."""
     m, d = put_model(all_kinds()), state(5)
     rng, at = np.random.default_rng(6), points(d, 7)
     way = rng.normal(size=m.nq), rng.normal(size=at.shape)

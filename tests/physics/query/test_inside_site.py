@@ -1,4 +1,4 @@
-"""Points inside sites, beside `mj_insideSite`."""
+"""Points inside sites, against `mj_insideSite`."""
 
 import jax
 import jax.numpy as jnp

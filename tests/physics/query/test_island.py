@@ -1,4 +1,4 @@
-"""Constraint islands of trees that may not sleep, beside MuJoCo's."""
+"""Constraint islands of trees that may not sleep, against MuJoCo's."""
 
 from functools import cache, partial
 

@@ -1,4 +1,4 @@
-"""Jacobians of points, axes and momenta beside MuJoCo, and as derivatives of the kinematics."""
+"""Jacobians of points, axes and momenta against MuJoCo, and as derivatives of the kinematics."""
 
 from functools import cache
 
@@ -24,7 +24,7 @@ def close(found, expected):
 
 
 def asked(m, d, body):
-    """Everything that is asked of one body."""
+    """Return all queries of one body."""
     given = (POINT, AXIS, FORCE, TORQUE, QUAT)
     point, axis, force, torque, quat = (jnp.asarray(a, d.qpos.dtype) for a in given)
     return {
@@ -45,7 +45,7 @@ def of_all():
 
 @cache
 def found():
-    """Of all bodies in all worlds: (worlds, bodies, ...)."""
+    """Return the results of all bodies in all worlds: (worlds, bodies, ...)."""
     mj, _, m, d = pair()
     return of_all()(m, d, jnp.arange(mj.nbody))
 
@@ -118,7 +118,7 @@ def test_they_are_derivatives_of_the_kinematics():
     close(point, ours["jac"][0].T @ d.qvel)
     close(axis, ours["point axis"][1].T @ d.qvel)
     close(com, jnp.einsum("bvk,v->bk", found()["subtree"][0], d.qvel))
-    # the columns of a free joint's rotations turn with the body along this motion, as qvel does
+    # the columns of a free joint's rotations rotate with the body along this motion, as qvel does
     jax.tree.map(close, columns, ours["dot"])
 
 
@@ -131,7 +131,7 @@ def test_the_angular_momentum_of_subtrees():
 
 
 def test_gradients():
-    """Of one number made of jac_dot, which needs poses and velocities, beside differences."""
+    """Gradients of a scalar of jac_dot, which needs poses and velocities, against differences."""
     _, _, m, d = pair()
     first = world(d, 0)
     rng = np.random.default_rng(1)

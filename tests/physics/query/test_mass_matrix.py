@@ -1,4 +1,4 @@
-"""Products with the mass matrix and its factor, beside MuJoCo; total mass; rows of constraints."""
+"""Products with the mass matrix and its factor, against MuJoCo; total mass; rows of constraints."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Many rays from one point, beside MuJoCo's `mj_multiRay`: the cutoff, masks, worlds."""
+"""Many rays from one point, against MuJoCo's `mj_multiRay`: the cutoff, masks, worlds."""
 
 from functools import cache
 
@@ -20,7 +20,7 @@ NUMBER = 200
 
 @cache
 def scene() -> mujoco.MjModel:
-    """Free geoms of every kind with a bounding sphere, over a floor and beside a rectangle.
+    """Free geoms of every kind with a bounding sphere, over a floor and next to a rectangle.
 
     One is a body that is only drawn.
     """
@@ -57,7 +57,7 @@ def directions(seed: int, number: int = NUMBER) -> np.ndarray:
 
 
 def aimed(d: mujoco.MjData, pnt: np.ndarray, seed: int) -> np.ndarray:
-    """The same, half of them at the geoms of a state."""
+    """Return rays, half of them aimed at the geoms of a state."""
     vec, rng = directions(seed), np.random.default_rng(seed)
     geom = rng.integers(0, scene().ngeom, NUMBER // 2)
     vec[::2] = d.geom_xpos[geom] + 0.05 * rng.normal(size=(NUMBER // 2, 3)) - pnt

@@ -1,4 +1,4 @@
-"""Velocities and accelerations of all kinds of objects beside MuJoCo."""
+"""Velocities and accelerations of all kinds of objects against MuJoCo."""
 
 from functools import cache
 
@@ -68,7 +68,7 @@ def test_by_name_and_number_of_the_kind():
 
 
 def test_the_derivative_of_an_acceleration():
-    """Of one world, by its velocity and acceleration, beside differences."""
+    """Derivatives for one world, by its velocity and acceleration, against differences."""
     _, _, m, worlds = pair()
     d = world(worlds, 0)
     dv, da = jnp.asarray(np.random.default_rng(0).normal(size=(2, m.nv)))

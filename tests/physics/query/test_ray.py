@@ -1,4 +1,4 @@
-"""Rays beside MuJoCo's, for every type of geom: from inside and outside, along edges, past them."""
+"""Rays against MuJoCo's, for every type of geom: from inside and outside, along edges, misses."""
 
 from functools import cache, partial
 
@@ -211,7 +211,7 @@ def test_single_precision_far_away():
     way = rng.normal(size=(200, 3))
     way /= np.linalg.norm(way, axis=1)[:, None]
     pnt = d.geom_xpos[geom] + 0.02 * rng.normal(size=(200, 3)) - 100 * way
-    pnt, way = (np.float64(np.float32(x)) for x in (pnt, way))  # what both are asked
+    pnt, way = (np.float64(np.float32(x)) for x in (pnt, way))  # inputs of both
     expected = met(mj, d, pnt, way)
     with jax.enable_x64(False):
         mine = np.asarray(cast(put_model(mj), *map(jnp.float32, (d.qpos, pnt, way))))
@@ -236,7 +236,7 @@ def test_a_ray_without_direction_meets_nothing():
     [pytest.param(k, marks=() if k in QUICK else pytest.mark.slow) for k in (*KINDS, *FIXED)],
 )
 def test_derivatives(kind):
-    """Distance and normal by pose, ray and sizes, in both modes, beside central differences."""
+    """Distance and normal by pose, ray and sizes, in both modes, against central differences."""
     mj = model(kind)
     m, d = put_model(mj), state(mj, 0)
     pnt, vec = drawn(mj, d, 7, 40)

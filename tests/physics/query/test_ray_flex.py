@@ -1,4 +1,4 @@
-"""Rays and flexes beside `mj_rayFlex`: threads, sheets, solids, with everything that is drawn."""
+"""Rays and flexes against `mj_rayFlex`: threads, sheets, solids, with everything that is drawn."""
 
 from functools import cache, partial
 
@@ -88,7 +88,7 @@ def test_flexes_are_met_as_in_mujoco_in_worlds_that_differ():
 
 @pytest.mark.slow
 def test_derivatives():
-    """Of distances and normals by configuration and rays, in all shapes at once."""
+    """Derivatives of distances and normals by configuration and rays, for all shapes at once."""
     m, d = put_model(scene()), state(0)
     at = (d.qpos.copy(), *shot(3))
     rng = np.random.default_rng(4)

@@ -1,4 +1,4 @@
-"""Rays and one mesh or height field, beside `mj_rayMesh` and `mj_rayHfield`."""
+"""Rays and one mesh or height field, against `mj_rayMesh` and `mj_rayHfield`."""
 
 from functools import cache, partial
 
@@ -68,7 +68,7 @@ def numbers(m, qpos, geom, pnt, vec, kind):
 
 
 ask = {kind: jax.jit(partial(numbers, kind=kind)) for kind in MINE}
-# of each world the bodies are elsewhere, and another geom is asked about
+# in each world the bodies have other positions, and another geom is queried
 ask_worlds = {kind: jax.jit(jax.vmap(ask[kind], (None, 0, 0, None, None))) for kind in MINE}
 
 

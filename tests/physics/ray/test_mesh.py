@@ -1,4 +1,4 @@
-"""Rays and meshes in single precision, beside MuJoCo."""
+"""Rays and meshes in single precision, against MuJoCo."""
 
 import jax
 import jax.numpy as jnp
@@ -20,11 +20,11 @@ def scene(vertex: np.ndarray, faces: np.ndarray | None = None) -> str:
 
 
 def distances(xml: str, pnt: np.ndarray, vec: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of jaxsim in single precision, and of MuJoCo."""
+    """Return the distances of jaxsim in single precision, and of MuJoCo."""
     mj = mujoco.MjModel.from_xml_string(xml)
     d = mujoco.MjData(mj)
     mujoco.mj_kinematics(mj, d)
-    # what jaxsim is asked is what MuJoCo is asked
+    # equal inputs for jaxsim and MuJoCo
     pnt, vec = np.float32(pnt), np.float32(vec)
     theirs = [
         mujoco.mj_ray(mj, d, p, v, None, 1, -1, None, None)
@@ -63,6 +63,6 @@ def test_small_faces_of_a_large_mesh():
     assert (theirs > 0).all()
     small = np.abs(theirs - 0.5) < 2e-3
     assert small.sum() > 150
-    # within the digits of the places of corners, 5e-7 m, and what flat faces make of them
+    # within the precision of corner positions, 5e-7 m, amplified by flat faces
     assert (np.abs(mine - theirs)[small] < 2e-5).mean() > 0.97
     assert (np.abs(mine - theirs)[small] < 2e-3).all()

@@ -1,4 +1,4 @@
-"""Contact sensors beside MuJoCo: every criterion, reduction and field, with several contacts."""
+"""Contact sensors against MuJoCo: every criterion, reduction and field, with several contacts."""
 
 import itertools
 from functools import cache
@@ -131,7 +131,7 @@ def test_many_worlds_are_many_loops():
 
 
 def test_the_program_does_not_grow_with_the_sensors():
-    """As many equations for every sensor as for one of each number of slots."""
+    """The program has as many equations as with one sensor for each number of slots."""
 
     def size(sensors: str) -> int:
         m = put_model(scene("pyramidal", 0.0, sensors))

@@ -1,4 +1,4 @@
-"""Sensors of distances beside MuJoCo: of geoms and bodies, planes and meshes, in any order."""
+"""Sensors of distances against MuJoCo: of geoms and bodies, planes and meshes, in any order."""
 
 from functools import cache
 

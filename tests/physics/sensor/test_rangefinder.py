@@ -1,4 +1,4 @@
-"""Rangefinders beside MuJoCo: sites and cameras, all that they report, in several worlds."""
+"""Rangefinders against MuJoCo: sites and cameras, all that they report, in several worlds."""
 
 from functools import cache
 
@@ -16,8 +16,8 @@ import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.physics.sensor.sensor import sensor_pos
 
-# The first body has nothing that others see. Each sensor is on a body of its own shape, and inside
-# or beside others; some rays meet nothing.
+# The first body has nothing that other sensors detect. Each sensor is on a body of its own shape,
+# and inside others or next to them; some rays hit nothing.
 SCENE = """
 <mujoco><asset>
   <mesh name="stone" vertex="0 0 0 1 0 0 0 .8 0 0 0 .6 .7 .7 .7"/>
@@ -97,7 +97,7 @@ def test_many_worlds_are_a_loop():
 
 
 def test_a_step_reads_them():
-    """In single precision too, and where the numbers are asked for by `vmap`."""
+    """Values in single precision too, and where they are read under `vmap`."""
     mj = model()
     with jax.enable_x64(False):
         m = put_model(mj)
@@ -115,7 +115,7 @@ def test_a_step_reads_them():
 
 @pytest.mark.slow
 def test_readings_have_derivatives():
-    """Of all fields by the configuration, in both modes, beside central differences."""
+    """Derivatives of all fields by the configuration, in both modes, against differences."""
     mj, m = model(), put_model(model())
     d = inputs(m, state(3))
 
@@ -129,7 +129,7 @@ def test_readings_have_derivatives():
     difference = (run(step * way) - run(-step * way)) / (2 * step)
     zero = jnp.zeros(mj.nv)
     value, forward = jax.jit(lambda w: jax.jvp(readings, (zero,), (w,)))(way)
-    # a number that jumps, or is cut at the same place, has no derivative to compare
+    # a value that jumps, or is clipped there, has no derivative to compare
     smooth = np.abs(difference) < 100
     assert smooth.mean() > 0.95
     np.testing.assert_allclose(forward[smooth], difference[smooth], **ROUGH_DIFFERENCE)

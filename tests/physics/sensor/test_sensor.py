@@ -1,4 +1,4 @@
-"""Sensors beside MuJoCo, those of contacts and constraints apart (see test_constraint_force.py)."""
+"""Sensors against MuJoCo, except those of contacts and constraints (test_constraint_force.py)."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Rays and simple shapes beside MuJoCo's ray casting."""
+"""Rays and simple shapes against MuJoCo's ray casting."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Tactile sensors beside MuJoCo: all that can press, on several sensors, in several worlds."""
+"""Tactile sensors against MuJoCo: all that can press, on several sensors, in several worlds."""
 
 from functools import cache
 
@@ -20,7 +20,7 @@ from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.sensor.sensor import sensor_vel
 from jaxsim.physics.sensor.tactile_plan import tactile_plan
 
-# Things lie on the floor and in each other, but touch the floor only. What is fixed to the world
+# Objects lie on the floor and in each other, but touch the floor only. What is fixed to the world
 # feels all of them, a skate feels the floor and its own lump, and the first body touches nothing.
 SCENE = """
 <mujoco><option gravity="1 .5 -9.81"/><size njmax="300"/>
@@ -55,7 +55,7 @@ THINGS = {
     "cylinder": 'type="cylinder" size=".15 .12"',
     "ellipsoid": 'type="ellipsoid" size=".2 .15 .12"',
     "octree": 'type="mesh" mesh="stone" pos="-.2 -.2 -.2"',
-    "hull": 'type="mesh" mesh="ball"',  # no octree: nobody feels it
+    "hull": 'type="mesh" mesh="ball"',  # no octree: no sensor reads it
     "torus": 'type="sdf" mesh="torus"><plugin instance="torus"/></geom',
 }
 SENSORS = (
@@ -90,14 +90,14 @@ def read(m, d):
 
 
 def places(mj: mujoco.MjModel, sensor: int) -> slice:
-    """Where a tactile sensor writes; the first one comes after a clock."""
+    """Return the addresses of a tactile sensor; the first one comes after a clock."""
     first = mj.sensor_adr[1 + sensor]
     return slice(first, first + mj.sensor_dim[1 + sensor])
 
 
 @pytest.mark.parametrize("room", [None, 28])
 def test_readings_are_the_oracles(room):
-    """With a place for every contact that may be, and with fewer."""
+    """Capacity for every contact that may exist, and for fewer."""
     mj, run = model(), jax.jit(read)
     m = put_model(mj, contacts=room)
     assert collision_layout(m).all == (room is None)
@@ -209,7 +209,7 @@ def test_the_program_does_not_grow_with_the_sensors():
 
 
 def test_taxels_are_cut_into_patches():
-    """Each vertex is somewhere, and at most half of all places are filled up."""
+    """Each vertex is in a patch, and at most half of all slots are padding."""
     mj = model()
     plan = tactile_plan(put_model(mj).structure, 0)
     count = [mj.mesh(mj.sensor_objid[1 + k]).vertnum[0] for k in range(len(SENSORS))]

@@ -361,7 +361,7 @@ def test_a_state_goes_to_mujoco_and_back_asleep(asleep):
 
 
 def test_poses_that_round_otherwise_do_not_wake_mujoco():
-    """Of bodies that are turned every way the two engines find poses that differ in a last bit."""
+    """Poses of bodies at random orientations differ in the last bit between the engines."""
     text = """
         <mujoco>
           <option><flag sleep="enable"/></option>

@@ -127,8 +127,8 @@ def test_a_story_of_sleep():
 
 
 def same_in_everything(d, other, rtol=0.0, atol=1e-13):
-    """Only the longer program asks the solver, which may look once at what is solved, and looks for
-    contacts, whose places past the last it leaves as it finds them."""
+    """Only the longer program runs the solver, which may select once what is solved, and detects
+    contacts, whose slots past the last it leaves unchanged."""
     assert int(other.ncon) == int(d.ncon)
     contact = other.contact if int(d.ncon) else d.contact
     other = other.replace(solver_niter=d.solver_niter, contact=contact)
@@ -171,7 +171,7 @@ BALLS = """
 def balls(monkeypatch, large: bool):
     """A model, one of its worlds, which sleeps, and many worlds one step later.
 
-    Worlds of a large model are asked first whether all sleep.
+    Worlds of a large model first check whether all are fully asleep.
     """
     monkeypatch.setattr(layout, "MAX_TILED_DOFS", 0 if large else layout.MAX_TILED_DOFS)
     twins = of_text(BALLS)

@@ -1,4 +1,4 @@
-"""Forces of contacts, limits and equalities as sensors and bodies feel them, beside MuJoCo."""
+"""Forces of contacts, limits and equalities as sensors and bodies feel them, against MuJoCo."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""CG and PGS iteration by iteration beside MuJoCo's, and what all solvers have in common."""
+"""CG and PGS iteration by iteration against MuJoCo's, and what all solvers have in common."""
 
 from functools import cache, partial
 
@@ -53,7 +53,7 @@ def limited(m: jaxsim.Model, iterations: int) -> jaxsim.Model:
 
 @partial(jax.jit, compiler_options=COMPILER)
 def after_each(m, d):
-    """What is found after each of the counts of iterations, of one state."""
+    """Return the result after each of the iteration counts, of one state."""
     first = jaxsim.forward(m, d)
     found = []
     for n in COUNTS:
@@ -119,7 +119,7 @@ def test_a_few_iterations_are_the_oracles(solver, cone, disable):
 @pytest.mark.parametrize("solver", [Solver.CG, Solver.PGS])
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_islands_end_at_the_tolerance(solver, cone):
-    """As many iterations as MuJoCo takes in the island that takes the most."""
+    """The number of iterations is that of MuJoCo's island with the most."""
     mj, counts = asking(solver, cone, iterations=100), set()
     for tolerance in (1e-2, 1e-3, 1e-5):
         mj.opt.tolerance = tolerance
@@ -206,7 +206,7 @@ def test_single_precision(solver):
 @pytest.mark.slow
 @each_solver
 def test_the_minimum_and_its_derivatives_are_newtons(solver):
-    """With iterations enough: as differences of its own, and as the derivative by Newton."""
+    """At convergence, derivatives equal differences, and the derivative by Newton."""
     (m, d), (newton, _) = worlds(solver, 1000), worlds(Solver.NEWTON)
     rng = np.random.default_rng(3)
     u, w = jnp.asarray(rng.normal(size=(2, m.nv)))

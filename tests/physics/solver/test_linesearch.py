@@ -75,7 +75,7 @@ def rows(kind: str) -> tuple:
 
 @pytest.mark.parametrize("kind", ["one-sided", "friction", "pyramid", "elliptic"])
 def test_a_row_that_has_crossed_nothing_is_one_quadratic(kind):
-    """Newton's method ends at a full step that no row says anything against."""
+    """Newton's method ends at a full step if no row changes its state."""
     cost, r, v, step = rows(kind)
     line = cost.along(r, v)
 
@@ -129,7 +129,7 @@ def forward():
 
 @pytest.mark.parametrize("limit", [2, 3, 4, 5, 8])
 def test_one_iteration_in_single_precision_is_mujocos(limit):
-    """With one row the cost along the line has one corner: two evaluations find the end."""
+    """One row gives the cost along the line one corner: two evaluations reach the minimum."""
     mj = mujoco.MjModel.from_xml_string(XML.format(limit=limit))
     m = jaxsim.put_model(mj)
     for seed in range(12):

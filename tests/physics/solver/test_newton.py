@@ -113,7 +113,7 @@ def problem(kind: str, seed: int) -> Problem:
 
 
 def cones(p: Problem):
-    """Of each elliptic contact: its rows, the coefficients of its tangents, and mu."""
+    """Yield the rows of each elliptic contact, the coefficients of its tangents, and mu."""
     for number, friction in enumerate(p.friction):
         rows = np.flatnonzero((p.kind == Type.CONTACT_ELLIPTIC) & (p.contact == number))
         if rows.size:
@@ -238,7 +238,7 @@ def test_no_other_method_finds_a_lower_cost(kind):
 # six directions of a contact are the code of three
 @pytest.mark.parametrize("kind", [k for k in KINDS if not k.endswith("6")])
 def test_derivative_of_the_solution(kind):
-    """By the applied forces and the velocities, beside central differences."""
+    """Derivatives by the applied forces and the velocities, against central differences."""
     m, d = scene(kind, 1)
     rng = np.random.default_rng(1)
     u, v = jnp.asarray(rng.normal(size=(2, m.nv)))

@@ -1,4 +1,4 @@
-"""The no-slip iterations beside MuJoCo's: friction that holds, whatever carries it."""
+"""The no-slip iterations against MuJoCo's: friction that holds, whatever carries it."""
 
 from functools import cache, partial
 
@@ -90,7 +90,7 @@ def assert_close(ours, theirs, tolerance: float = STIFF["atol"]) -> None:
 
 
 def together_and_alone(m, some):
-    """A step of many worlds at once beside that of each by itself, which it is.
+    """Compare a step of many worlds at once with that of each alone.
 
     Each world twice, so that the form for many worlds is used.
     """
@@ -104,7 +104,7 @@ def together_and_alone(m, some):
 
 
 def assert_found(mj: mujoco.MjModel, mjd: mujoco.MjData, ours: tuple) -> None:
-    """All that a person can read of the forces is MuJoCo's."""
+    """Check that all public results of the forces are MuJoCo's."""
     d, rows, on_contacts = jax.tree.map(np.asarray, ours)
     here = rows.active
     np.testing.assert_array_equal(rows.efc_type[here], mjd.efc_type)
@@ -120,7 +120,7 @@ def assert_found(mj: mujoco.MjModel, mjd: mujoco.MjData, ours: tuple) -> None:
 
 
 def without(mj: mujoco.MjModel, mjd: mujoco.MjData) -> mujoco.MjData:
-    """The same state without the iterations."""
+    """Return the same state without the iterations."""
     iterations, mj.opt.noslip_iterations = mj.opt.noslip_iterations, 0
     d = mujoco.MjData(mj)
     mujoco.mj_copyData(d, mj, mjd)
@@ -254,7 +254,7 @@ def test_single_precision():
 @pytest.mark.slow
 @each_cone
 def test_derivatives_are_differences(cone):
-    """Of what the iterations make, though they end early: forwards and backwards."""
+    """Derivatives of the result of the iterations, though not converged, in both modes."""
     m, d = worlds(cone)
     rng = np.random.default_rng(3)
     u, v, w = jnp.asarray(rng.normal(size=(3, m.nv)))
@@ -278,7 +278,7 @@ def test_derivatives_are_differences(cone):
 
 
 def test_inverse_dynamics_does_not_know_of_them():
-    """As in MuJoCo: the forces are those that belong to the acceleration without them."""
+    """The forces belong to the acceleration without the iterations, as in MuJoCo."""
     mj = small("pyramidal")
     mj.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_FWDINV
     mjd = moved(mj, 2)

@@ -1,4 +1,4 @@
-"""Tendons beside MuJoCo: lengths, Jacobians, velocities; gradients; many worlds at once."""
+"""Tendons against MuJoCo: lengths, Jacobians, velocities; gradients; many worlds at once."""
 
 import itertools
 import re

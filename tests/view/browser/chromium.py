@@ -1,4 +1,4 @@
-"""A real browser without a screen, driven as a person would: by mouse and keys, seen by pictures.
+"""A real headless browser, driven as by a user: with mouse and keys, observed by screenshots.
 
 The protocol is that of Chromium's developer tools (DevTools protocol), over a socket.
 """
@@ -50,7 +50,7 @@ CLICKABLE = "button, [role=option], p, div, span"
 
 
 def program() -> str:
-    """Where the browser is; skips the test where there is none."""
+    """Return the path of the browser; skip the test without one."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
         pytest.skip("chromium is not installed")
@@ -120,7 +120,7 @@ class Browser:
 
     @staticmethod
     def _door(folder: Path) -> str:
-        """Where the page takes commands."""
+        """Return the address at which the page takes commands."""
         told = folder / "DevToolsActivePort"
         wait(lambda: told.exists() and told.read_text().count("\n"), "for the browser")
         port = told.read_text().split()[0]
@@ -158,7 +158,7 @@ class Browser:
         return self.ask("document.body ? document.body.innerText : ''")
 
     def picture(self) -> np.ndarray:
-        """What is seen, (HEIGHT, WIDTH, 3) bytes."""
+        """Return a screenshot, (HEIGHT, WIDTH, 3) bytes."""
         image = pytest.importorskip("PIL.Image", reason="the extra view is not installed")
         data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
         return np.asarray(image.open(io.BytesIO(data)).convert("RGB"))
@@ -168,13 +168,13 @@ class Browser:
         self.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, **more)
 
     def click(self, x: float, y: float) -> None:
-        """Clicks at a place."""
+        """Click at a position."""
         self.mouse("Moved", x, y)
         for kind in ("Pressed", "Released"):
             self.mouse(kind, x, y, button="left", clickCount=1)
 
     def drag(self, start: np.ndarray, end: np.ndarray) -> None:
-        """Moves the mouse from one place to another, with Ctrl and the left button held."""
+        """Move the mouse from one position to another, with Ctrl and the left button held."""
         self.mouse("Moved", *start, modifiers=CTRL)
         self.mouse("Pressed", *start, button="left", buttons=1, clickCount=1, modifiers=CTRL)
         for part in np.linspace(0, 1, 6):
@@ -191,7 +191,7 @@ class Browser:
         self.click(*wait(lambda: self.at_rest(place), f"for '{name}'")[:2])
 
     def value(self, label: str) -> str:
-        """What is in the field with a label."""
+        """Return the content of the field with a label."""
         script = FIELD % (json.dumps(label), "false")
         return wait(lambda: self.ask(script), f"for '{label}'")[2]
 

@@ -48,7 +48,7 @@ def motion():
 
 
 def seen(browser) -> np.ndarray:
-    """Where the ball is seen."""
+    """Return the position of the ball on the page."""
     return wait(lambda: (found := red(browser.picture())) is not None and (found,), "for red")[0]
 
 
@@ -57,7 +57,7 @@ def near(found, wanted) -> bool:
 
 
 def moved(browser, away) -> np.ndarray:
-    """Where the ball is seen once it is not where it was."""
+    """Return the position of the ball on the page after it has moved."""
 
     def there():
         found = red(browser.picture())
@@ -72,7 +72,7 @@ def test_a_browser_draws_what_is_shown(m, tmp_path):
         with Browser(tmp_path / "first", viewer.address) as browser:
             before = seen(browser)
             assert not browser.errors
-        # nobody looks; who comes later sees what is shown then
+        # without a visitor; a later one sees the present frame
         viewer.show(d.replace(qpos=d.qpos + 0.3))
         with Browser(tmp_path / "second", viewer.address) as browser:
             moved(browser, before)

@@ -67,7 +67,7 @@ def get(server, path: str, **headers: str) -> int:
 
 
 def enter(server, path: str | None = None, origin: str | None = None, host: str | None = None):
-    """A web socket; `host` is what it says, wherever it connects."""
+    """Open a web socket; `host` is its Host header, whatever the address."""
     port = server.get_port()
     path = f"/{server.guard.token}" if path is None else path
     way = socket.create_connection(("127.0.0.1", port))
@@ -158,7 +158,7 @@ def test_what_is_no_request_is_closed_without_a_word(server, data):
 
 
 def listen(entered) -> None:
-    """Hears all that is said until the connection ends."""
+    """Read all messages until the connection ends."""
     while True:
         entered.recv(timeout=30)
 

@@ -1,4 +1,4 @@
-"""A world that runs on a page: play, pause, step, key frames, sliders, pulling, curves."""
+"""A world that runs on a page: play, pause, step, keyframes, sliders, pulling, curves."""
 
 import time
 
@@ -58,14 +58,14 @@ def test_a_world_runs_and_is_touched(m):
         one = jax.jit(jaxsim.step)(m, jaxsim.make_data(m))
         np.testing.assert_allclose(world.d.qpos, one.qpos, rtol=1e-9)
 
-        # a joint is posed, and the page is told
+        # a joint is posed, and the page is notified
         visitor.set("elbow", 0.7)
         visitor.wait(lambda: np.allclose(world.d.qpos, 0.7, atol=1e-3))
         half = [np.cos(0.35), 0, np.sin(0.35), 0]
         at = "/bodies/arm"
         visitor.wait(lambda: np.allclose(visitor.nodes.get(at, {}).get("wxyz", 0), half, atol=1e-3))
 
-        # a key frame with its controls
+        # a keyframe with its controls
         visitor.set("from", "hanging")
         visitor.wait(lambda: np.allclose(world.d.qpos, 1.5) and np.allclose(world.ctrl, 0.5))
         visitor.wait(lambda: slider(visitor, "motor") == 0.5)
@@ -98,7 +98,7 @@ def test_a_world_runs_and_is_touched(m):
 
 
 def test_a_mouse_that_hurries_pulls_and_lets_go(m, monkeypatch):
-    """What is asked for while a hold is still being taken, which compiles, comes after it."""
+    """A request during a grab that is still compiling is processed after it."""
     from jaxsim.view.browser import simulation
 
     def slow(*args, take=simulation._take_hold):
@@ -142,7 +142,7 @@ def pull_and_turn(visitor, world, at):
     visitor.send({**drag, "phase": "end", "start_position": tip, "end_position": there})
     visitor.wait(lambda: int(world.held.active) == 0)
 
-    # somebody turns it: about the side of the picture, and about the view from above
+    # a user rotates it: about the side of the picture, and about the view from above
     turn = {**drag, "button": "right", "start_position": tip, "end_position": tip}
     visitor.send({**turn, "phase": "start", "end_screen_pos": (0.5, 0.5)})
     visitor.wait(lambda: int(world.held.active) == 2)
@@ -156,7 +156,7 @@ def pull_and_turn(visitor, world, at):
 
 
 def test_a_fault_is_told(m, monkeypatch):
-    """A page that stands still says why."""
+    """A page that stops reports the reason."""
     from jaxsim.view.browser import simulation
 
     def broken(*_):
@@ -216,7 +216,7 @@ def test_tables_say_what_the_model_has(m):
 
 
 def test_steps_do_not_depend_on_how_many_are_taken_at_once(m):
-    """What a page sees of a world is what `step` makes of it."""
+    """The states that a page shows are those of `step`."""
     from jaxsim.view.browser.simulation import Simulation, _steps
 
     world = Simulation(m, lambda d: None)

@@ -34,7 +34,7 @@ def m():
 
 @pytest.fixture
 def motion():
-    """Three worlds that turn at 1, 2 and 3 rad/s for two seconds, recorded 50 times a second."""
+    """Return three worlds that rotate at 1, 2 and 3 rad/s for two seconds, recorded at 50 Hz."""
     time = 0.02 * np.arange(101)
     qpos = time[:, None, None] * np.array([1.0, 2.0, 3.0])[:, None]
     header = {"model": "arm.xml", "timestep": 0.002, "every": 10, "worlds": 3, "records": 101}
@@ -46,7 +46,7 @@ def turned(angle: float) -> np.ndarray:
 
 
 def test_a_fault_is_told(m, motion, monkeypatch):
-    """A page that stands still says why."""
+    """A page that stops reports the reason."""
 
     def broken(*_):
         raise RuntimeError("no more memory")
@@ -82,7 +82,7 @@ def test_a_motion_plays_to_its_end_and_is_sought_in(m, motion):
         # from the beginning, slowly
         visitor.set("speed", "0.1")
         visitor.set("time [s]", 2.0)
-        # what is asked for one after the other is answered by several threads
+        # consecutive requests are processed by several threads
         visitor.wait(lambda: replay.speed == 0.1 and replay.now == 2)
         visitor.press("Play")
         visitor.wait(lambda: replay.playing and 0 < replay.now < 1)

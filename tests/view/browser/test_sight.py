@@ -1,4 +1,4 @@
-"""What the camera of a page sees, and contacts that are asked for while nothing moves."""
+"""Objects in the view of a page's camera, and contacts on request while the world is paused."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,7 +38,7 @@ def rising(*heights: float) -> Trajectory:
 
 
 def highest_part(camera, point) -> float:
-    """How far above or below the middle of the page a point is seen, in halves of its height."""
+    """Return the largest vertical distance of a point from the center, in half heights."""
     ahead = np.asarray(camera.look_at) - np.asarray(camera.position)
     ahead /= np.linalg.norm(ahead)
     up = np.array([0.0, 0.0, 1.0]) - ahead[2] * ahead

@@ -84,7 +84,7 @@ def test_a_page_gets_points_that_move_and_the_light_of_the_model():
 
 
 def bounds(node: dict) -> tuple[list[float], list[float]]:
-    """What a node's file says of where its vertices are."""
+    """Return the bounds of the vertices in a node's file."""
     data = bytes(node["glb_data"])
     size, length = struct.unpack_from("<II", data, 8)
     assert (size, length % 4) == (len(data), 0)

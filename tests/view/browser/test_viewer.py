@@ -51,7 +51,7 @@ def m():
 
 @pytest.fixture(scope="module")
 def d(m):
-    """A world after `forward` in which the crate stands in the floor, turned about the vertical."""
+    """Return a world after `forward` with the crate in the floor, rotated about the vertical."""
     kept = [*jaxsim.contact_forces.carries, "ncon"]
     d = jaxsim.make_data(m, keep=[n for n, f in type(jaxsim.make_data(m)).fields.items() if f.keep]
                          + kept)  # fmt: skip
@@ -90,7 +90,7 @@ def test_forces_of_contacts_carry_the_weight(m, d):
 
 
 def test_a_camera_of_viser_looks_along_z():
-    """MuJoCo's looks along -z with y up: half a turn about x."""
+    """The camera of MuJoCo looks along -z with y up: rotated by 180 degrees about x."""
     np.testing.assert_allclose(np.abs(optical_rotation(np.eye(3))), [0, 1, 0, 0], atol=1e-12)
 
 
@@ -198,7 +198,7 @@ def test_it_listens_on_this_machine_only_and_ends(m):
 
 
 def test_a_fault_is_told(m, d, monkeypatch):
-    """A page that stands still says why, and so does `show`."""
+    """A page that stops reports the reason, and so does `show`."""
 
     def broken(*_):
         raise RuntimeError("no more memory")
@@ -236,7 +236,7 @@ def positions(visitor, name) -> np.ndarray:
 
 
 def placed(visitor, name, number) -> bool:
-    """Whether all instances were moved from where they were made."""
+    """Return whether all instances have moved from their initial positions."""
     node = visitor.nodes.get(name)
     return node is not None and len(positions(visitor, name)) == number and bool(
         np.all(positions(visitor, name)[:, 2] > 0.05)

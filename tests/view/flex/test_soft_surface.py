@@ -1,4 +1,4 @@
-"""Flexes and skins as they are drawn, beside the triangles of MuJoCo's own scene."""
+"""Flexes and skins as they are drawn, against the triangles of MuJoCo's own scene."""
 
 from functools import cache
 

@@ -52,7 +52,7 @@ def pictures(cases: list[dict]) -> list[Drawn]:
 
 
 def draw() -> None:
-    """What the other process does."""
+    """Draw in the other process."""
     import mujoco
 
     given, found = json.load(sys.stdin), {}
@@ -85,7 +85,7 @@ def draw() -> None:
 
 
 def inside(number: np.ndarray) -> np.ndarray:
-    """Pixels whose eight neighbours show the same thing, (h, w)."""
+    """Return pixels whose eight neighbors show the same object, (h, w)."""
     padded = np.pad(number, 1, mode="edge")
     h, w = number.shape
     near = [padded[y : y + h, x : x + w] == number for y in range(3) for x in range(3)]

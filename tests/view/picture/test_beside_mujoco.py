@@ -1,4 +1,4 @@
-"""What is seen through, mirrored, hazed or changes its form, beside MuJoCo's renderer."""
+"""Transparency, mirrors, haze and deforming objects, against MuJoCo's renderer."""
 
 from functools import cache
 
@@ -170,7 +170,7 @@ def test_fog():
     floor = inner & (their.number == jaxsim.name2id(m, "geom", "floor"))
     assert floor.sum() > 500
     assert np.percentile(off[floor], 90) < 2
-    # what stands in it is mirrored there, in the fog of the whole way, which no mirror dims
+    # its contents are mirrored there, in the fog of the whole path, which no mirror dims
     clear, blank = theirs()[5].rgb, theirs()[6].rgb
     mirrored = floor & (np.abs(their.rgb - blank).max(axis=-1) > 50)
     assert mirrored.sum() > 100

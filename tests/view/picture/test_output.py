@@ -1,4 +1,4 @@
-"""The images that cameras say they make, beside MuJoCo's rangefinders of the same cameras."""
+"""The images that cameras say they make, against MuJoCo's rangefinders of the same cameras."""
 
 import jax
 import mujoco

@@ -1,4 +1,4 @@
-"""Smaller images: their pixels by hand, and what is far away beside MuJoCo's renderer."""
+"""Smaller images: their pixels by hand, and what is far away against MuJoCo's renderer."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Flat images around primitives, beside MuJoCo's renderer."""
+"""Flat images around primitives, against MuJoCo's renderer."""
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +45,7 @@ XML = f"""<mujoco>
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """MuJoCo's pictures and those of here, with an image that says where its pixels are."""
+    """Return images of MuJoCo and of jaxsim, with a texture that encodes its pixel positions."""
     image = np.zeros((N, N, 3), np.uint8)
     image[..., 0], image[..., 1] = np.arange(N) * 255 // N, np.arange(N)[:, None] * 255 // N
     path = tmp_path_factory.mktemp("images") / "place.npy"

@@ -1,1 +1,1 @@
-"""Elasticity of flexes: the coefficients of their forces."""
+"""Elasticity of flexes: coefficients of their elastic forces."""

@@ -1,17 +1,17 @@
-"""Elasticity of flexes: `flex_stiffness`, `flex_bending`, and what yields.
+"""Elasticity of flexes: `flex_stiffness`, `flex_bending`, and plasticity.
 
 A triangle or tetrahedron of Saint Venant-Kirchhoff material with edges E_i at rest has the strain
 
     eps = 1/2 sum_i s_i T_i,   s_i = |e_i|^2 - |E_i|^2,   E_j . T_i E_j = delta_ij
 
-so that its energy is a quadratic form of s / 2, whose coefficients are stored (upper triangle, row
-by row). A shell bends about its edges, as two hinged triangles each; the quadratic form of a flat
+so its energy is a quadratic form of s / 2, whose coefficients are stored (upper triangle, row by
+row). A shell bends about its edges, as two hinged triangles each; the quadratic form of a flat
 hinge is that of Bergou et al., "A quadratic bending model for inextensible surfaces", 2006, with
 the rigidity of a plate, D = E t^3 / (12 (1 - nu^2)). The form of a hinge that is folded at rest by
-an angle a has a factor cos(a), and a number for the part that goes with sin(a).
+an angle a has a factor cos(a), and a further coefficient for the term with sin(a).
 
 An interpolated flex has a matrix for each cell (lattice.py) or wall (walls.py) instead. If a
-constraint keeps its strain, that has its modes in place of the matrices (modes.py).
+constraint limits its strain, the modes of this matrix are stored instead (modes.py).
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from jaxsim.compile.flex.elastic.walls import (
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.flex.rules import yield_strains
 
-# Numbers for an element: 3 or 6 edges give 6 or 21, and there is room for more.
+# slots of an element: 3 or 6 edges give 6 or 21 coefficients, and MuJoCo allocates more
 _STIFFNESS_SIZES = {2: 21, 3: 24}
-_THICKNESS = 6  # where a shell that yields in bending keeps its thickness, in the first element
-_PER_EDGE = 17  # numbers for an edge that bends: (4, 4), and one for a reference that is not flat
+_THICKNESS = 6  # slot of the thickness of a shell that yields in bending, in the first element
+_PER_EDGE = 17  # slots of an edge that bends: (4, 4), and one for a reference that is not flat
 
 _BENDING, _STRETCHING = 1, 2  # bits of flex_plasticmode
 
-# Young's modulus [Pa] and Poisson's ratio of the modes that a strain constraint keeps.
+# Young's modulus [Pa] and Poisson's ratio of the modes of a strain constraint.
 _STRAIN_MATERIAL = (10.0, 0.3)
 _STIFFNESS_ROUNDING = 1e-12
 
 
 def elastic_fields(c: Compilation, flexes: Sequence[Flex]) -> dict[str, np.ndarray | int]:
-    """The elastic and plastic fields of all flexes, by name."""
+    """Return the elastic and plastic fields of all flexes, by name."""
     stiffness = [_stiffness(c, f) for f in flexes]
     bending = [rod_bending(c, f) if f.is_rod else _bending(f) for f in flexes]
     mode = np.array([_plastic_mode(f) for f in flexes], np.int32)
@@ -69,13 +69,13 @@ def elastic_fields(c: Compilation, flexes: Sequence[Flex]) -> dict[str, np.ndarr
 
 
 def _addresses(sizes: list[int], start: int = 0) -> np.ndarray:
-    """First places of parts laid end to end; -1 for empty ones."""
+    """Return the start addresses of concatenated parts; -1 for empty ones."""
     size = np.array(sizes, int)
     return np.where(size > 0, start + np.cumsum(size) - size, -1).astype(np.int32)
 
 
 def _stiffness(c: Compilation, f: Flex) -> np.ndarray:
-    """Stretching: coefficients of each element, one after the other."""
+    """Return the stretching coefficients of each element, concatenated."""
     young = f.elasticity.get("young")
     if f.order and is_strained(c, f):
         return _strained_modes(f)
@@ -106,7 +106,7 @@ def _stiffness(c: Compilation, f: Flex) -> np.ndarray:
 
 
 def is_strained(c: Compilation, f: Flex) -> bool:
-    """Whether a constraint keeps the strain of the flex."""
+    """Return whether a constraint limits the strain of the flex."""
     return bool(f.element.name) and any(
         e.tag == "flexstrain" and e.get("flex") == f.element.name
         for e in c.spec.section("equality")
@@ -114,7 +114,7 @@ def is_strained(c: Compilation, f: Flex) -> bool:
 
 
 def _interpolated_stiffness(f: Flex, young: float, poisson: float) -> np.ndarray:
-    """Minus the stiffness of each cell, or of each wall, (n, 3 nlocal, 3 nlocal)."""
+    """Return minus the stiffness of each cell, or of each wall, (n, 3 nlocal, 3 nlocal)."""
     mu = young / (2 * (1 + poisson))
     if _is_solid(f):
         lam = young * poisson / ((1 + poisson) * (1 - 2 * poisson))
@@ -125,7 +125,7 @@ def _interpolated_stiffness(f: Flex, young: float, poisson: float) -> np.ndarray
 
 
 def _strained_modes(f: Flex) -> np.ndarray:
-    """The modes of each cell or wall, of a material of MuJoCo's choice."""
+    """Return the modes of each cell or wall, of the material that MuJoCo assumes."""
     young, poisson, thickness = *_STRAIN_MATERIAL, f.elasticity.get("thickness")
     found: list[tuple[Wall | None, np.ndarray, np.ndarray]] = []
     numbers = []
@@ -147,7 +147,7 @@ def _strained_modes(f: Flex) -> np.ndarray:
 
 
 def _same_stiffness(K: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two cells have the same stiffness, to rounding."""
+    """Return whether two cells have the same stiffness, up to rounding."""
     return bool(np.abs(K - other).max() <= _STIFFNESS_ROUNDING * np.abs(K).max())
 
 
@@ -156,7 +156,7 @@ def _parallel(wall: Wall | None, other: Wall | None) -> bool:
 
 
 def _material(f: Flex) -> tuple[np.ndarray, float, float]:
-    """Volume of each element at rest [m^3], and Lame's parameters [Pa]; plane stress in a shell."""
+    """Return element volumes at rest [m^3] and Lame's parameters [Pa]; plane stress in a shell."""
     E, nu = f.elasticity.get("young"), f.elasticity.get("poisson")
     side = f.place[f.elem[:, 1:]] - f.place[f.elem[:, :1]]
     mu = E / (2 * (1 + nu))
@@ -168,7 +168,7 @@ def _material(f: Flex) -> tuple[np.ndarray, float, float]:
 
 
 def _dual_tensors(f: Flex) -> np.ndarray:
-    """T_i of each edge of each element, in the element's own frame, (nelem, nedge, dim, dim)."""
+    """Return T_i of each edge of each element, in its own frame, (nelem, nedge, dim, dim)."""
     edge = f.topology.edge[f.topology.elemedge]
     E = f.place[edge[:, :, 1]] - f.place[edge[:, :, 0]]
     if f.dim == 2:
@@ -184,7 +184,7 @@ def _dual_tensors(f: Flex) -> np.ndarray:
 
 
 def _planes(f: Flex) -> np.ndarray:
-    """Two unit vectors that span each triangle, (nelem, 2, 3)."""
+    """Return two unit vectors that span each triangle, (nelem, 2, 3)."""
     side = f.place[f.elem[:, 1:]] - f.place[f.elem[:, :1]]
     first = side[:, 0] / np.linalg.norm(side[:, 0], axis=1, keepdims=True)
     second = side[:, 1] - np.sum(side[:, 1] * first, axis=1, keepdims=True) * first
@@ -192,7 +192,7 @@ def _planes(f: Flex) -> np.ndarray:
 
 
 def _bending(f: Flex) -> np.ndarray:
-    """Bending of a shell: a quadratic form of the four vertices around each edge."""
+    """Return the bending coefficients of a shell: a quadratic form in four vertices per edge."""
     E, nu = f.elasticity.get("young"), f.elasticity.get("poisson")
     bends = f.elasticity.get("elastic2d") in ("bend", "both")
     if not bends or f.rigid or E <= 0:
@@ -224,7 +224,7 @@ def _area(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _fold(x0, x1, x2, x3) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine and sine of the angle by which two triangles with the edge (x0, x1) are folded."""
+    """Return cosine and sine of the dihedral angle of two triangles with the edge (x0, x1)."""
     first, second = np.cross(x1 - x0, x2 - x0), np.cross(x3 - x0, x1 - x0)
     size = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     along = (x1 - x0) / np.linalg.norm(x1 - x0, axis=1, keepdims=True)
@@ -233,12 +233,12 @@ def _fold(x0, x1, x2, x3) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Cotangent of the angle between two vectors."""
+    """Return the cotangent of the angle between two vectors."""
     return np.sum(u * v, axis=1) / np.linalg.norm(np.cross(u, v), axis=1)
 
 
 def _plastic_mode(f: Flex) -> int:
-    """Which deformations yield, of those that the flex resists."""
+    """Return the bits of the deformations that yield, of those that the flex resists."""
     stretch, bend = yield_strains(f)
     elastic2d = f.elasticity.get("elastic2d")
     if f.dim == 1 or f.rigid or f.elasticity.get("young") <= 0:
@@ -250,12 +250,12 @@ def _plastic_mode(f: Flex) -> int:
 
 
 def _is_solid(f: Flex) -> bool:
-    """Whether it resists stretching as a solid; an interpolated surface does so with its inside."""
+    """Return whether it resists stretching as a solid, also an interpolated surface."""
     return f.dim == 3 if not f.order else f.elasticity.get("elastic2d") == "none"
 
 
 def _plastic_size(c: Compilation, f: Flex, mode: int) -> int:
-    """Numbers of plastic state, or of the frames that a rod with twist carries along.
+    """Return the size of the plastic state, or of the frames that a rod with twist stores.
 
     A rod of n edges has two vectors for each, and the twist at rest of each inner vertex.
     """

@@ -1,14 +1,14 @@
-"""Stiffness of interpolated solids: `flex_stiffness`, one matrix for each cell.
+"""Stiffness matrices of interpolated solids: `flex_stiffness`, one matrix for each cell.
 
-Small strains of an isotropic solid, with shape functions N_a that are products of Lagrange
+Linear elasticity of an isotropic solid, with shape functions N_a that are products of Lagrange
 polynomials (any text on finite elements):
 
     K[a i, b j] = - integral of  lam d_i N_a d_j N_b + mu d_j N_a d_i N_b
                                  + mu delta_ij grad N_a . grad N_b
 
-over what the flex fills of the cell. The integrand is a polynomial of twice the order along each
-axis, so that its values at as many Gauss points give it; the integrals of their Lagrange
-polynomials are the weights.
+over the part of the cell that the flex fills. The integrand is a polynomial of twice the order
+along each axis, so its values at as many Gauss points determine it; the weights are the integrals
+of the Lagrange polynomials of these points.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jaxsim.compile.flex.flex import Flex
 
 
 def lattice_stiffness(f: Flex, mu: float, lam: float) -> np.ndarray:
-    """The matrices of all cells, one after the other; zeros for the empty ones."""
+    """Return the matrices of all cells, concatenated; zeros for empty cells."""
     box = f.node_place.min(axis=0), f.node_place.max(axis=0)
     n = 2 * f.order + 1
     node, weight = np.polynomial.legendre.leggauss(n)
@@ -41,7 +41,7 @@ def lattice_stiffness(f: Flex, mu: float, lam: float) -> np.ndarray:
 
 
 def _forms(node: np.ndarray, order: int, size: np.ndarray, mu: float, lam: float) -> np.ndarray:
-    """The integrand at each Gauss point, (npoint, 3 nlocal, 3 nlocal)."""
+    """Return the integrand at each Gauss point, (npoint, 3 nlocal, 3 nlocal)."""
     N, D = lagrange(np.linspace(0.0, 1.0, order + 1), node)
 
     def product(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -56,10 +56,10 @@ def _forms(node: np.ndarray, order: int, size: np.ndarray, mu: float, lam: float
 
 
 def lagrange(node: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lagrange polynomials of some nodes at t, and their derivatives, (..., nnode) each."""
+    """Return Lagrange polynomials of some nodes at t, and their derivatives, (..., nnode) each."""
     gap = node[:, None] - node
     np.fill_diagonal(gap, 1.0)
-    factor = (np.asarray(t)[..., None, None] - node) / gap  # of polynomial i, node j
+    factor = (np.asarray(t)[..., None, None] - node) / gap  # factor of polynomial i for node j
     k = len(node)
     own = np.eye(k, dtype=bool)
     value = np.where(own, 1.0, factor).prod(axis=-1)

@@ -1,8 +1,8 @@
-"""Modes of cells and walls that a strain constraint keeps: eigenvectors of their stiffness.
+"""Modes of cells and walls that a strain constraint limits: eigenvectors of their stiffness.
 
-They are found by Jacobi's cyclic rotations (Golub and Van Loan, "Matrix Computations", section
-8.5), so that they come in the order of the diagonal, which is the oracle's. Of equal eigenvalues,
-as a cube has, rounding decides the directions.
+They are computed by Jacobi's cyclic rotations (Golub and Van Loan, "Matrix Computations", section
+8.5), so they are in the order of the diagonal, as in MuJoCo. For equal eigenvalues, as those of a
+cube, rounding determines the directions.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from jaxsim.enums import MINVAL
 _SWEEPS = 200
 _TOLERANCE = 1e-12  # root of the sum of squares off the diagonal
 _MIN_ROTATED_ENTRY = MINVAL  # an entry that needs no rotation
-_RIGID_TOLERANCE = 1e-8  # of the largest eigenvalue: smaller ones are rigid motions
+_RIGID_TOLERANCE = 1e-8  # eigenvalues below this, relative to the largest, are rigid motions
 
 
 def packed_modes(stiffness: np.ndarray, more: np.ndarray | None = None) -> np.ndarray:
-    """Numbers of one cell or wall, as many as its matrix has: how many modes, then the modes.
+    """Pack the modes of one cell or wall in as many numbers as its matrix has.
+
+    The number of modes comes first, then the modes.
 
     Args:
       stiffness: minus the stiffness, (n, n).
@@ -34,7 +36,7 @@ def packed_modes(stiffness: np.ndarray, more: np.ndarray | None = None) -> np.nd
 
 
 def _modes(stiffness: np.ndarray) -> np.ndarray:
-    """Eigenvectors, each times the root of its eigenvalue, (nmode, n); no rigid motions."""
+    """Return eigenvectors times the root of their eigenvalues, (nmode, n); no rigid motions."""
     values, vectors = _jacobi(stiffness)
     kept = -values > _RIGID_TOLERANCE * np.abs(values).max(initial=0.0)
     modes: np.ndarray = (vectors[:, kept] * np.sqrt(-values[kept])).T
@@ -42,7 +44,7 @@ def _modes(stiffness: np.ndarray) -> np.ndarray:
 
 
 def _jacobi(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (n,) and eigenvectors, the columns of (n, n), of a symmetric matrix."""
+    """Return eigenvalues (n,) and eigenvectors, the columns of (n, n), of a symmetric matrix."""
     A, n = matrix.copy(), len(matrix)
     V = np.eye(n)
     for _ in range(_SWEEPS):
@@ -56,7 +58,7 @@ def _jacobi(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rotate(A: np.ndarray, V: np.ndarray, p: int, q: int) -> None:
-    """Turns two axes so that the entry between them becomes zero."""
+    """Rotate two axes so that the entry between them becomes zero (Jacobi rotation)."""
     entry = float(A[p, q])
     tau = float(A[q, q] - A[p, p]) / (2.0 * entry)
     t = (1.0 if tau >= 0 else -1.0) / (abs(tau) + np.sqrt(1.0 + tau * tau))

@@ -1,8 +1,8 @@
-"""Bending and torsion of elastic rods, as `flex_bending` has them.
+"""Bending and torsion of elastic rods, in the layout of `flex_bending`.
 
 Bergou et al., "Discrete elastic rods", 2008: a vertex between edges of lengths l0 and l1 resists
 the change of its curvature binormal, of size 2 tan(a/2) for edges at an angle a, with stiffness
-E I / (l0 + l1), and twist with G J / (l0 + l1). First comes the number of records; a record is
+E I / (l0 + l1), and twist with G J / (l0 + l1). The number of records comes first; a record is
 
     vertices before, at and after; -1; E I1 / l; E (I2 - I1) / l; curvature at rest;
     dof of the twist of the second edge, or -1; G J / l; signed half side of a box section
@@ -23,11 +23,11 @@ from jaxsim.compile.flex.rod_twist import open_chain, twist_name
 
 _FOLDED_TOLERANCE = 1e-9  # one minus the cosine between edges that coincide
 _STRAIGHT_ANGLE = 1e-4  # angle below which a vertex is straight at rest [rad]
-_THICK, _THIN = 3.36, 12.0  # of the torsion constant of a rectangle (Roark's Formulas)
+_THICK, _THIN = 3.36, 12.0  # coefficients of the torsion constant of a rectangle (Roark's Formulas)
 
 
 def rod_bending(c: Compilation, f: Flex) -> np.ndarray:
-    """The bending numbers of a rod, with their count in front; empty if nothing bends."""
+    """Return the bending records of a rod, after their number; empty if nothing bends."""
     if f.rigid or f.elasticity.get("young") <= 0:
         return np.zeros(0)
     _check_hinges(c, f)
@@ -42,7 +42,7 @@ def rod_bending(c: Compilation, f: Flex) -> np.ndarray:
 
 
 def _check_hinges(c: Compilation, f: Flex) -> None:
-    """A rod that folds back on itself has no curvature there."""
+    """Report a rod that folds back on itself, where the curvature is undefined."""
     for v, near in _neighbors(f).items():
         if len(near) == 2:
             first, second = f.place[near] - f.place[v]
@@ -52,9 +52,9 @@ def _check_hinges(c: Compilation, f: Flex) -> None:
 
 
 def twisted_chain(c: Compilation, f: Flex) -> tuple[np.ndarray | None, list[int]]:
-    """The vertices of an open rod whose edges have hinges for their twist, and these joints.
+    """Return the vertices of an open rod whose edges have twist hinges, and these joints.
 
-    The joint of an edge that is clamped is -1; a rod without any hinge gives None.
+    The joint of an edge that is clamped is -1; None for a rod without hinges.
     """
     chain = open_chain(f.elem) if f.dim == 1 and not f.order else None
     if chain is None or len(chain) < 3:
@@ -80,7 +80,7 @@ def _twisted_vertices(f: Flex, chain: np.ndarray, hinges: list[int]) -> list[np.
 
 
 def _untwisted_vertices(f: Flex) -> list[np.ndarray]:
-    """Pairs of curved neighbors first, then the vertices that are in no pair."""
+    """Return the records of a rod without twist: pairs of curved neighbors, then other vertices."""
     weak, _, torsion, _ = _section(f)
     near = _neighbors(f)
     inner = {v: tuple(n) for v, n in near.items() if len(n) == 2}
@@ -108,7 +108,7 @@ def _untwisted_vertices(f: Flex) -> list[np.ndarray]:
 
 
 def _neighbors(f: Flex) -> dict[int, list[int]]:
-    """Vertices joined to each vertex: those that elements lead from first."""
+    """Return the vertices joined to each vertex, first those that elements lead from."""
     near: dict[int, list[int]] = {}
     for a, b in f.elem:
         near.setdefault(int(b), []).append(int(a))
@@ -118,7 +118,7 @@ def _neighbors(f: Flex) -> dict[int, list[int]]:
 
 
 def _vertex(f: Flex, before: int, at: int, after: int) -> tuple[float, float]:
-    """The lengths of the two edges of a vertex together [m], and its curvature at rest."""
+    """Return the sum of the lengths of the two edges of a vertex [m], and its curvature at rest."""
     first, second = f.place[at] - f.place[before], f.place[after] - f.place[at]
     angle = np.arctan2(np.linalg.norm(np.cross(first, second)), first @ second)
     length = float(np.linalg.norm(first) + np.linalg.norm(second))
@@ -126,7 +126,7 @@ def _vertex(f: Flex, before: int, at: int, after: int) -> tuple[float, float]:
 
 
 def _dihedral(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[float, float]:
-    """Cosine and sine of the angle about the edge (b, c) between the planes of its neighbors."""
+    """Return cosine and sine of the angle about (b, c) between the planes of its neighbors."""
     first, second = np.cross(b - a, c - b), np.cross(c - b, d - c)
     size = np.linalg.norm(first) * np.linalg.norm(second)
     along = (c - b) / np.linalg.norm(c - b)
@@ -134,7 +134,7 @@ def _dihedral(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tup
 
 
 def _section(f: Flex) -> tuple[float, float, float, float]:
-    """E I of the weak and the strong axis, G J, and the signed half short side of a box.
+    """Return E I of the weak and the strong axis, G J, and the signed half short side of a box.
 
     The sign is that of the first half side less the second.
     """

@@ -1,8 +1,8 @@
 """Elasticity of interpolated shells, whose material is in the walls of the lattice.
 
-A wall element is one side of a cell on the outside of the lattice, given by its axis, whether it is
-on the upper side, and its cell. It resists stretching like a flat membrane in plane stress, and
-bending at the four edges by which it hangs on its neighbors, on the same wall or around a corner.
+A wall element is one side of a cell on the boundary of the lattice, given by its axis, whether it
+is on the upper side, and its cell. It resists stretching like a flat membrane in plane stress, and
+bending at the four edges that it shares with its neighbors, on the same wall or around a corner.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from jaxsim.compile.flex.elastic.lattice import lagrange
 from jaxsim.compile.flex.flex import Flex
 
-_BEND_RECORD = 10  # numbers for an edge: two elements, the place in each, stiffness, fold at rest
+_BEND_RECORD = 10  # slots of an edge: two elements, the position in each, stiffness, fold at rest
 
 
 class Wall(NamedTuple):
-    """One element: the axis that it is normal to, 0 or 1 for its side, and its cell."""
+    """One wall element: its normal axis, 0 or 1 for its side, and its cell."""
 
     axis: int
     side: int
@@ -27,7 +27,7 @@ class Wall(NamedTuple):
 
 
 def walls(cellcount: np.ndarray) -> list[Wall]:
-    """All wall elements, in order of their numbers."""
+    """Return all wall elements, by ascending id."""
     found = []
     for axis in range(3):
         for side in (0, 1):
@@ -40,12 +40,12 @@ def walls(cellcount: np.ndarray) -> list[Wall]:
 
 
 def _plane(axis: int) -> tuple[int, int]:
-    """The two axes in a wall, the slow one of its nodes first."""
+    """Return the two axes in a wall, the slow one of its nodes first."""
     return (axis + 1) % 3, (axis + 2) % 3
 
 
 def cell_size(f: Flex) -> np.ndarray:
-    """Sides of a cell of the lattice [m], (3,)."""
+    """Return the sides of a cell of the lattice [m], (3,)."""
     size: np.ndarray = (f.node_place.max(axis=0) - f.node_place.min(axis=0)) / f.cellcount
     return size
 
@@ -54,10 +54,10 @@ def cell_size(f: Flex) -> np.ndarray:
 
 
 def membrane_stiffness(f: Flex, mu: float, lam: float, thickness: float) -> np.ndarray:
-    """Minus the stiffness of each wall element, (nwall, 3 nlocal, 3 nlocal).
+    """Return minus the stiffness of each wall element, (nwall, 3 nlocal, 3 nlocal).
 
     K[a i, b j] = t * integral of  lam d_i N_a d_j N_b + mu (d_j N_a d_i N_b + delta_ij grad . grad)
-    with i and j in the wall: a membrane does not resist what moves out of it.
+    with i and j in the wall: a membrane does not resist displacements out of its plane.
 
     Args:
       f: the flex.
@@ -70,7 +70,7 @@ def membrane_stiffness(f: Flex, mu: float, lam: float, thickness: float) -> np.n
 
 
 def _membrane(axis: int, size: np.ndarray, order: int, mu: float, lam: float) -> np.ndarray:
-    """The stiffness of a wall of unit thickness, (3 nlocal, 3 nlocal)."""
+    """Return the stiffness of a wall of unit thickness, (3 nlocal, 3 nlocal)."""
     plane = _plane(axis)
     place, weight = np.polynomial.legendre.leggauss(order + 1)
     N, D = lagrange(np.linspace(0.0, 1.0, order + 1), 0.5 * (place + 1))
@@ -86,15 +86,15 @@ def _membrane(axis: int, size: np.ndarray, order: int, mu: float, lam: float) ->
 
 
 def plate_rigidity(young: float, poisson: float, thickness: float) -> float:
-    """Bending moment per curvature and width of a plate [N m]; infinite where it overflows."""
+    """Return the bending moment per curvature and width of a plate [N m]; infinite on overflow."""
     return young * thickness * thickness * thickness / (12 * (1 - poisson * poisson))
 
 
 def warp_mode(f: Flex, wall: Wall, young: float, poisson: float, thickness: float) -> np.ndarray:
-    """What a wall element resists a twist with, out of its plane, (3 nlocal,).
+    """Return the mode by which a wall element resists warping out of its plane, (3 nlocal,).
 
-    A membrane does not feel it. The twist (1 - 2s)(1 - 2t) of a plate of rigidity D has the energy
-    of the Rayleigh quotient 4 D (1 - nu) / (side * side); the mode has its root as its length.
+    A membrane does not resist it. The warp (1 - 2s)(1 - 2t) of a plate of rigidity D has the energy
+    of the Rayleigh quotient 4 D (1 - nu) / (side * side); the length of the mode is its root.
     """
     sides = cell_size(f)[list(_plane(wall.axis))]
     rigidity = plate_rigidity(young, poisson, thickness)
@@ -110,19 +110,19 @@ def warp_mode(f: Flex, wall: Wall, young: float, poisson: float, thickness: floa
 
 
 class _Edge(NamedTuple):
-    """Where two wall elements meet: their numbers, the place in each, and what lies across."""
+    """Edge between two wall elements: their ids, the position in each, and directions across."""
 
     numbers: tuple[int, int]
     places: tuple[float, ...]
-    axes: tuple[int, int]  # that the elements are normal to
+    axes: tuple[int, int]  # normal axes of the elements
     along: int
     across: tuple[int, int]  # axes that lead away from the edge
 
 
 def wall_bending(f: Flex, young: float, poisson: float, thickness: float) -> np.ndarray:
-    """`flex_bending` of an interpolated shell: the number of edges, then the numbers of each.
+    """Return `flex_bending` of an interpolated shell: the number of edges, then their records.
 
-    An edge of length l between elements that reach h away from it resists, with the rigidity D of
+    An edge of length l between elements that extend h away from it resists, with the rigidity D of
     the plate, like a hinge of stiffness D l / h. Normals point along the positive axes.
     """
     size = cell_size(f)
@@ -137,7 +137,7 @@ def wall_bending(f: Flex, young: float, poisson: float, thickness: float) -> np.
 
 
 def _edges(cellcount: np.ndarray) -> Iterator[_Edge]:
-    """Each edge once, from the element of the smaller number."""
+    """Yield each edge once, from the element of the smaller id."""
     elements = walls(cellcount)
     number = {wall: i for i, wall in enumerate(elements)}
     for i, wall in enumerate(elements):
@@ -148,7 +148,7 @@ def _edges(cellcount: np.ndarray) -> Iterator[_Edge]:
                 next_cell[axis] += 2 * side - 1
                 inside = 0 <= next_cell[axis] < cellcount[axis]
                 other = Wall(wall.axis, wall.side, tuple(next_cell))
-                if not inside:  # around the corner, it is the same cell
+                if not inside:  # around the corner, the cell is the same
                     other = Wall(axis, side, wall.cell)
                 if i < number[other]:
                     across = axis if inside else wall.axis
@@ -162,6 +162,6 @@ def _edges(cellcount: np.ndarray) -> Iterator[_Edge]:
 
 
 def _edge_position(normal: int, axis: int, end: int) -> tuple[float, float]:
-    """The middle of the edge that is at one end of an axis, in the wall's own coordinates."""
+    """Return the middle of the edge at one end of an axis, in the coordinates of the wall."""
     slow, fast = (float(end) if a == axis else 0.5 for a in _plane(normal))
     return slow, fast

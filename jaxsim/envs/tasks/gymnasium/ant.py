@@ -1,4 +1,4 @@
-"""Ant: four legs that walk along x."""
+"""Ant: a four-legged robot that walks along x."""
 
 from typing import Any
 
@@ -14,15 +14,15 @@ _TORSO_ID = 1
 
 
 class Ant(GymnasiumTask):
-    """8 joints; an action takes 50 ms. It ends where the torso is not within 0.2 and 1 m.
+    """Ant task: 8 joints, actions of 50 ms, terminated where the torso is not within 0.2 and 1 m.
 
     The reward of an action is
 
         (x after - x before) / dt + 1 (unless it ends) - 0.5 sum(action^2) - 5e-4 sum(wrench^2)
 
-    with x the torso's at the moment of the results, and all wrenches between -1 and 1. Seen (105,):
-    positions without x and y (13,), velocities (14,), and the wrenches of contacts on the 13 bodies
-    (78,) [N m, N].
+    with x the position of the torso in the results, and all wrenches clipped to -1 and 1.
+    Observations (105,): positions without x and y (13,), velocities (14,), and the wrenches of
+    contacts on the 13 bodies (78,) [N m, N].
     """
 
     FILE, REPEAT, SPREAD, SPEED = "ant", 5, 0.1, 0.1
@@ -30,33 +30,33 @@ class Ant(GymnasiumTask):
     MEMORY = 1  # x of the torso before the action
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Near `qpos0`; remembers where the torso is."""
+        """Return a state near `qpos0`; remember the position of the torso."""
         d = super().start(m, d, key)
         return d.replace(userdata=d.qpos[:1])
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
-        """The action is the control; remembers where the torso was."""
-        # an episode's first action finds no results
+        """Apply the action as the control; remember the position of the torso."""
+        # at the first action of an episode there are no results
         here = jnp.where(d.time > 0, d.xpos[_TORSO_ID, :1], d.userdata)
         return d.replace(ctrl=action, userdata=here)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """Positions, velocities, wrenches of contacts."""
+        """Return positions, velocities, and wrenches of contacts."""
         return jnp.concatenate([d.qpos[2:], d.qvel, _touch(m, d)[1:].ravel()])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """As above."""
+        """Return the reward of the class's documentation."""
         alive = (~self.terminal(m, after)).astype(after.qpos.dtype)
         touch = _touch(m, after)
         cost = 0.5 * effort(action) + 5e-4 * jnp.sum(touch * touch)
         return self._speed(m, after) + alive - cost
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
-        """Whether the torso is too low or too high."""
+        """Return whether the torso is too low or too high."""
         return (d.qpos[2] < 0.2) | (d.qpos[2] > 1.0)
 
     def metrics(self, m: Model, before: Data, after: Data, action: jax.Array) -> dict[str, Any]:
-        """The speed along x [m/s]."""
+        """Return the speed along x [m/s]."""
         return {"speed": self._speed(m, after)}
 
     def _speed(self, m: Model, after: Data) -> jax.Array:

@@ -1,7 +1,7 @@
-"""What the tasks of Gymnasium share: the action is the control, and starts are near one state.
+"""Base class of Gymnasium's tasks: the action is the control, and starts are near `qpos0`.
 
-Their results are those of `mj_step`: poses and forces belong to the moment before the last physics
-step, or with RK4 to its last stage. M. Towers et al., Gymnasium, 2024; version 5 of the tasks.
+Results are those of `mj_step`: poses and forces belong to the state before the last physics step,
+or with RK4 to its last stage. M. Towers et al., Gymnasium, 2024; version 5 of the tasks.
 """
 
 from typing import Any, ClassVar
@@ -17,15 +17,15 @@ from jaxsim.model.model import Model
 
 
 class GymnasiumTask(Env):
-    """A task of which a subclass says the numbers below.
+    """A task of Gymnasium; subclasses set the attributes.
 
     Attributes:
-      FILE: of the model, among those of Gymnasium; whatever solver it asks for, Newton's method is
-        used, which is the fastest here.
+      FILE: file of the model in Gymnasium. Newton's method is used whatever solver it sets, as it
+        is the fastest here.
       REPEAT: physics steps for each action.
-      SPREAD: of positions at the start, uniform about `qpos0`.
-      SPEED: of velocities at the start, uniform; or their standard deviation, if `NORMAL`.
-      NORMAL: see above.
+      SPREAD: half width of the uniform distribution of positions about `qpos0`.
+      SPEED: that of velocities at the start; their standard deviation if `NORMAL`.
+      NORMAL: whether velocities at the start are normally distributed.
       MEMORY: numbers that the task remembers.
 
     Args:
@@ -46,27 +46,27 @@ class GymnasiumTask(Env):
         super().__init__(m, **{"repeat": self.REPEAT} | given)
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Near `qpos0`, nearly at rest; quaternions are disturbed as all numbers are."""
+        """Return a state near `qpos0`, nearly at rest; quaternions are disturbed by components."""
         position, velocity = jax.random.split(key)
         draw = jax.random.normal if self.NORMAL else _uniform
         qpos = d.qpos + self.SPREAD * _uniform(position, d.qpos.shape, d.qpos.dtype)
         return d.replace(qpos=qpos, qvel=self.SPEED * draw(velocity, d.qvel.shape, d.qvel.dtype))
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
-        """The action is the control; what is out of range is cut by the actuator."""
+        """Apply the action as the control; actuators clip it to their range."""
         return d.replace(ctrl=action)
 
     def action_range(self) -> tuple[jax.Array, jax.Array]:
-        """The limits of the controls."""
+        """Return the limits of the controls."""
         limits = self.m.actuator_ctrlrange
         return limits[:, 0], limits[:, 1]
 
 
 def _uniform(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """Between -1 and 1."""
+    """Return uniform numbers between -1 and 1."""
     return jax.random.uniform(key, shape, dtype, -1.0, 1.0)
 
 
 def effort(action: jax.Array) -> jax.Array:
-    """The sum of the squares of an action."""
+    """Return the sum of the squares of an action."""
     return jnp.sum(action * action)

@@ -1,7 +1,7 @@
-"""Wrenches that contacts exert on bodies, as Gymnasium's tasks read them from `cfrc_ext`.
+"""Wrenches of contacts on bodies, as Gymnasium's tasks read them from `cfrc_ext`.
 
-Gymnasium asks MuJoCo for them after the step. With RK4 they belong to its last stage, as all
-results but the sensors; `Data.cfrc_ext`, which is found with the sensors, to its first.
+Gymnasium evaluates them after the step. With RK4 they belong to its last stage, like all results
+but the sensors; `Data.cfrc_ext`, which is computed with the sensors, belongs to its first.
 """
 
 import jax
@@ -13,13 +13,13 @@ from jaxsim.physics.api import contact_forces
 
 
 def contact_wrenches(m: Model, d: Data) -> jax.Array:
-    """Torque [N m] and force [N] of the contacts on each body, (nbody, 6).
+    """Return torque [N m] and force [N] of the contacts on each body, (nbody, 6).
 
         torque[b] = sum(side (R' f_rot + (p - c) x R' f)),   force[b] = sum(side R' f)
 
     The sum is over contacts of b, at p, with frame R and force f; `side` is 1 for the second body
-    and -1 for the first; c is the center of mass of the tree of b. At the start of an episode,
-    where Gymnasium has not asked yet, they are zero; so are those of the world.
+    and -1 for the first; c is the center of mass of the tree of b. The wrenches of the world are
+    zero, and so are all at the start of an episode, where Gymnasium has not computed them yet.
     """
     c = d.contact
     force = contact_forces(m, d)

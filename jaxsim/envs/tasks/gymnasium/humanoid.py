@@ -1,10 +1,10 @@
 """Humanoid and HumanoidStandup: a body of 17 joints that walks along x, or stands up.
 
-Seen (348,): positions without x and y (22,) [m, rad], velocities (23,) [m/s, rad/s], and of the
-bodies inertias (130,), velocities (78,) and wrenches of contacts (78,) about the center of mass of
-all, between the last two the torques of the joints (17,) [N m]; MuJoCo's `cinert`, `cvel`,
-`qfrc_actuator` and `cfrc_ext`. The file asks for the solver PGS with 50 iterations, which stops
-short of the solution; Newton's method, which these tasks take, does not.
+Observations (348,): positions without x and y (22,) [m, rad], velocities (23,) [m/s, rad/s],
+inertias (130,) and velocities (78,) of the bodies, torques of the joints (17,) [N m], and wrenches
+of contacts on the bodies (78,): MuJoCo's `cinert`, `cvel`, `qfrc_actuator` and `cfrc_ext`, about
+the center of mass of the body. The file sets the solver PGS with 50 iterations, which is not
+converged; these tasks use Newton's method, which converges.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _KEPT_FIELDS = (*(n for n, f in Data.fields.items() if f.keep), "cinert")
 
 
 class HumanoidBody(GymnasiumTask):
-    """What the two see, and what efforts and blows cost them."""
+    """Observations and costs that both tasks share."""
 
     REPEAT, SPREAD, SPEED = 5, 0.01, 0.01
 
@@ -30,53 +30,53 @@ class HumanoidBody(GymnasiumTask):
         super().__init__(**{"keep": _KEPT_FIELDS} | given)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """As above."""
+        """Return the observation of the module's documentation."""
         bodies = [x[1:].ravel() for x in (d.cinert, d.cvel, contact_wrenches(m, d))]
         inertia, velocity, touch = bodies
         force = d.qfrc_actuator[6:]
         return jnp.concatenate([d.qpos[2:], d.qvel, inertia, velocity, force, touch])
 
     def cost(self, m: Model, d: Data) -> jax.Array:
-        """0.1 sum(ctrl^2) + 5e-7 sum(wrench^2), the latter at most 10."""
+        """Return 0.1 sum(ctrl^2) + 5e-7 sum(wrench^2), the latter at most 10."""
         touch = contact_wrenches(m, d)
         return 0.1 * effort(d.ctrl) + jnp.minimum(5e-7 * jnp.sum(touch * touch), 10.0)
 
 
 class Humanoid(HumanoidBody):
-    """It walks; an action takes 15 ms. It has fallen where its root is not within 1 and 2 m.
+    """Task to walk: actions of 15 ms, terminated where the root is not within 1 and 2 m.
 
     The reward of an action is
 
         1.25 (x after - x before) / dt + 5 (unless it has fallen) - cost
 
-    with x that of the center of mass, at the moment of the results.
+    with x the center of mass in the results.
     """
 
     FILE = "humanoid"
     MEMORY = 1  # x of the center of mass before the action
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Near upright; remembers where the center of mass is."""
+        """Return a state near upright; remember the center of mass."""
         d = super().start(m, d, key)
         return d.replace(userdata=_center(m, kinematics(m, d)))
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
-        """The action is the control; remembers where the center of mass was."""
-        # an episode's first action finds no results
+        """Apply the action as the control; remember the center of mass."""
+        # at the first action of an episode there are no results
         here = jnp.where(d.time > 0, _center(m, d), d.userdata)
         return d.replace(ctrl=action, userdata=here)
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """As above."""
+        """Return the reward of the class's documentation."""
         alive = (~self.terminal(m, after)).astype(after.qpos.dtype)
         return 1.25 * self._speed(m, after) + 5.0 * alive - self.cost(m, after)
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
-        """Whether it has fallen."""
+        """Return whether the humanoid has fallen."""
         return (d.qpos[2] <= 1.0) | (d.qpos[2] >= 2.0)
 
     def metrics(self, m: Model, before: Data, after: Data, action: jax.Array) -> dict[str, Any]:
-        """The speed along x [m/s]."""
+        """Return the speed along x [m/s]."""
         return {"speed": self._speed(m, after)}
 
     def _speed(self, m: Model, after: Data) -> jax.Array:
@@ -84,16 +84,19 @@ class Humanoid(HumanoidBody):
 
 
 class HumanoidStandup(HumanoidBody):
-    """It lies and is to stand up; an action takes 15 ms. The reward is height / h + 1 - cost, with
-    the height of the root [m] and the physics' time step h [s]. It never ends by itself."""
+    """Task to stand up from lying: actions of 15 ms, never terminated.
+
+    The reward is height / h + 1 - cost, with the height of the root [m] and the physics' time step
+    h [s].
+    """
 
     FILE = "humanoidstandup"
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """As above."""
+        """Return the reward of the class's documentation."""
         return after.qpos[2] / m.opt.timestep + 1.0 - self.cost(m, after)
 
 
 def _center(m: Model, d: Data) -> jax.Array:
-    """x of the center of mass, (1,) [m]."""
+    """Return x of the center of mass, (1,) [m]."""
     return (m.body_mass @ d.xipos[:, :1]) / jnp.sum(m.body_mass)

@@ -1,8 +1,8 @@
-"""What the tasks of the Control Suite share: results of the moment after the action, and starts.
+"""Base class of the Control Suite's tasks: results of the state after the action, random starts.
 
 Y. Tassa et al., DeepMind Control Suite, 2018. Rewards are between 0 and 1 for each action; an
-episode has 1,000 actions and ends by its length alone. Observations are here one array, in the
-order of the Suite.
+episode has 1,000 actions and never terminates. Observations are one array here, in the order of the
+Suite.
 """
 
 from typing import Any, ClassVar
@@ -19,10 +19,10 @@ from jaxsim.model.model import Model
 
 
 class SuiteTask(Env):
-    """A task of which a subclass says the numbers below.
+    """A task of the Suite; subclasses set the attributes.
 
     Attributes:
-      FILE: of the model, among those of the Suite.
+      FILE: file of the model in the Suite.
       REPEAT: physics steps for each action.
       MEMORY: numbers that the task remembers.
 
@@ -40,15 +40,16 @@ class SuiteTask(Env):
 
 
 def random_joints(m: Model, qpos: jax.Array, key: jax.Array) -> jax.Array:
-    """A configuration with any joint angles.
+    """Return a configuration with random joint angles.
 
-    Joints with limits are anywhere between these, hinges without any way round, and a free body
-    has the direction of four numbers between 0 and 1 as its quaternion; the rest stays.
+    Joints with limits are uniform between them, hinges without limits uniform on the circle; the
+    quaternion of a free body is four uniform numbers between 0 and 1, normalized. All else is
+    unchanged.
 
     Args:
       m: the model; it has no ball joints.
       qpos: configuration, (nq,).
-      key: random numbers.
+      key: random key.
     """
     hinges, free = jax.random.split(key)
     kind, limited = np.array(m.jnt_type), np.array(m.jnt_limited, bool)
@@ -66,6 +67,6 @@ def random_joints(m: Model, qpos: jax.Array, key: jax.Array) -> jax.Array:
 
 
 def small_control(ctrl: jax.Array) -> jax.Array:
-    """How small controls are on average: 1 at zero, 0.8 at their limits."""
+    """Return a term that is 1 at zero controls and 0.8 at their limits, on average."""
     small = tolerance(ctrl, margin=1.0, fall="quadratic", at_margin=0.0)
     return (4.0 + jnp.mean(small)) / 5.0

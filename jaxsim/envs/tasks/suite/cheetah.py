@@ -1,4 +1,4 @@
-"""Half a cheetah that runs along x: 1 from 10 m/s on, less in proportion."""
+"""Half a cheetah that runs along x; the reward is proportional to the speed up to 1 at 10 m/s."""
 
 import math
 
@@ -16,14 +16,17 @@ from jaxsim.physics import step
 
 
 class SuiteCheetah(SuiteTask):
-    """Seen (17,): positions without x [m, rad], velocities; an action takes 10 ms."""
+    """Task of the cheetah; an action takes 10 ms.
+
+    Observations (17,): positions without x [m, rad], velocities.
+    """
 
     FILE = "cheetah"
     SETTLE = 200  # physics steps before an episode
     long_start = True
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Any joint angles, and then 2 s without control."""
+        """Return a state with random joint angles after 2 s without control."""
         limited = np.flatnonzero(np.array(m.jnt_limited))
         low, high = m.jnt_range[limited, 0], m.jnt_range[limited, 1]
         angle = jax.random.uniform(key, (len(limited),), d.qpos.dtype, low, high)
@@ -32,10 +35,10 @@ class SuiteCheetah(SuiteTask):
         return d.replace(time=jnp.zeros_like(d.time))
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """Positions and velocities."""
+        """Return positions and velocities."""
         return jnp.concatenate([d.qpos[1:], d.qvel])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """Between 0 and 1."""
+        """Return a reward between 0 and 1."""
         speed = sensor(m, after, "torso_subtreelinvel")[0]
         return tolerance(speed, (10.0, math.inf), margin=10.0, fall="linear", at_margin=0.0)

@@ -1,7 +1,8 @@
 """One leg in a plane that stands, or hops along x.
 
-Standing is 1 where the torso is 0.6 to 2 m above the foot, else 0. It is multiplied by how gentle
-the controls are; hopping, by a term of the speed: 1 from 2 m/s on, 0.5 at 1 m/s, linear to 0 at 0.
+The term of standing is 1 where the torso is 0.6 to 2 m above the foot, else 0. It is multiplied by
+a term of small controls; for hopping, by a term of the speed: 1 from 2 m/s on, 0.5 at 1 m/s, linear
+to 0 at 0.
 """
 
 import math
@@ -19,11 +20,13 @@ from jaxsim.model.names import name2id
 
 
 class SuiteHopper(SuiteTask):
-    """Seen (15,): positions without x [m, rad], velocities, and log(1 + f) of the forces f on toe
-    and heel [N] of the last physics step. An action takes 20 ms.
+    """Task of the hopper; an action takes 20 ms.
+
+    Observations (15,): positions without x [m, rad], velocities, and log(1 + f) of the forces f on
+    toe and heel [N] of the last physics step.
 
     Args:
-      hop: whether it is to hop rather than stand.
+      hop: whether it hops rather than stands.
       given: arguments of `Env`.
     """
 
@@ -34,16 +37,16 @@ class SuiteHopper(SuiteTask):
         self.hop = hop
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Any angles, at rest, at 1 m."""
+        """Return a state with random angles, at rest, at 1 m."""
         return d.replace(qpos=random_joints(m, d.qpos, key))
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """Positions, velocities, touch."""
+        """Return positions, velocities, and touch."""
         touch = jnp.concatenate([sensor(m, d, n) for n in ("touch_toe", "touch_heel")])
         return jnp.concatenate([d.qpos[1:], d.qvel, jnp.log1p(touch)])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """Between 0 and 1."""
+        """Return a reward between 0 and 1."""
         torso, foot = (after.xipos[name2id(m, "body", n), 2] for n in ("torso", "foot"))
         standing = tolerance(torso - foot, (0.6, 2.0))
         if not self.hop:

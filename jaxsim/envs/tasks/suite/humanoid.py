@@ -1,11 +1,12 @@
-"""A body of 21 joints that stands, walks or runs anywhere.
+"""A body of 21 joints that stands, walks or runs in any direction.
 
     stand = gentle high upright still
     move  = gentle high upright (5 fast + 1) / 6
 
-`high` is 1 where the head is above 1.4 m, and 0.1 at 1.05 m; `upright` 1 where the torso's axis is
-within 0.9 of the vertical, linear to 0 where it points down; `still` the mean over x and y of 1 at
-rest, 0.1 at 2 m/s; `fast` is linear in the speed of the center of mass, up to the wanted one.
+`high` is 1 where the head is above 1.4 m, and 0.1 at 1.05 m; `upright` 1 where the vertical
+component of the torso's axis is at least 0.9, linear to 0 where it points down; `still` the mean
+over x and y of a term that is 1 at rest and 0.1 at 2 m/s; `fast` is linear in the speed of the
+center of mass, up to the wanted one.
 """
 
 import math
@@ -28,12 +29,14 @@ LIMBS = ("left_hand", "left_foot", "right_hand", "right_foot")
 
 
 class SuiteHumanoid(SuiteTask):
-    """Seen (67,): joint angles (21,), height of the head [m], places of hands and feet in the
-    torso's frame (12,) [m], the vertical in that frame (3,), velocity of the center of mass (3,),
-    velocities (27,). An action takes 25 ms.
+    """Task of the humanoid; an action takes 25 ms.
+
+    Observations (67,): joint angles (21,), height of the head [m], positions of hands and feet in
+    the frame of the torso (12,) [m], the vertical in that frame (3,), velocity of the center of
+    mass (3,), velocities (27,).
 
     Args:
-      speed: that is wanted [m/s]; 0: it stands.
+      speed: wanted speed [m/s]; 0: it stands.
       given: arguments of `Env`.
     """
 
@@ -45,7 +48,7 @@ class SuiteHumanoid(SuiteTask):
         self.speed = speed
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Any angles and any direction in which nothing touches, at rest."""
+        """Return a state at rest with random angles and orientation, without contacts."""
 
         def again(found: tuple[jax.Array, jax.Array]) -> jax.Array:
             moved = refresh_world(m, d.replace(qpos=found[1]))
@@ -58,7 +61,7 @@ class SuiteHumanoid(SuiteTask):
         return d.replace(qpos=lax.while_loop(again, draw, draw((key, d.qpos)))[1])
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """As above."""
+        """Return the observation of the class's documentation."""
         torso, head = (name2id(m, "body", n) for n in ("torso", "head"))
         limbs = jnp.stack([d.xpos[name2id(m, "body", n)] - d.xpos[torso] for n in LIMBS])
         return jnp.concatenate(
@@ -73,7 +76,7 @@ class SuiteHumanoid(SuiteTask):
         )
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """Between 0 and 1."""
+        """Return a reward between 0 and 1."""
         torso, head = (name2id(m, "body", n) for n in ("torso", "head"))
         high = tolerance(after.xpos[head, 2], (1.4, math.inf), margin=0.35)
         upright = tolerance(

@@ -1,7 +1,7 @@
-"""Two links in a plane, whose finger is to reach a target: 1 where the two touch, else 0.
+"""Two links in a plane whose finger reaches a target: the reward is 1 where the two touch, else 0.
 
 The target is drawn for each episode and remembered in `userdata`; the Suite moves a geom of the
-model, which nothing touches.
+model instead, which does not collide.
 """
 
 from typing import Any
@@ -20,9 +20,9 @@ _FINGER_RADIUS = 0.01  # radius [m]
 
 
 class SuiteReacher(SuiteTask):
-    """Seen (6,): angles [rad], from finger to target (x, y) [m], velocities [rad/s].
+    """Task of the reacher; an action takes 20 ms.
 
-    An action takes 20 ms.
+    Observations (6,): angles [rad], vector from finger to target (x, y) [m], velocities [rad/s].
 
     Args:
       size: radius of the target [m].
@@ -36,7 +36,7 @@ class SuiteReacher(SuiteTask):
         self.size = size
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Any angles, at rest; the target is 5 to 20 cm from the shoulder."""
+        """Return random angles, at rest; the target is 5 to 20 cm from the shoulder."""
         own, angle, radius = jax.random.split(key, 3)
         phi = jax.random.uniform(angle, (), d.qpos.dtype, 0.0, 2 * np.pi)
         far = jax.random.uniform(radius, (), d.qpos.dtype, 0.05, 0.2)
@@ -44,11 +44,11 @@ class SuiteReacher(SuiteTask):
         return d.replace(qpos=random_joints(m, d.qpos, own), userdata=target)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """Angles, the way to go, velocities."""
+        """Return angles, the vector to the target, and velocities."""
         return jnp.concatenate([d.qpos, _to_target(m, d), d.qvel])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """0 or 1."""
+        """Return 0 or 1."""
         away = _to_target(m, after)
         return tolerance(jnp.sum(away * away), (0.0, (self.size + _FINGER_RADIUS) ** 2))
 

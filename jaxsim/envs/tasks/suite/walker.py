@@ -22,12 +22,12 @@ from jaxsim.model.names import name2id
 
 
 class SuiteWalker(SuiteTask):
-    """Seen (24,): the x components of the bodies' x and z axes (14,), height [m], velocities (9,).
+    """Task of the walker; an action takes 25 ms.
 
-    An action takes 25 ms.
+    Observations (24,): x components of the bodies' x and z axes (14,), height [m], velocities (9,).
 
     Args:
-      speed: that is wanted [m/s]; 0: it stands.
+      speed: wanted speed [m/s]; 0: it stands.
       given: arguments of `Env`.
     """
 
@@ -38,17 +38,17 @@ class SuiteWalker(SuiteTask):
         self.speed = speed
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Any angles, at rest."""
+        """Return a state at random angles, at rest."""
         return d.replace(qpos=random_joints(m, d.qpos, key))
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """Orientations, height, velocities."""
+        """Return orientations, height, and velocities."""
         direction = d.xmat[1:, 0, ::2].ravel()
         height = d.xpos[name2id(m, "body", "torso"), 2]
         return jnp.concatenate([direction, height[None], d.qvel])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """Between 0 and 1."""
+        """Return a reward between 0 and 1."""
         torso = name2id(m, "body", "torso")
         high = tolerance(after.xpos[torso, 2], (1.2, math.inf), margin=0.6)
         upright = (1.0 + after.xmat[torso, 2, 2]) / 2.0

@@ -1,1 +1,1 @@
-"""Which pairs of geoms can meet, by which function, and how many are looked at."""
+"""Static plan of the collision stage: candidate pairs, colliders and capacities."""

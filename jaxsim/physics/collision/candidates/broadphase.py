@@ -1,8 +1,9 @@
-"""A cheap test that no touching pair fails.
+"""Broad phase of pairs of geoms: a conservative separating-axis test.
 
-Two convex geoms are apart if they are apart along any direction. Tried are the line of their
-centers and the face normals of boxes; against a plane, its normal. How far a geom reaches along a
-line is known for each type.
+Two convex geoms are separated if their projections on some axis are. The axes tested are the line
+between the centers and the face normals of boxes; against a plane, its normal. The support width of
+a geom along an axis is known in closed form for each type (`EXTENT`). A pair that touches is never
+rejected.
 """
 
 from collections.abc import Callable
@@ -24,32 +25,37 @@ def may_collide(
     geom2: np.ndarray,
     reach: Array,
 ) -> Array:
-    """Whether pairs may have a contact.
+    """Return a mask of the pairs that may have a contact.
 
     Args:
-      kind: types of the geoms; None: any, told by their bounding boxes. So is what is beside a
-        plane and has no extent of its own; never the plane, whose box has no precise place.
+      kind: types of the geoms; None: any types, tested by their bounding boxes. The second geom of
+        a pair with a plane is also tested by its box where its type has no row in `EXTENT`. A plane
+        is never replaced by its box, whose position is not precise.
       geoms: all geoms, `[ngeom, *W]`.
       geom1, geom2: constant ids, `[n]`.
-      reach: distance up to which contacts are found, `[n, *W]`.
+      reach: distance below which contacts are detected, `[n, *W]` [m].
 
     Returns:
       bool `[n, *W]`.
     """
+    # Replace types without a closed-form support width by their bounding boxes.
     a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
     if kind is None:
         a, b, kind = _as_box(a), _as_box(b), (GeomType.BOX, GeomType.BOX)
     elif kind[1] not in EXTENT_FUNCTIONS:
         b, kind = _as_box(b), (kind[0], GeomType.BOX)
     offset = b.pos - a.pos
+    # Against a plane the only separating axis is its normal.
     if kind[0] == GeomType.PLANE:
         line = a.axis
         gap = line.dot(offset) - EXTENT_FUNCTIONS[kind[1]](b, line, 1.0)
         return gap <= reach
+    # Separating axes: the line between the centers, and the face normals of boxes.
     lines = [(offset, offset.norm())]
     lines += [(axis, 1.0) for g, k in zip((a, b), kind, strict=True) for axis in _normals(g, k)]
     passed = jnp.ones_like(reach, bool)
-    for line, length in lines:  # everything times the length of the line, which may be zero
+    # Conservative test: the pair is near unless the projections on some axis are separate.
+    for line, length in lines:  # both sides are scaled by the length of the axis, which may be zero
         gap = jnp.abs(line.dot(offset))
         gap = (
             gap
@@ -61,7 +67,7 @@ def may_collide(
 
 
 def _as_box(g: PlacedGeoms) -> PlacedGeoms:
-    """The bounding box in the place of a geom."""
+    """Return the bounding box of a geom, as a box."""
     assert g.box is not None
     center, half = g.box
     return g._replace(pos=center, size=half)
@@ -76,7 +82,7 @@ def _round(g: PlacedGeoms, line: Vec, length: Array) -> Array:
 
 
 def _long(g: PlacedGeoms, line: Vec, length: Array) -> Array:
-    """Capsule; and the cylinder inside it with its round ends."""
+    """Return the support width of a capsule, which also bounds the cylinder in it."""
     return g.size.y * jnp.abs(g.axis.dot(line)) + g.size.x * length
 
 
@@ -89,7 +95,7 @@ def _box(g: PlacedGeoms, line: Vec, length: Array | float) -> Array:
     return sum(size * jnp.abs(axis.dot(line)) for size, axis in sides)
 
 
-# reach of a geom from its center along a line, times the length of that
+# support width of a geom from its center along an axis, times the length of the axis
 EXTENT_FUNCTIONS: dict[int, Callable] = {
     GeomType.SPHERE: _round,
     GeomType.CAPSULE: _long,

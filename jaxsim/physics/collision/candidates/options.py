@@ -1,4 +1,4 @@
-"""What decides the form of the collision stage."""
+"""Options that determine the traced program of the collision stage."""
 
 from typing import NamedTuple
 
@@ -8,10 +8,13 @@ from jaxsim.model.model import Model
 
 
 class Options(NamedTuple):
-    """What decides the form of the collision stage.
+    """Static options of the collision stage.
 
-    `pair_flags`, which geoms may touch; of `m.opt`, under the names there; `prisms`, the most
-    prisms of a height field that may be under one geom; and whether contacts are `smooth`.
+    Attributes:
+      pair_flags: flags that select candidate pairs, see `Model.pair_flags`.
+      enableflags, sdf_initpoints, sdf_iterations, ccd_iterations: those of `m.opt`.
+      prisms: most prisms of a height field that may be under one geom.
+      smooth: contacts are smoothed (`m.smooth`).
     """
 
     pair_flags: int
@@ -24,7 +27,7 @@ class Options(NamedTuple):
 
     @classmethod
     def of(cls, m: Model) -> "Options":
-        """The options of a model."""
+        """Return the options of a model."""
         prisms = int(np.max(m.structure.geom_prismnum, initial=0))
         opt = {name: int(getattr(m.opt, name)) for name in cls._fields[1:-2]}
         return cls(m.pair_flags, **opt, prisms=prisms, smooth=m.smooth is not None)

@@ -1,7 +1,7 @@
-"""Which pairs of geoms can collide: MuJoCo's selection and filtering, done once for a model.
+"""Candidate pairs of geoms: MuJoCo's selection and filtering, evaluated once for a model.
 
-MuJoCo's documentation, Computation: Collision detection, Selection. What it decides from integers
-and flags is decided here; what depends on the state (bounding volumes) is left to the broad phase.
+MuJoCo's documentation, Computation: Collision detection, Selection. Filters on ids and bit masks
+are applied here with numpy; those on the state (bounding volumes) are left to the broad phase.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from jaxsim.model.callbacks import FILTERED_BIT
 from jaxsim.model.structure import Structure, cache_by_structure
 
 GeomTypePair = tuple[int, int]  # types of the two geoms, the lower one first
-AT_A_TIME = 2**20  # pairs of geoms that are looked at together, which bounds the memory
+AT_A_TIME = 2**20  # pairs of geoms that are filtered together, which bounds the memory
 
 
 class GeomPairs(NamedTuple):
@@ -31,11 +31,11 @@ class GeomPairs(NamedTuple):
     predefined: np.ndarray
 
     def without(self, index: np.ndarray) -> "GeomPairs":
-        """The pairs that are left when some are taken out."""
+        """Return the pairs without those at the given indices."""
         return GeomPairs(*(np.delete(field, index) for field in self))
 
     def by_body(self, geom_bodyid: np.ndarray) -> "GeomPairs":
-        """The pairs of the same bodies by the geom of the first body, whatever its type."""
+        """Sort the pairs of the same two bodies by the geom of the first body, not by type."""
         body1, body2 = geom_bodyid[self.geom1], geom_bodyid[self.geom2]
         low = np.where(body1 < body2, self.geom1, self.geom2)
         high = np.where(body1 < body2, self.geom2, self.geom1)
@@ -44,13 +44,13 @@ class GeomPairs(NamedTuple):
         return GeomPairs(*(field[order] for field in self))
 
     def searched(self, geom_type: np.ndarray) -> "GeomPairs":
-        """The pairs whose contacts are searched: of an `sdf` geom with all but planes and such."""
+        """Return the pairs of `sdf` geoms with geoms other than planes and height fields."""
         first, second = geom_type[self.geom1], geom_type[self.geom2]
         here = (second == GeomType.SDF) & (first != GeomType.PLANE) & (first != GeomType.HFIELD)
         return GeomPairs(*(field[here] for field in self))
 
     def by_kind(self, geom_type: np.ndarray) -> dict[GeomTypePair, np.ndarray]:
-        """Indices of the pairs of each kind, in ascending order."""
+        """Return the indices of the pairs of each kind, ascending."""
         kinds = len(GeomType) * geom_type[self.geom1] + geom_type[self.geom2]
         return {
             (int(k) // len(GeomType), int(k) % len(GeomType)): np.flatnonzero(kinds == k)
@@ -59,7 +59,7 @@ class GeomPairs(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Pairs on the way; arrays `[n]`. Geom 1 is of the body with the lower id."""
+    """Pairs before they are sorted, arrays `[n]`; geom 1 is on the body with the lower id."""
 
     geom1: np.ndarray
     geom2: np.ndarray
@@ -68,24 +68,26 @@ class _Found(NamedTuple):
 
 
 def candidate_pairs(s: Structure, flags: int) -> GeomPairs:
-    """All pairs of geoms that may touch in some state.
+    """Return all pairs of geoms that may touch in some state.
 
     Args:
-      s: tables under MuJoCo's names; read are those of geoms, bodies, `pair_*` and `exclude_*`.
+      s: structure of the model; geoms, bodies, `pair_*` and `exclude_*` are read.
       flags: `m.pair_flags`.
 
     Returns:
       The pairs sorted by their bodies; of the same bodies, `<pair>` elements first.
     """
     off = flags & (DisableBit.CONTACT | DisableBit.CONSTRAINT)
-    if off or s.nbody + s.nflex < 2:  # MuJoCo does not look at a world alone
+    if off or s.nbody + s.nflex < 2:  # MuJoCo skips collisions if there is only the world body
         return GeomPairs(*(np.zeros(0, np.int32) for _ in GeomPairs._fields))
     named, found = _pair_elements(s), _body_pairs(s, flags)
     ngeom = len(s.geom_bodyid)
+    # An explicit <pair> replaces the pair that the filters would select.
     free = ~np.isin(_unordered(found, ngeom), _unordered(named, ngeom))
     g1, g2, dim, predefined = (
         np.concatenate([a, b[free]]) for a, b in zip(named, found, strict=True)
     )
+    # Put the lower type first, then sort as MuJoCo sorts its contacts.
     body1, body2 = s.geom_bodyid[g1], s.geom_bodyid[g2]
     swap = s.geom_type[g1] > s.geom_type[g2]
     g1, g2 = np.where(swap, g2, g1), np.where(swap, g1, g2)
@@ -97,31 +99,35 @@ known_pairs = cache_by_structure(candidate_pairs)
 
 
 def unique_ids(*ids: np.ndarray) -> np.ndarray:
-    """The ids that occur in some arrays, ascending; they are counted, as there are many pairs of
-    few geoms, and sorting takes longer."""
+    """Return the ids that occur in some arrays, ascending.
+
+    A counting sort: there are many pairs of few geoms, for which `np.unique` takes longer.
+    """
     return np.flatnonzero(np.bincount(np.concatenate(ids)))
 
 
 def _unordered(pairs: _Found, ngeom: int) -> np.ndarray:
-    """One number for each pair, whichever geom is first."""
+    """Return a key for each pair that does not depend on the order of its geoms."""
     low = np.minimum(pairs.geom1, pairs.geom2).astype(np.int64)
     return low * ngeom + np.maximum(pairs.geom1, pairs.geom2)
 
 
 def _pair_elements(s: Structure) -> _Found:
-    """The `<pair>` elements."""
+    """Return the pairs of the `<pair>` elements."""
     g1, g2 = np.asarray(s.pair_geom1), np.asarray(s.pair_geom2)
+    # Order the geoms of each pair by their bodies.
     swap = s.geom_bodyid[g1] > s.geom_bodyid[g2]
     g1, g2 = np.where(swap, g2, g1), np.where(swap, g1, g2)
     return _Found(g1, g2, np.asarray(s.pair_dim), np.arange(len(g1)))
 
 
 def _body_pairs(s: Structure, flags: int) -> _Found:
-    """Pairs of geoms of different bodies that may collide, for some of the bodies at a time."""
+    """Return the pairs of geoms of different bodies that pass the filters, block by block."""
     bodies = np.flatnonzero(s.body_geomnum)
     size = np.cumsum(s.body_geomnum[bodies].astype(np.int64) * len(s.geom_bodyid))
     parts = [np.zeros((2, 0), int)]
     for some in np.split(bodies, np.flatnonzero(np.diff(size // AT_A_TIME)) + 1):
+        # Filter pairs of bodies first, then the pairs of their geoms by bit masks.
         b1, b2 = (a.ravel() for a in np.meshgrid(some, bodies))
         b1, b2 = b1[b1 < b2], b2[b1 < b2]
         collide = _bodies_collide(s, b1, b2, flags)
@@ -135,39 +141,45 @@ def _body_pairs(s: Structure, flags: int) -> _Found:
 
 
 def _of_bodies(s: Structure, b1: np.ndarray, b2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of geoms of pairs of bodies."""
+    """Expand pairs of bodies into all pairs of their geoms."""
     n1, n2 = s.body_geomnum[b1], s.body_geomnum[b2]
     number = n1 * n2
+    # Index of each pair of geoms within its pair of bodies.
     which = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
     adr1, adr2, n2 = (np.repeat(a, number) for a in (s.body_geomadr[b1], s.body_geomadr[b2], n2))
     return adr1 + which // n2, adr2 + which % n2
 
 
 def _bodies_collide(s: Structure, b1: np.ndarray, b2: np.ndarray, flags: int) -> np.ndarray:
-    """Not excluded, not welded to each other, not both without dofs, and not parent and child.
+    """Return a mask of the pairs of bodies that may collide.
 
-    Bodies without joints between them count as one, their `body_weldid`. Children of the world
-    collide with it.
+    Rejected are pairs that `<exclude>` names, bodies welded to each other, bodies without dofs, and
+    parent and child. Bodies without joints between them count as one, their `body_weldid`. Children
+    of the world collide with it.
     """
+    # Bodies welded together count as one; two static bodies never collide.
     w1, w2 = s.body_weldid[b1], s.body_weldid[b2]
     moves = (s.body_dofnum[w1] > 0) | (s.body_dofnum[w2] > 0)
     excluded = np.isin((b1 << 16) + b2, np.asarray(s.exclude_signature))
     collide = (w1 != w2) & moves & ~excluded
     if flags & DisableBit.FILTERPARENT:
         return collide
+    # Parent and child do not collide, except with the world.
     parent1, parent2 = s.body_weldid[s.body_parentid[w1]], s.body_weldid[s.body_parentid[w2]]
     return collide & ((w1 == 0) | (w2 == 0) | ((w1 != parent2) & (w2 != parent1)))
 
 
 def _compatible(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
-    """A bit of the type of one in the affinity of the other."""
+    """Return a mask of the pairs in which contype of one has a bit of conaffinity of the other."""
     type_, affinity = s.geom_contype, s.geom_conaffinity
     return ((type_[g1] & affinity[g2]) | (type_[g2] & affinity[g1])) != 0
 
 
 def _filter_callback_pairs(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
-    """Of which pairs a callback is asked: both have some bit, and the bits of all geoms of one body
-    go with those of the other."""
+    """Return a mask of the pairs that a contact filter callback is called for.
+
+    Both geoms have some bit set, and the combined bit masks of their bodies are compatible.
+    """
     type_, affinity = (
         np.bitwise_or.reduceat(bits, s.body_geomadr[s.body_geomnum > 0])
         for bits in (s.geom_contype, s.geom_conaffinity)
@@ -180,7 +192,8 @@ def _filter_callback_pairs(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.n
 
 
 def _dim(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
-    """Dimension of the geom of higher priority, of equal ones the larger."""
+    """Return `condim` of the geom of higher priority, the larger one at equal priority."""
+    # Higher priority wins; at equal priority the larger dimension.
     p1, p2 = s.geom_priority[g1], s.geom_priority[g2]
     d1, d2 = s.geom_condim[g1], s.geom_condim[g2]
     return np.where(p1 == p2, np.maximum(d1, d2), np.where(p1 > p2, d1, d2))

@@ -1,4 +1,8 @@
-"""The static plan of the collision stage: pairs by kind, their budgets, room for contacts."""
+"""Static plan of the collision stage: pairs by collider, broad-phase budgets, contact capacity.
+
+All shapes of the stage follow from this plan, which depends on the structure and the options of the
+model only. Pairs are numbered in the order of MuJoCo's contacts.
+"""
 
 from typing import NamedTuple
 
@@ -26,14 +30,14 @@ from jaxsim.physics.topology import ancestors
 
 
 class PairGroup(NamedTuple):
-    """Pairs that one function collides.
+    """Pairs that share a collider.
 
     Attributes:
       kinds: types of the geoms.
-      collider: what finds their contacts.
-      pairs: their indices among all pairs, ascending.
-      budget: how many of them go through the narrow phase.
-      slots: how many contact points each of these has.
+      collider: narrow-phase function.
+      pairs: indices among all pairs, ascending.
+      budget: number of pairs that the narrow phase tests.
+      slots: number of contact points of a pair.
     """
 
     kinds: tuple[GeomTypePair, ...]
@@ -44,36 +48,36 @@ class PairGroup(NamedTuple):
 
     @property
     def all(self) -> bool:
-        """Every pair goes through the narrow phase."""
+        """Return whether the narrow phase tests every pair."""
         return self.budget == len(self.pairs)
 
     @property
     def boxes(self) -> bool:
-        """Whether two of them are near is asked of their bounding boxes."""
+        """Return whether the broad phase tests bounding boxes rather than the geoms."""
         return len(self.kinds) > 1 or not set(self.kinds[0]) <= {*EXTENT_FUNCTIONS, GeomType.PLANE}
 
     @property
     def points(self) -> int:
-        """Candidate contacts."""
+        """Return the number of candidate contacts."""
         return self.budget * self.slots
 
 
 class CollisionLayout(NamedTuple):
-    """The plan of a model.
+    """Plan of the collision stage of a model.
 
     Attributes:
-      pairs: candidate pairs in MuJoCo's order, without those that no function collides. Flexes are
-        counted on after the geoms.
-      groups: by collider.
-      ahead: those whose geoms are followed to where they meet, with the flag speculative.
-      moved: `[npairs]` bool: some dof moves one of the geoms against the other. A `<pair>` may name
-        two for which none does; then there are contacts, but they have no rows. Of flexes see
+      pairs: candidate pairs in MuJoCo's order, without those that have no collider. Flexes are
+        numbered after the geoms.
+      groups: pairs by collider.
+      ahead: groups of speculative contacts, only with the flag `speculative`.
+      moved: `[npairs]` bool: some dof moves the geoms of a pair relative to each other. A `<pair>`
+        may name two for which none does; its contacts have no constraint rows. For flexes see
         flex/sides.py.
-      capacity: contacts a world has room for.
-      geom_bodyid: body of each geom; of flexes, which have several, the world.
-      surfaces: how many geoms and flexes there are.
-      soft: the groups of flexes.
-      rank_of_pair: number of the first contact of each pair of geoms `[npairs]`; only with flexes.
+      capacity: maximal number of contacts of a world.
+      geom_bodyid: body of each geom; the world for flexes, which have several.
+      surfaces: numbers of geoms and of flexes.
+      soft: groups of flexes.
+      rank_of_pair: rank of the first contact of each pair of geoms, `[npairs]`; only with flexes.
     """
 
     pairs: GeomPairs
@@ -88,42 +92,45 @@ class CollisionLayout(NamedTuple):
 
     @property
     def all_groups(self) -> tuple[PairGroup, ...]:
-        """All groups, in the order of their candidate contacts."""
+        """Return all groups, in the order of their candidate contacts."""
         return self.groups + self.ahead
 
     @property
     def boxes(self) -> bool:
-        """Some pairs are tested by their bounding boxes."""
+        """Return whether the broad phase tests bounding boxes of some pairs."""
         return any(not g.all and g.boxes for g in self.groups) or any(
             not g.all and not g.sizes[0] for g in self.soft
         )
 
     @property
     def empty(self) -> bool:
-        """The model cannot have contacts."""
+        """Return whether the model cannot have contacts."""
         return not (self.all_groups or self.soft) or not self.capacity
 
     @property
     def points(self) -> int:
-        """Candidate contacts."""
+        """Return the number of candidate contacts."""
         return sum(g.points for g in self.all_groups) + sum(g.points for g in self.soft)
 
     @property
     def geom_of_surface(self) -> np.ndarray:
-        """The geom that each surface is, `[ngeom + nflex]`; -1: it is a flex."""
+        """Return the geom id of each surface, `[ngeom + nflex]`; -1 for flexes."""
         ngeom, nflex = self.surfaces
         return np.append(np.arange(ngeom), np.full(nflex, -1))
 
     @property
     def all(self) -> bool:
-        """Every candidate contact has its own place."""
+        """Return whether every candidate contact has a slot of its own."""
         if self.mixes or self.soft:
             return False
         return self.capacity >= self.points
 
     @property
     def mixes(self) -> bool:
-        """Between pairs that are chosen in each state are those of another group."""
+        """Return whether pairs that the broad phase selects interleave with those of other groups.
+
+        Then MuJoCo's order of contacts depends on the state.
+        """
         chosen = [g for g in self.groups if not g.all]
         return any(
             g is not other and np.any((other.pairs > g.pairs[0]) & (other.pairs < g.pairs[-1]))
@@ -132,10 +139,10 @@ class CollisionLayout(NamedTuple):
         )
 
     def order(self) -> np.ndarray:
-        """Candidate contacts in MuJoCo's order: by pair, then by point.
+        """Return candidate contacts in MuJoCo's order: by pair, then by point.
 
-        Which pairs are in the places of a group with a budget depends on the state; they count as
-        the first of the group. Where that is not their place, see `mixes`.
+        The pairs in the slots of a group with a budget depend on the state; they are sorted as the
+        first pair of the group. Where that is not their position, `mixes` is true.
         """
         pair = [
             _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0]))
@@ -145,23 +152,23 @@ class CollisionLayout(NamedTuple):
         return np.lexsort((*(np.concatenate(a) for a in (place, pair)),))
 
     def rank(self, pair: Array) -> Array:
-        """Numbers that rise in MuJoCo's order, from the pairs of candidate contacts `[n, *W]`."""
+        """Return sort keys in MuJoCo's order, from the pairs of candidate contacts `[n, *W]`."""
         slot = np.concatenate([np.repeat(np.arange(g.slots), g.budget) for g in self.all_groups])
         return pair * max(g.slots for g in self.all_groups) + column(slot.astype(np.int32), pair)
 
 
 def _per_point(group: PairGroup, per_pair: np.ndarray) -> np.ndarray:
-    """One value for each candidate contact of a group: all first points, then all second."""
+    """Repeat values of pairs for each candidate contact: all first points, then all second."""
     return np.tile(per_pair, group.slots)
 
 
 def collision_layout(m: Model) -> CollisionLayout:
-    """The plan of a model, made once."""
+    """Return the collision plan of a model; it is computed once for a structure."""
     return layout_without_capacity(m)._replace(capacity=m.ncontact)
 
 
 def default_capacity(m: Model) -> int:
-    """Contacts that a world has room for, if its user does not say."""
+    """Return the contact capacity of a world that applies if the user sets none."""
     plan, s = layout_without_capacity(m), m.structure
     most = sum(g.points for g in plan.all_groups)
     pairs = plan.pairs.without(np.flatnonzero(plan.pairs.geom2 >= s.ngeom))
@@ -170,16 +177,18 @@ def default_capacity(m: Model) -> int:
 
 
 def layout_without_capacity(m: Model) -> CollisionLayout:
-    """The plan of a model before it is known how many contacts there is room for."""
-    user_rows(m.structure)  # is asked each time: they may be gone
+    """Return the collision plan of a model without its contact capacity."""
+    user_rows(m.structure)  # checked each time: users may have unregistered a collider
     return _layout(m.structure, Options.of(m))
 
 
 @cache_by_structure
 def _layout(s: Structure, options: Options) -> CollisionLayout:
+    # Candidate pairs; speculative contacts need them in the order of bodies.
     pairs = known_pairs(s, options.pair_flags)
     if options.enableflags & EnableBit.SPECULATIVE:
         pairs = pairs.by_body(s.geom_bodyid)
+    # Group the pairs of geoms by collider; drop kinds that have none.
     known, kinds = model_colliders(s), pairs.by_kind(s.geom_type)
     missing = [of_kind for kind, of_kind in kinds.items() if kind not in known]
     if missing:
@@ -194,8 +203,9 @@ def _layout(s: Structure, options: Options) -> CollisionLayout:
     groups = tuple(
         _group(s, pairs, collider, options, {kind: kinds[kind] for kind in of_one})
         for collider, of_one in together.items()
-        if collider.points(options)  # a search without starting points finds none
+        if collider.points(options)  # a search without starting points has no contacts
     )
+    # Merge the pairs of flexes into MuJoCo's order, and renumber the groups of geoms.
     ahead = (
         _speculative_groups(s, pairs, options)
         if options.enableflags & EnableBit.SPECULATIVE
@@ -210,6 +220,7 @@ def _layout(s: Structure, options: Options) -> CollisionLayout:
     layout = CollisionLayout(pairs, groups, ahead, _moved(s, pairs, body), 0, body, sizes)
     if not soft:
         return layout
+    # Ranks of contact points: with flexes the order by pair and point is not enough.
     slots = np.zeros(len(pairs.dim), int)
     for g in groups + ahead:
         slots[g.pairs] = np.maximum(slots[g.pairs], g.slots)
@@ -218,9 +229,9 @@ def _layout(s: Structure, options: Options) -> CollisionLayout:
 
 
 def _with_flexes(s: Structure, pairs: GeomPairs, more: GeomPairs) -> tuple[GeomPairs, np.ndarray]:
-    """Pairs of geoms and of flexes in MuJoCo's order, and where those of geoms stand.
+    """Merge pairs of geoms and of flexes in MuJoCo's order; return the new indices of the former.
 
-    Flexes count as bodies after all others; they meet themselves last.
+    Flexes count as bodies after all others; self-collisions come last.
     """
     if not len(more.dim):
         return pairs, np.arange(len(pairs.dim))
@@ -228,13 +239,15 @@ def _with_flexes(s: Structure, pairs: GeomPairs, more: GeomPairs) -> tuple[GeomP
     body = np.append(s.geom_bodyid, s.nbody + np.arange(s.nflex))
     one, other = body[both.geom1], body[both.geom2]
     order = np.lexsort((np.maximum(one, other), np.minimum(one, other), both.geom1 == both.geom2))
+    # Inverse permutation: new index of each old pair.
     place = np.empty(len(order), int)
     place[order] = np.arange(len(order))
     return GeomPairs(*(a[order] for a in both)), place[: len(pairs.dim)]
 
 
 def _moved(s: Structure, pairs: GeomPairs, body: np.ndarray) -> np.ndarray:
-    """`Layout.moved`; the pairs that are not named were chosen so."""
+    """Compute `Layout.moved`; pairs that no `<pair>` names have passed this filter."""
+    # Two geoms move relative to each other if different dofs move their bodies.
     moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0
     first, second = (ancestors(s)[body[geom[named]]] for geom in (pairs.geom1, pairs.geom2))
     moved[named] = (first != second).any(axis=1)
@@ -248,18 +261,20 @@ def _group(
     options: Options,
     by_kind: dict[GeomTypePair, np.ndarray],
 ) -> PairGroup:
-    """The pairs of the kinds of one collider, in ascending order."""
+    """Return the group of a collider."""
     of_group = np.sort(np.concatenate(list(by_kind.values())))
     budget = pair_budget(s, pairs, tuple(by_kind), of_group)
     return PairGroup(tuple(by_kind), collider, of_group, budget, collider.points(options))
 
 
 def _speculative_groups(s: Structure, pairs: GeomPairs, options: Options) -> tuple[PairGroup, ...]:
-    """The pairs that are followed to where they meet."""
+    """Return the groups of pairs that may have speculative contacts."""
+    # PairGroup by collider; pairs with planes form groups of their own.
     together: dict[tuple[PairCollider, bool], dict[GeomTypePair, np.ndarray]] = {}
     for kind, of_kind in pairs.by_kind(s.geom_type).items():
         collider = speculative_collider(kind, options)
-        if collider is not None and kind not in user_rows(s):  # nobody knows how far these reach
+        # The extent of geoms with a user's collider is not known.
+        if collider is not None and kind not in user_rows(s):
             plane = kind[0] == GeomType.PLANE
             together.setdefault((collider, plane), {})[kind] = of_kind
     return tuple(
@@ -271,13 +286,13 @@ def _speculative_groups(s: Structure, pairs: GeomPairs, options: Options) -> tup
 def _group_without_broad_phase(
     collider: PairCollider, by_kind: dict[GeomTypePair, np.ndarray], options: Options
 ) -> PairGroup:
-    """A group all pairs of which go through the narrow phase."""
+    """Return a group in which the narrow phase tests every pair."""
     of_group = np.sort(np.concatenate(list(by_kind.values())))
     return PairGroup(tuple(by_kind), collider, of_group, len(of_group), collider.points(options))
 
 
 def pairs_without_collider(m: Model) -> dict[GeomTypePair, GeomPairs]:
-    """Candidate pairs for which there is no collider, though MuJoCo has one, by kind."""
+    """Return the candidate pairs, by kind, that MuJoCo can collide and this package cannot."""
     s = m.structure
     pairs = known_pairs(s, m.pair_flags)
     return {

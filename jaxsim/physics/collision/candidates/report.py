@@ -1,4 +1,4 @@
-"""Which geoms can meet, by which function, and with what budget: for a person to read."""
+"""Printable summary of the collision stage: colliders, candidate pairs and capacities."""
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
@@ -8,7 +8,7 @@ from jaxsim.physics.collision.flex.plan import SoftGroup
 
 
 def collision_report(m: Model) -> str:
-    """A line for each function that collides pairs of the model; empty if nothing can meet."""
+    """Return a line of text for each collider of the model; empty if nothing can collide."""
     lines = []
     plan = collision_layout(m)
     for ahead, groups in (("", plan.groups), ("ahead, ", plan.ahead)):

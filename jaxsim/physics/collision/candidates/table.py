@@ -1,4 +1,8 @@
-"""Which function finds the contacts of two kinds of geoms, and how many there can be."""
+"""Table of colliders by the types of two geoms, with the contact points of each.
+
+Corresponds to `mjCOLLISIONFUNC` in MuJoCo. Kinds without a closed form use the general convex
+collider (GJK/EPA); `sdf` geoms a search by signed distance.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -42,14 +46,15 @@ from jaxsim.physics.collision.speculative.points import (
 
 
 class PairCollider(NamedTuple):
-    """How the contacts of two kinds of geoms are found.
+    """Narrow-phase function of two kinds of geoms, and the contact points that it returns.
 
     Attributes:
-      collide: function `(Placed, Placed) -> Touch`; with assets it gets these as well, and how
-        far contacts reach, `[n, *W]`, which is -FAR for pairs that are not asked for. Kinds with
-        the same function go through it together.
-      slots: number of contact points it gives for a pair; or a function of the model's options.
-      assets: what it needs of the model besides placed geoms, a function of it; None: nothing.
+      collide: function `(Placed, Placed) -> Touch`. With `assets` it also takes these, and the
+        distance below which contacts are detected, `[n, *W]`, -FAR for pairs to skip. Kinds with
+        the same function are batched into one call.
+      slots: number of contact points for a pair; or a function of the model's options.
+      assets: function of the model that returns the data that `collide` needs besides placed
+        geoms; None: nothing.
     """
 
     collide: Callable
@@ -57,7 +62,7 @@ class PairCollider(NamedTuple):
     assets: Callable[[Model], Any] | None = None
 
     def points(self, options: Options) -> int:
-        """The number of contact points under the options of a model."""
+        """Return the number of contact points of a pair under the options of a model."""
         return self.slots if isinstance(self.slots, int) else self.slots(options)
 
 
@@ -109,20 +114,20 @@ COLLIDERS: dict[tuple[int, int], PairCollider] = {
     (SDF, SDF): BY_DISTANCE,
 }
 
-# where geoms that move fast meet before the step ends: see ahead/found.py
+# speculative contacts of geoms that move fast, see ahead/found.py
 _SPECULATIVE_POINT = PairCollider(single_points, 1)
 _SPECULATIVE_PATCH = PairCollider(flat_points, MAX_PATCH_POINTS)
 _SPECULATIVE_ON_PLANE = PairCollider(plane_patch_points, MAX_PATCH_POINTS)
 _ROUND_TYPES = frozenset({SPHERE, ELLIPSOID})
 COLLIDERS |= {(HFIELD, kind): _HFIELD_COLLIDER for kind in CONVEX_KINDS}
-# With smooth contacts: finds every point that may touch, where the other one chooses among them.
+# Smooth contacts use all eight corners: a selection of four of them jumps with the state.
 SMOOTHED_COLLIDERS = {COLLIDERS[PLANE, BOX]: PairCollider(plane_box_corners, 8)}
-# kinds that never touch, in MuJoCo too
+# kinds that never touch, as in MuJoCo
 NON_COLLIDING_TYPES = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})
 
 
 def speculative_collider(kind: tuple[int, int], options: Options) -> PairCollider | None:
-    """Where geoms of two kinds that move fast meet; None where they are not followed."""
+    """Return the collider of speculative contacts of two kinds of geoms; None: there is none."""
     first, second = kind
     if second not in CONVEX_KINDS or first not in (PLANE, *CONVEX_KINDS):
         return None

@@ -1,4 +1,4 @@
-"""Colliders of users in the form of the narrow phase; `extend/registry.py` has the rows."""
+"""Colliders that users registered (extend/registry.py), batched over pairs and worlds."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,10 +15,10 @@ from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
 
 def user_rows(s: Structure) -> dict[tuple[int, int], UserCollider]:
-    """The colliders of users that a model was loaded with.
+    """Return the registered colliders that a model was loaded with, by the two geom types.
 
     Raises:
-      ValueError: one of them is not registered any more, or anew.
+      ValueError: a collider is no longer registered, or was replaced since.
     """
     rows = {}
     for key in s.collider_keys:
@@ -34,7 +34,7 @@ def user_rows(s: Structure) -> dict[tuple[int, int], UserCollider]:
 
 @cache_by_structure
 def model_colliders(s: Structure) -> Mapping[tuple[int, int], PairCollider]:
-    """What finds the contacts of each two types of geoms in a model: its users' rows, and ours."""
+    """Return the collider of each two geom types in a model: built-in ones and those of users."""
     own = {
         kind: PairCollider(_of_pairs(row.collide, row.slots), row.slots)
         for kind, row in user_rows(s).items()
@@ -43,7 +43,7 @@ def model_colliders(s: Structure) -> Mapping[tuple[int, int], PairCollider]:
 
 
 def _of_pairs(collide: Callable, slots: int) -> Callable[[PlacedGeoms, PlacedGeoms], ContactPoints]:
-    """A function of one pair of geoms as one of all pairs and worlds."""
+    """Batch a collider of one pair of geoms over all pairs and worlds."""
 
     def one_pair(*geoms):
         dist, pos, normal = (jnp.asarray(a) for a in collide(*geoms))
@@ -55,8 +55,10 @@ def _of_pairs(collide: Callable, slots: int) -> Callable[[PlacedGeoms, PlacedGeo
         return dist, pos, normal
 
     def all_pairs(a: PlacedGeoms, b: PlacedGeoms) -> ContactPoints:
+        # Arguments of the user's function: size, position and orientation of both geoms.
         given = [x for g in (a, b) for x in (g.size.to_array(1), g.pos.to_array(1), _matrix(g))]
         worlds = jnp.broadcast_shapes(*(x.shape[-1:] for x in given)) if a.pos.x.ndim > 1 else ()
+        # Batch over pairs first, then over worlds (last axis).
         function: Callable = jax.vmap(one_pair)
         if worlds:
             given = [jnp.broadcast_to(x, (*x.shape[:-1], *worlds)) for x in given]
@@ -68,12 +70,12 @@ def _of_pairs(collide: Callable, slots: int) -> Callable[[PlacedGeoms, PlacedGeo
 
 
 def _matrix(g: PlacedGeoms) -> Array:
-    """Orientations `[n, 3, 3, *W]`."""
+    """Return the orientations of geoms as matrices, `[n, 3, 3, *W]`."""
     a = g.rot.to_array(1)
     return a.reshape(a.shape[0], 3, 3, *a.shape[2:])
 
 
 def _points(a: Array) -> Vec:
-    """`[n, slots, 3, *W]` as a vector of `[slots, n, *W]`."""
+    """Convert points `[n, slots, 3, *W]` to a vector of `[slots, n, *W]`."""
     a = jnp.moveaxis(a, 1, 0)
     return Vec(a[:, :, 0], a[:, :, 1], a[:, :, 2])

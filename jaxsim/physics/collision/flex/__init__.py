@@ -1,1 +1,1 @@
-"""Contacts of flexes: with geoms, with each other and with themselves."""
+"""Contacts of flexes with geoms, between flexes, and of flexes with themselves."""

@@ -1,7 +1,8 @@
-"""Edges of rods with a box section, as boxes that turn with the material (flex/frames.py).
+"""Contacts of rod edges with a box section, as boxes in the material frame (flex/frames.py).
 
-Planes, spheres, capsules, boxes and edges of other rods meet them so; everything else meets
-capsules of half the short side. MuJoCo's documentation, XML reference: flex/elasticity.
+Edges are boxes for planes, spheres, capsules, boxes and edges of other rods, and capsules of half
+the short side for all other geoms and flexes. MuJoCo's documentation, XML reference:
+flex/elasticity.
 """
 
 import itertools
@@ -24,16 +25,20 @@ from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_
 from jaxsim.physics.flex.frames import edge_tangents, first_record, rod_chains
 from jaxsim.physics.flex.twist import material_axis
 
-MAX_PLANE_CORNERS = 2  # corners of a section that may touch a plane
+MAX_PLANE_CORNERS = 2  # corners of a section that may touch a plane, a slot each
 
 
 def rod_edges(m: Model, d: Data) -> PlacedGeoms | None:
-    """The edges of all rods with twist; what has no box section has no size across."""
+    """Return the edges of all rods with twist as boxes; without a box section their width is 0.
+
+    None: no rod of the model has a box section.
+    """
     if not np.any(m.flex_boxed):
         return None
     table = rod_chains(m)
     f, t = material_axis(m, d), edge_tangents(d.flexvert_xpos, table)
     ends = [gather_static(d.flexvert_xpos, table.vert[:, k]) for k in range(2)]
+    # Sides of the section from the bending stiffness about its two axes.
     weak, more, side = (gather_static(m.flex_bending, first_record(m) + k) for k in (4, 5, 9))
     short = jnp.abs(side)
     long = short * safe_sqrt(safe_divide(weak + more, weak))
@@ -44,7 +49,7 @@ def rod_edges(m: Model, d: Data) -> PlacedGeoms | None:
 
 
 def bars_of(s: Structure, soft: FlexItems, item: IdArray, size: int) -> PlacedGeoms:
-    """Elements, which have two corners, or vertices, at which the box of their edge is cut."""
+    """Return the boxes of elements (`size` 2), or the cross sections of their edges at vertices."""
     assert soft.bars is not None
     found: PlacedGeoms = item.look_up(np.maximum(any_edge(s), 0)).take(soft.bars)
     if size > 1:
@@ -54,7 +59,8 @@ def bars_of(s: Structure, soft: FlexItems, item: IdArray, size: int) -> PlacedGe
 
 
 def plane_bar(plane: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) -> ContactPoints:
-    """The lowest corners of the section at a vertex, the deeper one first."""
+    """Return the two lowest corners of the section at a vertex, the deeper one first."""
+    # Rank the four corners by height; ties go by index.
     normal, (f, g, _) = plane.axis, bar.rot.cols
     corners = [
         bar.pos + f.scale(i * bar.size.x) + g.scale(j * bar.size.y)
@@ -62,6 +68,7 @@ def plane_bar(plane: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) 
     ]
     height = [(corner - plane.pos).dot(normal) for corner in corners]
     place = [_rank(height, k) for k in range(len(height))]
+    # Gather the two lowest by one-hot sums.
     low = []
     for slot in range(MAX_PLANE_CORNERS):
         here = [(p == slot).astype(normal.x.dtype) for p in place]
@@ -69,12 +76,13 @@ def plane_bar(plane: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) 
         low.append(parts[0] + parts[1] + parts[2] + parts[3])
     corner = Vec(*(jnp.stack(x) for x in zip(*(c.parts for c in low), strict=True)))
     pos, normal = add_slot_axis((plane.pos, normal))
+    # The contact is halfway between the corner and the plane.
     dist = (corner - pos).dot(normal)
     return ContactPoints(dist, corner - normal.scale(0.5 * dist), normal)
 
 
 def _rank(height: list[Array], k: int) -> Array:
-    """How many are lower, or as low and before it."""
+    """Return the rank of corner `k`: the number of corners that are lower, or equal and before."""
     before = [
         (h <= height[k] if j < k else h < height[k]).astype(jnp.int32)
         for j, h in enumerate(height)
@@ -84,32 +92,32 @@ def _rank(height: list[Array], k: int) -> Array:
 
 
 def sphere_bar(sphere: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) -> ContactPoints:
-    """One contact."""
+    """Return the contact of a sphere with an edge."""
     return sphere_box(sphere, bar)
 
 
 def capsule_bar(
     capsule: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array
 ) -> ContactPoints:
-    """Up to two contacts."""
+    """Return up to two contacts of a capsule with an edge."""
     return capsule_box(capsule, bar)
 
 
 def box_bar(box: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) -> ContactPoints:
-    """Up to eight contacts; also of two bars."""
+    """Return up to eight contacts of a box, or of another edge with a box section, with an edge."""
     return box_box(box, bar)
 
 
 def segment_bar(
     segment: RoundedHull, bar: PlacedGeoms, assets: None, reach: Array
 ) -> ContactPoints:
-    """Up to two contacts of an edge of a round rod."""
+    """Return up to two contacts of an edge with a round section with one with a box section."""
     return capsule_box(as_capsule(segment), bar)
 
 
 def bar_segment(
     bar: PlacedGeoms, segment: RoundedHull, assets: None, reach: Array
 ) -> ContactPoints:
-    """The same, the other way around."""
+    """Return `segment_bar` with the sides swapped and the normals reversed."""
     touch = capsule_box(as_capsule(segment), bar)
     return touch._replace(normal=-touch.normal)

@@ -1,9 +1,9 @@
-"""Which elements of flexes are looked at: the nearest few, by boxes along the axes of the world.
+"""Broad phase of flexes: the nearest pairs of elements, by axis-aligned bounding boxes.
 
-Of a short list every pair of elements is tested. Where the list would be long (clusters.py), boxes
-around clusters of elements are tested first, the near pairs of clusters are kept up to a capacity,
-and only their elements are tested with each other: bounding volume hierarchies of two levels, with
-fixed shapes. No pair of elements that is near is missed while the capacities last.
+In a short table every pair of elements is tested. Where the table would be long (clusters.py), the
+boxes of clusters of elements are tested first, the near pairs of clusters are kept up to a
+capacity, and only their elements are tested with each other: a bounding volume hierarchy of two
+levels with fixed shapes. No near pair is missed unless a capacity is exceeded.
 """
 
 import functools
@@ -27,20 +27,19 @@ from jaxsim.physics.collision.flex.plan import SoftGroup
 from jaxsim.physics.collision.ids import IdArray, StaticIds, TracedIds
 from jaxsim.physics.collision.shape import PlacedGeoms
 
-_BOX_ROUNDING_ULPS = (
-    4  # roundings by which boxes around clusters are larger than those of their elements
-)
+# Margin of the boxes of clusters over those of their elements, in machine epsilons.
+_BOX_ROUNDING_ULPS = 4
 
 
 class NearEntries(NamedTuple):
-    """Entries of a group that go through the narrow phase, `[budget, *W]`.
+    """Entries of a group that the narrow phase tests, `[budget, *W]`.
 
     Attributes:
-      pair: which of all pairs.
+      pair: index among all pairs.
       first, second: see `Entries`.
-      rank: numbers of the first contact point of each in MuJoCo's order.
-      reach: how far contacts reach [m]; -FAR where there is no entry.
-      lost: number of near entries beyond the capacity, `[1, *W]`, or 0.
+      rank: rank of the first contact point of each entry in MuJoCo's order.
+      reach: distance below which contacts are detected [m]; -FAR for empty slots.
+      lost: number of near entries that were dropped as the capacity was exceeded, `[1, *W]`, or 0.
     """
 
     pair: IdArray
@@ -54,7 +53,15 @@ class NearEntries(NamedTuple):
 def near_entries(
     s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> NearEntries:
-    """Return what of a group may touch in a state; `reach` is that of all pairs."""
+    """Return the entries of a group that may touch in a state.
+
+    Args:
+      s: structure of the model.
+      group: the group.
+      geoms: all geoms, `[ngeom, *W]`.
+      soft: all flexes.
+      reach: distance below which contacts of each pair are detected, `[npairs, *W]` [m].
+    """
     if group.clusters is not None:
         return _of_clusters(s, group, group.clusters, geoms, soft, reach)
     entries = group.entries
@@ -63,6 +70,7 @@ def near_entries(
     if group.all:
         number: IdArray = StaticIds.of(np.arange(len(entries.pair)))
     else:
+        # Keep the entries with the smallest gaps, up to the budget, in their order.
         gap = entry_gaps(s, group, geoms, soft)
         mask = jnp.broadcast_to(gap <= reach, jnp.broadcast_shapes(gap.shape, reach.shape))
         kept = select_deepest(mask, gap, group.budget)
@@ -77,7 +85,8 @@ def near_entries(
 
 
 def entry_gaps(s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems) -> Array:
-    """Return the gaps between the boxes of all entries of a group, `[n, *W]` [m]."""
+    """Return the gaps between the bounding boxes of all entries of a group, `[n, *W]` [m]."""
+    # Boxes of the second side are those of elements; the first is an element or a geom.
     first, second = (StaticIds.of(a) for a in group.entries[1:])
     box = second.take((soft.center, soft.half))
     if group.sizes[0]:
@@ -96,14 +105,20 @@ def number_near(
     if group.clusters is None:
         near = entry_gaps(s, group, geoms, soft) <= gather_static(reach, group.entries.pair)
         return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)
+    # Otherwise both levels of the hierarchy may need capacity.
     cells = _near_clusters(group, group.clusters, geoms, soft, reach)
     tested = _elements(s, group, group.clusters, geoms, soft, reach, cells)
     return jnp.maximum(cells.number, _count(_flat(tested.near, 3)))
 
 
 class _Cells(NamedTuple):
-    """Pairs of clusters that are near, `[capacity, *W]`: their numbers on both sides, their
-    pair; and how many there are, `[1, *W]`."""
+    """Near pairs of clusters, `[capacity, *W]`.
+
+    Attributes:
+      ids: indices of the clusters on both sides.
+      pair: index of their pair among all pairs of the model.
+      number: how many are near, `[1, *W]`, those beyond the capacity included.
+    """
 
     ids: tuple[Array, Array]
     pair: Array
@@ -111,8 +126,13 @@ class _Cells(NamedTuple):
 
 
 class _Tested(NamedTuple):
-    """Pairs of elements of near clusters, `[capacity, width1, width2, *W]`; items on both sides,
-    `[capacity, width, *W]`."""
+    """Pairs of elements of near clusters.
+
+    Attributes:
+      gap: gap between their boxes, `[capacity, width1, width2, *W]` [m].
+      near: bool, shape as `gap`.
+      item: items on both sides, `[capacity, width, *W]` each.
+    """
 
     gap: Array
     near: Array
@@ -127,7 +147,8 @@ def _of_clusters(
     soft: FlexItems,
     reach: Array,
 ) -> NearEntries:
-    """Find near pairs of clusters, and in them near pairs of elements."""
+    """Find near pairs of clusters, and near pairs of elements in them."""
+    # Level 1 tests clusters, level 2 the elements of near clusters.
     geoms, soft, reach = lax.stop_gradient((geoms, soft, reach))
     cells = _near_clusters(group, clusters, geoms, soft, reach)
     tested = _elements(s, group, clusters, geoms, soft, reach, cells)
@@ -147,7 +168,7 @@ def _of_clusters(
     items = (_flat(a) for a in tested.item)
     first, second = (gather(a, k) for a, k in zip(items, slots, strict=True))
     pair = gather(cells.pair, cell)
-    if clusters.is_alone.any():  # elements of one flex in the order of their numbers
+    if clusters.is_alone.any():  # self-collision: the lower element is first
         alone = _of_pair(clusters.is_alone, pair)
         low, high = jnp.minimum(first, second), jnp.maximum(first, second)
         first, second = jnp.where(alone, low, first), jnp.where(alone, high, second)
@@ -163,19 +184,22 @@ def _of_clusters(
 def _near_clusters(
     group: SoftGroup, clusters: ClusterPairs, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> _Cells:
-    """Find pairs of clusters whose boxes are near, the nearest up to the capacity."""
+    """Find the nearest pairs of clusters by their boxes, up to the capacity."""
+    # Gaps between the boxes of all clusters of one side and all of the other.
     one, other = clusters.sides
     box = _insert_axis(_around(*_boxes(soft, other)), 0)
     if group.sizes[0]:
         gap = element_box_gap(*_insert_axis(_around(*_boxes(soft, one)), 1), *box)
     else:
         gap = geom_box_gap(_insert_axis(gather_static(geoms, one.member[:, 0]), 1), *box)
+    # Mask pairs that are far apart, or that the filters exclude.
     limit = _limits(clusters, reach)
     shape = jnp.broadcast_shapes(gap.shape, limit.shape)
     near = jnp.broadcast_to(gap <= limit, shape)
     if not (mask := clusters.mask()).all():
         near = near & mask.reshape(*mask.shape, *(1,) * (near.ndim - 2))
     near, gap = (_flat(jnp.broadcast_to(a, shape)) for a in (near, gap))
+    # Compact the nearest pairs, and look up their clusters and their pair of the model.
     size = group.cluster_budget
     index, _ = first_true(select_deepest(near, gap, size), None, size)
     columns = len(other.member)
@@ -186,7 +210,8 @@ def _near_clusters(
 
 
 def _limits(clusters: ClusterPairs, reach: Array) -> Array:
-    """Return how far contacts of pairs of clusters reach, `[n1, n2, *W]`, or `[1, 1, *W]`."""
+    """Return the detection distance of pairs of clusters, `[n1, n2, *W]` or `[1, 1, *W]` [m]."""
+    # With a single pair the limit is a scalar; else gather it by both owners.
     pair = np.maximum(clusters.pair, 0)
     if pair.size == 1:
         return gather_static(reach, pair.ravel())[None]
@@ -206,6 +231,7 @@ def _elements(
     cells: _Cells,
 ) -> _Tested:
     """Test all pairs of elements of near clusters."""
+    # Gaps between the boxes of the elements, or between these and the geom.
     one, other = clusters.sides
     row, col = cells.ids
     item = _members(one, row), _members(other, col)
@@ -215,12 +241,13 @@ def _elements(
     else:
         geom = TracedIds(item[0][:, 0]).take(geoms)
         gap = geom_box_gap(_insert_axis(_insert_axis(geom, 1), 1), *box)
+    # Mask empty slots, far elements, and elements that share a body or a vertex.
     index = column(np.arange(len(row), dtype=np.int32), cells.number)
     limit = jnp.where(index < cells.number, gather(reach, cells.pair), -NO_CONTACT_DISTANCE)
     near = gap <= limit[:, None, None]
     if clusters.filtered:
         near = near & ~_share(s, group, item)
-    if clusters.is_alone.any():  # of the elements of one cluster each pair once
+    if clusters.is_alone.any():  # a cluster with itself: the upper triangle of its pairs
         same = _of_pair(one.number, row) == _of_pair(other.number, col)
         same = same & _of_pair(clusters.is_alone, cells.pair)
         again = np.arange(one.width)[:, None] >= np.arange(other.width)
@@ -230,7 +257,10 @@ def _elements(
 
 
 def _boxes(soft: FlexItems, side: Side) -> tuple[Vec, Vec]:
-    """Gather boxes of the elements of all clusters, `[n, width, *W]`; empty slots are far away."""
+    """Gather the boxes of the elements of all clusters, `[n, width, *W]`.
+
+    Empty slots have the half size -FAR, so they are near nothing.
+    """
     shape = side.member.shape
     center, half = gather_static((soft.center, soft.half), np.maximum(side.member, 0).ravel())
     center, half = jax.tree.map(lambda a: a.reshape(*shape, *a.shape[1:]), (center, half))
@@ -241,7 +271,8 @@ def _boxes(soft: FlexItems, side: Side) -> tuple[Vec, Vec]:
 
 
 def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
-    """Return boxes around those in the second axis, a few roundings larger."""
+    """Return bounding boxes over the second axis, enlarged by a few machine epsilons."""
+    # Union of boxes, with a margin for rounding.
     low = (center - half).map(lambda a: jnp.min(a, axis=1))
     high = (center + half).map(lambda a: jnp.max(a, axis=1))
     spare = _BOX_ROUNDING_ULPS * jnp.finfo(low.x.dtype).eps
@@ -250,10 +281,8 @@ def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
 
 
 def _share(s: Structure, group: SoftGroup, item: tuple[Array, Array]) -> Array:
-    """Return a mask of elements that never touch, as they share a body or a vertex.
-
-    Its shape is `[capacity, width1, width2, *W]`.
-    """
+    """Return a mask of pairs that share a body or a vertex, `[capacity, width1, width2, *W]`."""
+    # Keys of both sides: bodies of vertices, or the body of a geom.
     keys = []
     for size, own in zip(group.sizes, item, strict=True):
         table = corner_keys(s)[:, :size] if size else np.asarray(s.geom_bodyid)[:, None]
@@ -267,6 +296,7 @@ def _in_order(
     s: Structure, group: SoftGroup, pair: Array, first: Array, second: Array, reach: Array
 ) -> tuple[Array, ...]:
     """Sort entries by pair, then by element of each side; empty ones come last."""
+    # Sort keys: pair, first element, second element in the order of its visit.
     last = jnp.where(reach > -NO_CONTACT_DISTANCE / 2, pair, np.iinfo(np.int32).max)
     visit = _of_pair(visits(s), second) if group.collider.among else second
     reach = jnp.broadcast_to(reach, pair.shape)
@@ -279,8 +309,8 @@ def _rank(
 ) -> Array:
     """Return the rank of the first contact point of each entry, `[n, *W]`.
 
-    Ranks of a pair begin at that of the pair, and follow the index of the entry where entries are
-    in order, else the numbers of the elements.
+    The ranks of a pair of the model are consecutive. They follow the index of the entry where
+    entries are sorted, else the element ids.
     """
     start = _of_pair(group.rank, pair)
     if group.in_order:
@@ -316,7 +346,7 @@ def _rows(x: PyTree, index: Array) -> PyTree:
 
 
 def _insert_axis(x: PyTree, axis: int) -> PyTree:
-    """Insert an axis of length 1, so that all of one side meet all of the other."""
+    """Insert an axis of length 1, to broadcast one side against the other."""
     return jax.tree.map(lambda a: jnp.expand_dims(a, axis), x)
 
 
@@ -326,5 +356,5 @@ def _flat(a: Array, axes: int = 2) -> Array:
 
 
 def _count(near: Array) -> Array:
-    """Count what is near, `[n, *W]` -> `[1, *W]`."""
+    """Count near pairs, `[n, *W]` -> `[1, *W]`."""
     return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)

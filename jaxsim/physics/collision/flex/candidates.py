@@ -1,6 +1,6 @@
-"""All points of a state at which flexes may touch something.
+"""Candidate contacts of flexes: broad phase and narrow phase of a group.
 
-entries of each group -> gap of their boxes -> the nearest of them, up to a budget -> narrow phase
+entries of a group -> gaps of their boxes -> the nearest entries, up to a budget -> narrow phase
 """
 
 from collections.abc import Callable, Mapping
@@ -26,11 +26,11 @@ class SoftPoints(NamedTuple):
     """Candidate contacts of flexes, `[points, *W]`.
 
     Attributes:
-      touch: where the surfaces are nearest.
-      pair: which of all pairs.
-      item: what touches on both sides; `no_item`: a geom.
-      rank: numbers that rise in MuJoCo's order.
-      found: not farther than contacts reach.
+      touch: positions, distances and normals.
+      pair: index among all pairs.
+      item: items on both sides; `no_item` for a geom.
+      rank: sort key of MuJoCo's order.
+      found: bool, the distance is below the detection distance.
     """
 
     touch: ContactPoints
@@ -48,8 +48,10 @@ def flex_narrow_phase(
     reach: Array,
     assets: Mapping[Callable | None, Any],
 ) -> tuple[SoftPoints, Array | int]:
-    """The narrow phase of a group, and how many near entries had no place."""
+    """Run the broad and narrow phase of a group; also return the number of dropped entries."""
+    # Broad phase, then the geometry of both sides.
     pair, first, second, start, reach, lost = near_entries(s, group, geoms, soft, reach)
+    # Narrow phase of all entries in one call.
     a = _side(s, group, 0, geoms, soft, first)
     b = _side(s, group, 1, geoms, soft, second)
     touch = materialize_result(
@@ -57,10 +59,12 @@ def flex_narrow_phase(
     )
     if group.collider.among:
         touch = group.collider.among(touch, pair.array(touch.dist[0]))
+    # Flatten the contact points of all entries: all first points, then all second ones.
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
     slots = group.slots
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape, (slots, *reach.shape))
+    # A point is a contact if its distance is within reach and its slot is filled.
     found = (touch.dist <= reach[None]) & (reach > -NO_CONTACT_DISTANCE / 2)[None]
 
     def flat(x: Array) -> Array:
@@ -85,7 +89,7 @@ def flex_narrow_phase(
 def _side(
     s: Structure, group: SoftGroup, k: int, geoms: PlacedGeoms, soft: FlexItems, ids: IdArray
 ) -> PlacedGeoms | RoundedHull:
-    """What a group has on one side."""
+    """Return the geometry of one side of a group."""
     if group.bars[k]:
         return bars_of(s, soft, ids, group.sizes[k])
     if not group.sizes[k]:
@@ -94,7 +98,7 @@ def _side(
 
 
 def _ranks(first: IdArray, number: int) -> IdArray:
-    """Of all first points, then of all second ones, from those of the first."""
+    """Return the ranks of all first points, then of all second ones, from those of the first."""
     slots = range(number)
     if isinstance(first, StaticIds):
         return StaticIds(tuple(r + k for k in slots for r in first.id))

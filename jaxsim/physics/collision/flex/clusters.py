@@ -1,9 +1,9 @@
-"""Clusters of elements: two large flexes meet by boxes of clusters, not by a table of pairs.
+"""Clusters of elements: the upper level of a bounding volume hierarchy with fixed shapes.
 
 A table of all pairs of elements grows with the product of their numbers. Here the elements of a
-flex are split into clusters along its tree of boxes (`flex_elemorder`, io/order.py), all of nearly
-the same number of elements. What is static is small: the elements of each cluster, and which flex
-may touch which. Pairs of elements are made in each state from the clusters that are near
+flex are split into clusters along its bounding volume hierarchy (`flex_elemorder`, io/order.py),
+all of nearly the same size. The static tables stay small: the elements of each cluster, and the
+flexes that may touch. Pairs of elements are formed in each state from near clusters
 (broadphase.py).
 """
 
@@ -25,9 +25,9 @@ class Side(NamedTuple):
     """Clusters of all elements on one side of the pairs of a group.
 
     Attributes:
-      member: elements of each cluster, or one geom, `[n, width]`; -1: none.
-      owner: of each cluster the row, or column, of `ClusterPairs.pair`, `[n]`.
-      number: of each cluster its number among those of the same owner, `[n]`.
+      member: elements of each cluster, or one geom, `[n, width]`; -1: empty slot.
+      owner: row or column in `ClusterPairs.pair` of each cluster, `[n]`.
+      number: index of each cluster among those of the same owner, `[n]`.
     """
 
     member: np.ndarray
@@ -36,21 +36,21 @@ class Side(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The number of elements of a cluster, filled up."""
+        """Return the number of slots of a cluster."""
         return self.member.shape[1]
 
 
 class ClusterPairs(NamedTuple):
-    """Pairs of clusters that may touch: every cluster of one side with every one of the other.
+    """Pairs of clusters that may touch: the product of the clusters of both sides.
 
     Attributes:
       sides: clusters on both sides.
-      pair: number of the pair of two owners, `[owners1, owners2]`; -1: they do not touch.
-      is_alone: of each pair of the model whether it is of a flex with itself, `[npairs]` bool.
-      start: of each pair the first element on both sides, `[npairs]` each.
-      stride: of each pair the number of elements on its second side, `[npairs]`.
+      pair: index of the pair of two owners, `[owners1, owners2]`; -1: they do not touch.
+      is_alone: whether each pair of the model is a self-collision, `[npairs]` bool.
+      start: first element of each pair on both sides, `[npairs]` each.
+      stride: number of elements of each pair on its second side, `[npairs]`.
       filtered: some elements never touch, as they share a vertex or a body.
-      items: number of elements that take part.
+      items: number of different elements.
     """
 
     sides: tuple[Side, Side]
@@ -63,11 +63,14 @@ class ClusterPairs(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The number of all pairs of clusters."""
+        """Return the number of all pairs of clusters."""
         return len(self.sides[0].member) * len(self.sides[1].member)
 
     def mask(self) -> np.ndarray:
-        """Return which pairs of clusters may touch, bool `[n1, n2]`; of one flex each pair once."""
+        """Return a mask of the pairs of clusters that may touch, bool `[n1, n2]`.
+
+        In a self-collision each pair occurs once.
+        """
         one, other = self.sides
         cell = np.ix_(one.owner, other.owner)
         pair, once = self.pair[cell], one.number[:, None] <= other.number
@@ -75,12 +78,12 @@ class ClusterPairs(NamedTuple):
 
 
 def number_of_entries(s: Structure, first: int, f: int) -> int:
-    """Return the most entries that a pair with a flex has; 0 where everything is on one body.
+    """Return the maximal number of entries of a pair with a flex; 0 if all is on one body.
 
     Args:
-      s: tables.
-      first: a geom, or the other flex counted on after the geoms.
-      f: a flex.
+      s: structure of the model.
+      first: id of a geom, or `ngeom` plus the id of the other flex.
+      f: id of the flex.
     """
     own = active_elements(s, f)
     if first >= s.ngeom:
@@ -96,13 +99,14 @@ def number_of_entries(s: Structure, first: int, f: int) -> int:
 
 
 def cluster_pairs(s: Structure, pairs: GeomPairs, numbers: Sequence[int]) -> ClusterPairs:
-    """Make the clusters of the pairs that one function collides.
+    """Return the clusters of the pairs that share a collider.
 
     Args:
-      s: tables.
-      pairs: those of the whole model.
-      numbers: which of them: of geoms with flexes, or of flexes.
+      s: structure of the model.
+      pairs: all pairs of the model.
+      numbers: indices of the pairs, either all geom-flex or all flex-flex.
     """
+    # Number the owners (flexes or geoms) of each side, with the pair of each two of them.
     first, second = pairs.geom1[numbers], pairs.geom2[numbers] - s.ngeom
     alone, of_flexes = pairs.geom1 == pairs.geom2, bool(first[0] >= s.ngeom)
     owners: tuple[dict, dict] = {}, {}
@@ -118,10 +122,12 @@ def cluster_pairs(s: Structure, pairs: GeomPairs, numbers: Sequence[int]) -> Clu
     pair = np.full([len(known) for known in owners], -1)
     for row, col, k in cells:
         pair[row, col] = k
+    # Split the elements of each owner into clusters.
     one, other = (_side([member for _, member in known.values()]) for known in owners)
     elements = [side.member for side in ((one, other) if of_flexes else (other,))]
     items = np.unique(np.concatenate([member.ravel() for member in elements]))
 
+    # Offsets by which element ids become ranks of contact points.
     start, stride = np.zeros((2, len(alone)), int), np.zeros(len(alone), int)
     start[1, numbers] = np.asarray(s.flex_elemadr)[second]
     if of_flexes:
@@ -134,11 +140,12 @@ def cluster_pairs(s: Structure, pairs: GeomPairs, numbers: Sequence[int]) -> Clu
 
 
 def _side(parts: list[np.ndarray]) -> Side:
-    """Split several sets of elements into clusters."""
+    """Split several lists of elements into clusters."""
     sizes = [cluster_sizes(len(part)) for part in parts]
     width = max(int(size.max()) for size in sizes)
     members = []
     for part, size in zip(parts, sizes, strict=True):
+        # Pad all clusters to the width of the largest.
         slot, start = np.arange(width), (np.cumsum(size) - size)[:, None]
         last = np.append(part, -1)  # -1 past the end of a cluster
         members.append(last[np.where(slot < size[:, None], start + slot, len(part))])
@@ -148,9 +155,9 @@ def _side(parts: list[np.ndarray]) -> Side:
 
 
 def cluster_sizes(number: int) -> np.ndarray:
-    """Return the size of each cluster of a tree of halves, in its order.
+    """Return the sizes of the leaves of a tree that halves its nodes down to `WIDTH`, in order.
 
-    All nodes of one depth of the tree have the same size up to one.
+    The sizes of nodes at the same depth differ by at most one.
     """
     sizes = np.array([number])
     while sizes.max() > WIDTH:
@@ -159,7 +166,7 @@ def cluster_sizes(number: int) -> np.ndarray:
 
 
 def _filtered(s: Structure, first: np.ndarray, second: np.ndarray) -> bool:
-    """Return whether some elements never touch what they are paired with."""
+    """Return whether some paired elements and geoms never touch, as they share a body or vertex."""
     key = corner_keys(s)
     for a, f in zip(first.tolist(), second.tolist(), strict=True):
         own = key[active_elements(s, f)]
@@ -174,7 +181,7 @@ def _filtered(s: Structure, first: np.ndarray, second: np.ndarray) -> bool:
 
 @cache_by_structure
 def _only_key(s: Structure) -> np.ndarray:
-    """Return the body that all elements of each flex are on, `[nflex]`; -1: there are several."""
+    """Return the single body of all elements of each flex, `[nflex]`; -1: there are several."""
     keys = [corner_keys(s)[active_elements(s, f)] for f in range(s.nflex)]
     return np.array([k[0, 0] if k.size and (k == k[0, 0]).all() else -1 for k in keys], int)
 
@@ -190,9 +197,9 @@ def visits(s: Structure) -> np.ndarray:
 
 @cache_by_structure
 def corner_keys(s: Structure) -> np.ndarray:
-    """Return numbers of which two elements that never touch have one in common, `[nflexelem, 4]`.
+    """Return the filter keys of elements, `[nflexelem, 4]`: elements with a common key never touch.
 
-    They are the bodies of the vertices; of a vertex that has none its own number after all bodies.
+    A key is the body of a vertex, or `nbody` plus the vertex id where the vertex has no body.
     """
     vertex = element_vertices(s)[0]
     body = np.asarray(s.flex_vertbodyid)[vertex]

@@ -1,5 +1,8 @@
-"""Contacts of elements with any convex shape, and with each other: one for each pair; of a height
-field one for each prism."""
+"""Contacts of flex elements with convex geoms and with each other, by GJK/EPA.
+
+Each pair has one contact; with a height field, one for each prism. Elements enter the general
+convex collider as inflated hulls.
+"""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -31,7 +34,10 @@ class _Frame(NamedTuple):
 
 
 def flex_convex_assets(m: Model) -> Assets:
-    """What the search needs of a model; of a flex a pair has one contact, flat or not."""
+    """Return the flex_convex_assets of the convex collider with elements as a further kind.
+
+    Pairs with a flex have one contact, also where faces are parallel, so there are no patches.
+    """
     geoms = geom_assets(m)
     return replace(geoms, kinds=(*geoms.kinds, FLEX_ELEMENT), patches=False)
 
@@ -39,7 +45,7 @@ def flex_convex_assets(m: Model) -> Assets:
 def geom_element(
     geom: PlacedGeoms, element: RoundedHull, assets: Assets, reach: Array
 ) -> ContactPoints:
-    """Contact of a convex geom with elements."""
+    """Return the contact of a convex geom with an element."""
     solid = solid_of(assets, geom)
     zero = jnp.zeros_like(geom.size.x)
     solid = solid._replace(corners=(Vec(zero, zero, zero),) * MAX_ELEMENT_VERTICES)
@@ -51,21 +57,21 @@ def geom_element(
 
 
 def flex_hfield_tables(m: Model) -> HfieldTables:
-    """What the search between elements and height fields needs of a model."""
+    """Return the assets of the height field collider with elements as the other kind."""
     geoms = geom_fields(m)
     convex = replace(geoms.convex, kinds=(GeomType.HFIELD, FLEX_ELEMENT))
     return replace(geoms, convex=convex, slots=field_slots(m.structure))
 
 
 def field_slots(s: Structure) -> int:
-    """How many contacts a height field and an element can have."""
+    """Return the number of contact points of a height field with an element."""
     return max_prism_contacts(int(np.max(s.flex_prismnum, initial=0)))
 
 
 def field_element(
     field: PlacedGeoms, element: RoundedHull, assets: HfieldTables, reach: Array
 ) -> ContactPoints:
-    """Contacts of elements with the prisms of height fields that they reach."""
+    """Return the contacts of elements with the prisms of height fields below them."""
     frame, solid = _solid(element)
     solid = solid._replace(tops=solid.size.map(jnp.zeros_like))
     return on_field(field, solid, frame, assets, reach)
@@ -74,13 +80,14 @@ def field_element(
 def element_element(
     one: RoundedHull, other: RoundedHull, assets: Assets, reach: Array
 ) -> ContactPoints:
-    """Contact of elements with elements."""
+    """Return the contact of an element with an element."""
     first, second = _solid(one), _solid(other)
     return solids_touch(assets, (first[1], second[1]), first[0], second[0], reach)
 
 
 def _solid(element: RoundedHull) -> tuple[_Frame, ConvexShape]:
-    """Elements about their middle, along the axes of the world."""
+    """Return elements as convex solids, in frames at their centers with the axes of the world."""
+    # Center of the vertices, and corners relative to it.
     middle = element.corner[0]
     for corner in element.corner[1:]:
         middle = middle + corner
@@ -95,16 +102,19 @@ def _solid(element: RoundedHull) -> tuple[_Frame, ConvexShape]:
 
 
 def _on_side(assets: Assets, geom: PlacedGeoms, touch: ContactPoints) -> Vec:
-    """Normals of thin elements at cylinders: where they touch on the side, out of the axis.
+    """Set the normals of triangles that touch the side of a cylinder to the radial direction.
 
-    MuJoCo takes the side where a point is not near a cap, and much nearer to the side than to it.
+    As in MuJoCo, a point is on the side if it is not near a cap and much nearer to the side than to
+    the cap.
     """
     kind = jnp.asarray(assets.geom_type, jnp.int32)[geom.id]
     rot, pos, size = jax.tree.map(lambda a: a[None], (geom.rot, geom.pos, geom.size))
+    # Cylindrical coordinates of the contact in the frame of the cylinder.
     local = rot.T @ (touch.pos - pos)
     across = safe_sqrt(local.x * local.x + local.y * local.y)
     height = jnp.abs(local.z)
     on_side = (kind == GeomType.CYLINDER)[None] & (height <= WALL * size.y) & (across > 0)
     on_side &= jnp.abs(size.y - height) >= NEARER * jnp.abs(size.x - across)
+    # Replace the normal by the radial direction.
     radial = Vec(local.x, local.y, jnp.zeros_like(local.z)).normalize()
     return select(on_side, rot @ radial, touch.normal)

@@ -1,9 +1,9 @@
-"""Contacts of shells with `sdf` geoms: of each triangle the point that is deepest in the geom.
+"""Contacts of shells with `sdf` geoms: the deepest point of each triangle in the geom.
 
-A triangle is searched as a face of a mesh is (field/face.py), without its thickness. Of its points
-that are in the geom the deepest counts, the first of equal ones. Triangles are visited in the order
-of the shell's tree of boxes, as it was when the model was compiled, until 50 of them have a point;
-a point that several share counts once.
+A triangle is searched like a face of a mesh, by the Frank-Wolfe method (field/face.py), without its
+thickness. Of its points in the geom the deepest is kept, the first one if several are equally deep.
+Triangles are visited in the order of the bounding volume hierarchy of the shell, as compiled, until
+50 of them have a point; a point that several triangles share counts once.
 """
 
 import jax
@@ -27,11 +27,11 @@ from jaxsim.physics.collision.flex.item import RoundedHull
 from jaxsim.physics.collision.flex.triangle import nearest_shares, weighted_point
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis
 
-_SAME_POINT_ULPS = 16  # points closer than this many roundings of where they are are one
+_SAME_POINT_ULPS = 16  # closer points, in units of machine epsilon of their positions, are equal
 
 
 def shell_fields(m: Model) -> SdfTables:
-    """The signed distances of the geoms that shells may touch."""
+    """Return the signed distance fields of the `sdf` geoms that shells may touch."""
     s = m.structure
     geoms = shell_collidable_geoms(s, m.pair_flags)
     kinds = [kind_of(s, g) if g in geoms else NO_SDF for g in range(s.ngeom)]
@@ -41,15 +41,18 @@ def shell_fields(m: Model) -> SdfTables:
 def sdf_triangle(
     geom: PlacedGeoms, triangle: RoundedHull, assets: SdfTables, reach: Array
 ) -> ContactPoints:
-    """One contact of each triangle, from the geom to the shell; how far they reach is not asked.
+    """Return one contact of each triangle, with the normal from the geom to the shell.
 
-    To its derivative the found point is fixed to the triangle.
+    Only penetrating points are contacts: `reach` merely selects the triangles. The derivative keeps
+    the barycentric coordinates of the point constant.
     """
+    # Search in the frame of the geom.
     back, origin = geom.rot.T, geom.pos
     corners = tuple(add_slot_axis(back @ (corner - origin)) for corner in triangle.corner)
     solid = assets.solid(geom, assets.second)
     wanted = add_slot_axis(reach > -NO_CONTACT_DISTANCE / 2)
     x, found = lax.stop_gradient(_search(*lax.stop_gradient((corners, wanted, solid)), assets))
+    # Attach the tangents of the corners and of the distance to the point.
     shares = lax.stop_gradient(nearest_shares(x, corners))
     x = x + _zero_with_tangent(weighted_point(shares, corners))
     dist, slope = distance_and_slope(x, solid)
@@ -63,17 +66,19 @@ def sdf_triangle(
 
 
 def first_visits(touch: ContactPoints, pair: Array) -> ContactPoints:
-    """What counts of the points `[1, n, *W]` of all triangles, which are in the order of the visit.
+    """Set the distance to FAR for repeated points, and for those after the first 50 of a pair.
 
     Args:
-      touch: their points; FAR where there is none.
-      pair: number of the pair of each triangle `[n, *W]`; those of one stand together.
+      touch: points of all triangles in the order of their visit, `[1, n, *W]`; FAR: no point.
+      pair: pair of each triangle, `[n, *W]`; triangles of a pair are consecutive.
     """
+    # Count the hits of each pair: a running sum, less its value where the pair begins.
     hit = touch.dist[0] < 0
     new = jnp.concatenate([jnp.ones_like(pair[:1], bool), pair[1:] != pair[:-1]])
     number = running_sum(hit.astype(jnp.int32))
     before = lax.cummax(jnp.where(new, number - hit.astype(jnp.int32), 0), axis=0)
     hit = hit & (number - before <= MAX_MESH_CONTACTS)
+    # Remove points that an earlier triangle of the pair has.
     pos = lax.stop_gradient(touch.pos.map(lambda a: jnp.broadcast_to(a[0], hit.shape)))
     hit = hit & ~_is_repeated(pos, hit, pair)
     return touch._replace(dist=jnp.where(hit[None], touch.dist, NO_CONTACT_DISTANCE))
@@ -82,13 +87,14 @@ def first_visits(touch: ContactPoints, pair: Array) -> ContactPoints:
 def _search(
     corners: tuple[Vec, ...], wanted: Array, solid: SdfGeoms, assets: SdfTables
 ) -> tuple[Vec, Array]:
-    """The deepest points of triangles in the frames of the geoms, and the distances there."""
+    """Return the deepest points of triangles in the frames of the geoms, and their distances."""
     search = search_faces(corners, wanted & may_reach(corners, solid), solid, assets)
     return _deepest(search)
 
 
 def _deepest(search: Searched) -> tuple[Vec, Array]:
-    """Of the ways that end in the geom the deepest one's end, of equal ones the first's."""
+    """Return the deepest end of the searches that end in the geom, the first of equal ones."""
+    # Reduce over the three Frank-Wolfe paths; ties go to the earliest starting point.
     first, count = search.first(search.hit), len(search.way)
     x = search.x.map(lambda a: a[:1])
     best, since = (
@@ -104,7 +110,8 @@ def _deepest(search: Searched) -> tuple[Vec, Array]:
 
 
 def _is_repeated(pos: Vec, hit: Array, pair: Array) -> Array:
-    """Whether a point was found before in the same pair, `[n, *W]`."""
+    """Return a mask of points that an earlier triangle of the same pair has, `[n, *W]`."""
+    # Compare every hit with all later ones of its pair, one hit per iteration.
     number = jnp.arange(len(hit), dtype=jnp.int32).reshape(-1, *(1,) * (hit.ndim - 1))
     near = _SAME_POINT_ULPS * jnp.finfo(pos.x.dtype).eps
 
@@ -120,5 +127,5 @@ def _is_repeated(pos: Vec, hit: Array, pair: Array) -> Array:
 
 
 def _zero_with_tangent(x: PyTree) -> PyTree:
-    """Zero, with the derivative of x."""
+    """Return zero, with the tangent of x."""
     return jax.tree.map(lambda a: a - lax.stop_gradient(a), x)

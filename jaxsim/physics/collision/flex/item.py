@@ -1,8 +1,8 @@
-"""What of a flex touches: its vertices, or its elements.
+"""Collision items of flexes: elements and vertices under one numbering.
 
-Elements and vertices of all flexes are counted together, elements first: one number, an item, says
-which it is. An element is the hull of its vertices with a radius about it: a capsule, a triangle
-with thickness, a tetrahedron with round edges.
+An item id is the id of an element, or `nflexelem` plus the id of a vertex. An element is the convex
+hull of its vertices, inflated by a radius: a capsule, a triangle with thickness, a tetrahedron with
+round edges.
 """
 
 from typing import NamedTuple
@@ -24,9 +24,13 @@ MAX_ELEMENT_VERTICES = 4  # vertices of an element
 
 @cache_by_structure
 def element_vertices(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices of each element `[nflexelem, 4]`, the first again where it has less; its flex."""
+    """Return the vertices of each element, `[nflexelem, 4]`, and its flex, `[nflexelem]`.
+
+    Elements with fewer than four vertices repeat the first one.
+    """
     parts = [np.zeros((0, MAX_ELEMENT_VERTICES), int)]
     for f in range(s.nflex):
+        # Pad the elements of each flex to four vertices.
         size, first = s.flex_dim[f] + 1, s.flex_elemdataadr[f]
         elem = s.flex_elem[first : first + size * s.flex_elemnum[f]].reshape(-1, size)
         padded = np.concatenate(
@@ -38,21 +42,24 @@ def element_vertices(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 @cache_by_structure
 def item_corners(s: Structure) -> np.ndarray:
-    """Vertices of each item `[nflexelem + nflexvert, 4]`; of a vertex it alone."""
+    """Return the vertices of each item, `[nflexelem + nflexvert, 4]`; a vertex repeats itself."""
     vertex = np.repeat(np.arange(s.nflexvert)[:, None], MAX_ELEMENT_VERTICES, axis=1)
     return np.concatenate([element_vertices(s)[0], vertex])
 
 
 @cache_by_structure
 def item_flex(s: Structure) -> np.ndarray:
-    """The flex of each item, `[nflexelem + nflexvert]`."""
+    """Return the flex of each item, `[nflexelem + nflexvert]`."""
     vertex = np.repeat(np.arange(s.nflex), s.flex_vertnum)
     return np.concatenate([element_vertices(s)[1], vertex])
 
 
 @cache_by_structure
 def any_edge(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1]: the edge of a rod with twist that an item is of; -1: none."""
+    """Return the edge of a rod with twist that an item belongs to; -1: none.
+
+    The shape is `[nflexelem + nflexvert + 1]`; the last entry is for no item.
+    """
     out, vert = np.full(no_item(s) + 1, -1), rod_chains(s).vert
     of_ends = {frozenset(ends): k for k, ends in enumerate(vert.tolist())}
     rods = np.flatnonzero(np.isin(item_flex(s)[: s.nflexelem], rod_chains(s).flex))
@@ -65,7 +72,10 @@ def any_edge(s: Structure) -> np.ndarray:
 
 @cache_by_structure
 def item_ids(s: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each item, and of no item: its flex; its element and its vertex in it, -1 for none."""
+    """Return the flex of each item, and its element and vertex id in the flex, -1 for none.
+
+    The arrays have the shape `[nflexelem + nflexvert + 1]`; the last entry is for no item.
+    """
     flex = item_flex(s)
     number = np.arange(no_item(s))
     elem = number - np.asarray(s.flex_elemadr)[flex]
@@ -77,18 +87,18 @@ def item_ids(s: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def no_item(s: Structure) -> int:
-    """The number that stands for none: that after the last."""
+    """Return the item id that represents none: the number of items."""
     return s.nflexelem + s.nflexvert
 
 
 class FlexItems(NamedTuple):
-    """The flexes of a state.
+    """Collision geometry of all flexes in a state.
 
     Attributes:
-      xpos: vertices in the world, `[nflexvert, *W]` [m].
-      center, half: boxes around the elements, `[nflexelem, *W]` [m].
-      radius: of each flex, `[nflex, *W]` [m].
-      bars: edges of rods as boxes (bar.py), `[n, *W]`; None: none has a box section that touches.
+      xpos: vertices in the world frame, `[nflexvert, *W]` [m].
+      center, half: axis-aligned bounding boxes of the elements, `[nflexelem, *W]` [m].
+      radius: radius of each flex, `[nflex, *W]` [m].
+      bars: edges of rods as boxes (bar.py), `[n, *W]`; None: no rod with a box section collides.
     """
 
     xpos: Vec
@@ -99,11 +109,11 @@ class FlexItems(NamedTuple):
 
 
 class RoundedHull(NamedTuple):
-    """Items in the world: the hulls of their corners, with a radius.
+    """Items in the world frame: convex hulls of their corners, inflated by a radius.
 
     Attributes:
-      corner: as many as each of them has, `[n, *W]` each [m].
-      radius: about the hull, `[n, *W]` [m].
+      corner: one vector for each corner, `[n, *W]` [m].
+      radius: inflation of the hull, `[n, *W]` [m].
     """
 
     corner: tuple[Vec, ...]
@@ -111,15 +121,16 @@ class RoundedHull(NamedTuple):
 
 
 def hulls_of(s: Structure, soft: FlexItems, item: IdArray, size: int) -> RoundedHull:
-    """Items with `size` corners."""
+    """Return the hulls of items with `size` corners."""
     table = item_corners(s)
     corner = tuple(item.look_up(table[:, k]).take(soft.xpos) for k in range(size))
     return RoundedHull(corner, item.look_up(item_flex(s)).take(soft.radius))
 
 
 def as_capsule(hull: RoundedHull) -> PlacedGeoms:
-    """Elements of two vertices as capsules."""
+    """Return elements of two vertices as capsules."""
     first, second = hull.corner
+    # The axis of the capsule is the z axis of its frame.
     along = first - second
     axis, _, _ = rows = contact_frame(along.normalize()).rows
     size = Vec(hull.radius, 0.5 * along.norm(), jnp.zeros_like(axis.x))
@@ -129,7 +140,7 @@ def as_capsule(hull: RoundedHull) -> PlacedGeoms:
 
 
 def as_sphere(hull: RoundedHull) -> PlacedGeoms:
-    """Vertices as spheres."""
+    """Return vertices as spheres."""
     (center,) = hull.corner
     one, zero = jnp.ones_like(center.x), jnp.zeros_like(center.x)
     size = Vec(jnp.broadcast_to(hull.radius, one.shape), zero, zero)

@@ -1,14 +1,15 @@
-"""How contacts on rods with hinges for their twist feel the turning of their edges.
+"""Contact Jacobian of rods with twist hinges: the rotation of their edges.
 
-Such an edge, from x0 to x1, is a body of its own: it turns with its two ends, and about itself with
-its hinge. With e = x1 - x0, t = e / |e|, a point at the share w and the arm r from there to the
-contact,
+An edge from x0 to x1 is a rigid body: it rotates with its two ends, and about its axis with its
+hinge, angle theta. With e = x1 - x0, t = e / |e|, the point of the edge at the fraction w, and the
+arm r from there to the contact,
 
     omega = t x (v1 - v0) / |e| + t theta'
     v = (1 - w) v0 + w v1 + omega x r
 
-so that rods roll on surfaces. A vertex on a plane belongs to the edge that begins there, the last
-one to the last edge. An edge whose two vertices are on one body moves with it (shares.py).
+so rods roll on surfaces. The contact of a vertex with a plane belongs to the edge that begins at
+the vertex, that of the last vertex to the last edge. An edge whose two vertices are on one body
+moves with this body (shares.py).
 
 MuJoCo's documentation, XML reference: flex/elasticity (per-edge twist joints).
 """
@@ -35,8 +36,10 @@ from jaxsim.physics.topology import ancestors
 
 @cache_by_structure
 def item_edge(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1]: the edge with a hinge (frames.py) that an item moves with; -1:
-    none."""
+    """Return the edge with a hinge (frames.py) that an item moves with; -1: none.
+
+    The shape is `[nflexelem + nflexvert + 1]`; the last entry is for no item.
+    """
     return (
         np.where(rod_chains(s).dof[any_edge(s)] >= 0, any_edge(s), -1) if _some(s) else any_edge(s)
     )
@@ -48,7 +51,10 @@ def _some(s: Structure) -> bool:
 
 @cache_by_structure
 def _place(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1]: share of an edge's end at a vertex, 0 or 1; -1: no vertex."""
+    """Return the fraction of a vertex along its edge, 0 or 1; -1: the item is no vertex.
+
+    The shape is `[nflexelem + nflexvert + 1]`.
+    """
     out, edge = np.full(no_item(s) + 1, -1.0), any_edge(s)
     vertex = s.nflexelem + np.flatnonzero(edge[s.nflexelem : -1] >= 0)
     out[vertex] = rod_chains(s).vert[edge[vertex], 1] == vertex - s.nflexelem
@@ -56,14 +62,18 @@ def _place(s: Structure) -> np.ndarray:
 
 
 def turning_rows(m: Model, d: Data, c: Contacts, size: int) -> list[Array]:
-    """What rods with twist add to the first `size` rows of the basis, `[ncon, nv, *W]` each."""
+    """Return the contribution of rods with twist to the first `size` rows of the contact basis.
+
+    Each row is the motion of the second side relative to the first, `[ncon, nv, *W]`.
+    """
     assert c.item is not None
     sides = [_side_rows(m, d, c, item, size) for item in c.item]
     return [second - first for first, second in zip(*sides, strict=True)]
 
 
 def _side_rows(m: Model, d: Data, c: Contacts, item: IdArray, size: int) -> list[Array]:
-    """The motion of one side; of others than edges with a hinge zero."""
+    """Return the motion of one side; zero where it is no edge with a hinge."""
+    # Ends of the edge, the fraction of the contact point along it, and the arm to the contact.
     s, table = m.structure, rod_chains(m)
     number = np.maximum(item_edge(s), 0)
     end = [item.look_up(table.vert[number, k]) for k in range(2)]
@@ -73,8 +83,10 @@ def _side_rows(m: Model, d: Data, c: Contacts, item: IdArray, size: int) -> list
     place = item.values(_place(s), c.dist).astype(c.dist.dtype)
     share = jnp.where(place < 0, share_on_segment(c.pos, first, second), place)
     arm = _arm(m, c, item, first + edge.scale(share), place >= 0)
+    # Dofs that move each end, and the hinge of the edge.
     bits = [ids.look_up(np.maximum(s.flex_vertbodyid, 0)).bits(ancestors(m), c.dist) for ids in end]
     hinge = item.bits(_hinges(s), c.dist)
+    # Mask of sides with a hinge, and motion of both ends per dof.
     here = item.values(item_edge(s) >= 0, c.dist)
     point = [_point_motion(m, d, x) for x in (first, second)]
     rows = []
@@ -85,6 +97,7 @@ def _side_rows(m: Model, d: Data, c: Contacts, item: IdArray, size: int) -> list
             along, keep = arm.cross(axis), (1 - share, share)
         else:
             along, keep = axis, (0 * share, 0 * share)
+        # Split the rotation: bending by the two ends, twist by the hinge.
         bend = along.cross(edge).scale(safe_divide(jnp.ones_like(square), square))
         spin = along.dot(edge.scale(safe_divide(jnp.ones_like(square), safe_sqrt(square))))
         ends = axis.scale(keep[0]) - bend, axis.scale(keep[1]) + bend
@@ -96,10 +109,15 @@ def _side_rows(m: Model, d: Data, c: Contacts, item: IdArray, size: int) -> list
 
 
 def _arm(m: Model, c: Contacts, item: IdArray, start: Vec, vertex: Array) -> Vec:
-    """From the axis of the edge to the contact; at a plane to its own surface: straight down, or
-    to the corner of a box."""
+    """Return the vector from the axis of the edge to the contact.
+
+    At a plane it ends on the surface of the edge: below the axis for a round section, at the corner
+    for a box section.
+    """
+    # Vector to the contact, which is half a distance off the surface.
     to = c.pos - start
     of_flex = item.look_up(np.append(item_flex(m), 0))
+    # At a plane, return to the surface of the edge.
     normal, radius = c.frame.rows[0], of_flex.take(m.flex_radius)
     boxed = of_flex.values(np.asarray(m.flex_boxed), c.dist)
     down = select(boxed, to + normal.scale(0.5 * c.dist), normal.scale(-radius))
@@ -107,7 +125,8 @@ def _arm(m: Model, c: Contacts, item: IdArray, start: Vec, vertex: Array) -> Vec
 
 
 def _point_motion(m: Model, d: Data, point: Vec) -> Callable[[Vec], Array]:
-    """A function of an axis `[n, *W]`: the speed of points along it per unit of each dof."""
+    """Return a function of an axis: speeds of points along it per unit dof, `[n, nv, *W]`."""
+    # Velocity of a point per dof: cdof is about the center of mass of the tree.
     origin = gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid])
     turn, shift = d.cdof.rot, d.cdof.lin - d.cdof.rot.cross(origin)
 
@@ -120,7 +139,8 @@ def _point_motion(m: Model, d: Data, point: Vec) -> Callable[[Vec], Array]:
 
 @cache_by_structure
 def _hinges(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1, nv]: 1 at the hinge of the edge of an item."""
+    """Return a matrix that is 1 at the hinge of an item, `[nflexelem + nflexvert + 1, nv]`."""
+    # One-hot rows by the dof of the hinge.
     out, edge = np.zeros((no_item(s) + 1, s.nv)), item_edge(s)
     there = np.flatnonzero(edge >= 0)
     out[there, rod_chains(s).dof[edge[there]]] = 1

@@ -1,4 +1,4 @@
-"""How far apart the boxes around elements and geoms are, before anything is searched."""
+"""Gaps between the bounding boxes of elements and geoms, by separating axes."""
 
 import jax.numpy as jnp
 
@@ -8,13 +8,14 @@ from jaxsim.physics.collision.shape import PlacedGeoms
 
 
 def element_box_gap(center1: Vec, half1: Vec, center2: Vec, half2: Vec) -> Array:
-    """Largest gap along an axis of the world between boxes along these axes; negative: none [m]."""
+    """Return the largest gap along a world axis between axis-aligned boxes; negative: none [m]."""
     return _largest(center2 - center1, half1 + half2)
 
 
 def geom_box_gap(geom: PlacedGeoms, center: Vec, half: Vec) -> Array:
-    """Largest gap along an axis of the world, or of the geom's own box."""
+    """Return the largest gap along an axis of the world, or of the bounding box of the geom [m]."""
     assert geom.box is not None
+    # Separating axes: those of the world, then those of the box of the geom.
     middle, size = geom.box
     offset = center - middle
     along_world = _largest(offset, _rotated_half_sizes(geom.rot, size) + half)
@@ -28,5 +29,5 @@ def _largest(offset: Vec, reach: Vec) -> Array:
 
 
 def _rotated_half_sizes(rot: Rot, half: Vec) -> Vec:
-    """Half sizes of the box around a turned box."""
+    """Return the half sizes of the axis-aligned box around a rotated box."""
     return rot.map(jnp.abs) @ half

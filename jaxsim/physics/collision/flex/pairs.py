@@ -1,10 +1,10 @@
-"""Which flexes can touch which geoms and flexes, and by which of their elements and vertices.
+"""Candidate pairs of flexes with geoms and flexes, and their elements and vertices.
 
-MuJoCo's documentation, XML reference: flex/contact. A flex meets a geom or another flex if a bit of
-the type of one is in the affinity of the other; itself, if that holds of its own and `selfcollide`
-is not 'none'. Elements never meet what is fixed to a body that also has one of their vertices, nor
-elements that share a vertex with them. Of solids only elements in the outer `activelayers` meet
-anything but planes.
+MuJoCo's documentation, XML reference: flex/contact. A flex collides with a geom or another flex if
+contype of one has a bit of conaffinity of the other; with itself, if its own masks are compatible
+and `selfcollide` is not 'none'. An element never collides with a geom or an element on a body of
+one of its vertices, nor with an element that shares a vertex. Only elements of solids in the outer
+`activelayers` collide with anything but planes.
 """
 
 from typing import NamedTuple
@@ -19,12 +19,12 @@ from jaxsim.physics.collision.flex.item import element_vertices
 
 
 class FlexPairEntries(NamedTuple):
-    """What may touch in pairs with a flex, integer arrays `[n]`.
+    """Items that may touch in pairs with a flex, integer arrays `[n]`.
 
     Attributes:
-      pair: number of the pair.
-      first: a geom, or an element.
-      second: an element or a vertex, as an item (item.py).
+      pair: index of the pair.
+      first: id of a geom or an element.
+      second: id of an element or a vertex, as an item (item.py).
     """
 
     pair: np.ndarray
@@ -33,12 +33,14 @@ class FlexPairEntries(NamedTuple):
 
 
 def flex_pairs(s: Structure, disableflags: int, by_mode: bool = False) -> GeomPairs:
-    """All pairs of a geom with a flex and of two flexes, then flexes with themselves.
+    """Return all pairs of a geom with a flex and of two flexes, then self-collisions.
 
-    Flexes are counted on after the geoms. `by_mode`: without those that the mode ipc resolves.
+    Flexes are numbered after the geoms. With `by_mode`, pairs that the IPC mode resolves are left
+    out.
     """
     if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not s.nflex:
         return GeomPairs(*(np.zeros(0, np.int32) for _ in GeomPairs._fields))
+    # Masks of compatible geoms and flexes.
     geom, flex, itself = (
         bits_in_common(s, "geom", "flex"),
         bits_in_common(s, "flex", "flex"),
@@ -57,38 +59,39 @@ def flex_pairs(s: Structure, disableflags: int, by_mode: bool = False) -> GeomPa
 
 
 def touches_itself(s: Structure) -> np.ndarray:
-    """[nflex] bool."""
+    """Return a mask of the flexes that collide with themselves, `[nflex]` bool."""
+    # The masks of a flex must be compatible with themselves.
     own = np.asarray(s.flex_contype) & np.asarray(s.flex_conaffinity)
     soft = ~np.asarray(s.flex_rigid, bool)
     return (own != 0) & soft & (np.asarray(s.flex_selfcollide) != 0)
 
 
 def _dim(s: Structure, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Dimension of the surface of higher priority, of equal ones the larger."""
+    """Return `condim` of the geom or flex of higher priority, the larger one at equal priority."""
     priority, dim = surface_table(s, "priority"), surface_table(s, "condim")
     p1, p2, d1, d2 = priority[first], priority[second], dim[first], dim[second]
     return np.where(p1 == p2, np.maximum(d1, d2), np.where(p1 > p2, d1, d2))
 
 
 def surface_table(s: Structure, name: str) -> np.ndarray:
-    """A table of the geoms with that of the flexes after it."""
+    """Return the values of a field for all geoms, then for all flexes."""
     return np.concatenate([np.asarray(getattr(s, f"{kind}_{name}")) for kind in ("geom", "flex")])
 
 
 @cache_by_structure
 def element_bodies(s: Structure) -> np.ndarray:
-    """Bodies of the vertices of each element `[nflexelem, 4]`; those of nodes have -1."""
+    """Return the bodies of the vertices of each element, `[nflexelem, 4]`; -1: interpolated."""
     return np.asarray(s.flex_vertbodyid)[element_vertices(s)[0]]
 
 
 def active_elements(s: Structure, f: int) -> np.ndarray:
-    """The elements of a flex that may touch something: of solids those in the outer layers."""
+    """Return the elements of a flex that may collide: all, or the outer layers of a solid."""
     item = s.flex_elemadr[f] + np.arange(s.flex_elemnum[f])
     return item[_is_active(s, item)]
 
 
 def active_in_order(s: Structure, f: int) -> np.ndarray:
-    """The same in the order of the tree of the flex."""
+    """Return `active_elements` in the order of the bounding volume hierarchy of the flex."""
     first, number = s.flex_elemadr[f], s.flex_elemnum[f]
     item = first + np.asarray(s.flex_elemorder)[first : first + number]
     return item[_is_active(s, item)]
@@ -101,9 +104,10 @@ def _is_active(s: Structure, item: np.ndarray) -> np.ndarray:
 
 
 def geom_entries(s: Structure, pair: int, geom: int, f: int) -> FlexPairEntries:
-    """A geom with the elements of a flex; a plane with its vertices.
+    """Return the entries of a geom with the elements of a flex; of a plane with its vertices.
 
-    An `sdf` geom meets a shell only, and that in the order of the visit, whatever it is fixed to.
+    An `sdf` geom collides with shells only. Their elements are in the order of the search, and no
+    element is filtered by its bodies.
     """
     if s.geom_type[geom] == GeomType.SDF:
         item = active_in_order(s, f) if s.flex_dim[f] == 2 else np.zeros(0, int)
@@ -116,12 +120,14 @@ def geom_entries(s: Structure, pair: int, geom: int, f: int) -> FlexPairEntries:
 
 
 def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> FlexPairEntries:
-    """The elements of two flexes, or of one with each other."""
+    """Return the entries of the elements of two flexes, or of one flex with itself."""
+    # All pairs of elements; in a self-collision each pair once.
     one, other = np.meshgrid(active_elements(s, f1), active_elements(s, f2), indexing="ij")
     one, other = one.ravel(), other.ravel()
     if f1 == f2:
         keep = one < other
         one, other = one[keep], other[keep]
+    # Reject elements that share a body or a vertex.
     apart = ~_share(element_bodies(s), one, other)
     if f1 == f2:
         apart &= ~_share(element_vertices(s)[0], one, other)
@@ -129,7 +135,7 @@ def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> FlexPairEntries:
 
 
 def _share(table: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Whether two rows of a table have an entry in common that is not -1."""
+    """Return a mask of the pairs of rows that have an entry in common other than -1."""
     same = np.zeros(len(one), bool)
     for j in range(table.shape[1]):
         for k in range(table.shape[1]):

@@ -1,9 +1,9 @@
-"""Which contacts of flexes push as passive forces (passive/contact.py), and so have no rows.
+"""Selection of the flex contacts that are passive forces (passive/contact.py) without rows.
 
-MuJoCo's documentation, XML reference: flex/contact/passive. Shells and solids may ask for it; of
-rods and of what is rigid the attribute says nothing. It holds of a flex with itself, with any other
-flex, and with geoms of the world and of what is welded to it. Contacts with what may move keep
-their rows, a mocap body among it, and so do all under the flag `ipc`.
+MuJoCo's documentation, XML reference: flex/contact/passive. The attribute applies to shells and
+solids; rods and rigid flexes ignore it. Passive are contacts of such a flex with itself, with any
+other flex, and with geoms of the world and of bodies welded to it. Contacts with bodies that may
+move, mocap bodies included, keep their constraint rows; with the flag `ipc` all contacts do.
 """
 
 import jax.numpy as jnp
@@ -20,20 +20,20 @@ from jaxsim.physics.collision.flex.item import item_flex
 
 @cache_by_structure
 def passive_flexes(s: Structure) -> np.ndarray:
-    """[nflex] bool: flexes that ask for passive contacts."""
+    """Return a mask of the flexes with passive contacts, `[nflex]` bool."""
     return asks_passive(s.flex_passive, s.flex_dim, s.flex_rigid)
 
 
 @cache_by_structure
 def flexes_with_passive_contacts(s: Structure) -> np.ndarray:
-    """[n, 2]: two flexes whose contacts with each other are passive."""
+    """Return the pairs of flexes whose contacts with each other are passive, `[n, 2]`."""
     asks = passive_flexes(s)
     some = bits_in_common(s, "flex", "flex") & (asks[:, None] | asks)
     return np.argwhere(np.triu(some, 1))
 
 
 def passive_contacts(m: Model, c: Contacts) -> Array | None:
-    """Which contacts are passive, `[ncontact, *W]` bool; None: no contact of the model can be."""
+    """Return a mask of passive contacts, `[ncontact, *W]` bool; None: the model can have none."""
     asks = passive_flexes(m.structure)
     if c.item is None or not asks.any() or m.opt.enableflags & EnableBit.IPC:
         return None
@@ -41,6 +41,7 @@ def passive_contacts(m: Model, c: Contacts) -> Array | None:
     is_soft = np.append(np.ones(len(item_flex(m)), bool), False)
     asked = jnp.zeros_like(c.exists)
     fixed = jnp.ones_like(c.exists)
+    # Passive: some side is a flex that asks for it, and both sides are flexes or static.
     for geom, body, item in zip(c.geom, c.body, c.item, strict=True):
         soft = item.values(is_soft, c.dist)
         still = (c.each(geom) >= 0) & body.values(m.body_weldid == 0, c.dist)

@@ -1,4 +1,8 @@
-"""The static plan of contacts of flexes: what may touch, by which function, how many places."""
+"""Static plan of flex contacts: entries by collider, their capacities, and their order.
+
+An entry is an element or vertex of a flex with a geom or an element. Short lists of entries are
+static tables; long ones are formed in each state from near clusters (clusters.py).
+"""
 
 from typing import NamedTuple
 
@@ -15,33 +19,33 @@ from jaxsim.physics.collision.flex.clusters import (
 from jaxsim.physics.collision.flex.pairs import FlexPairEntries, flex_entries, geom_entries
 from jaxsim.physics.collision.flex.table import ON_BARS, FlexCollider, flex_collider, geom_collider
 
-_MAX_UNTESTED_ENTRIES = 64  # entries of a group for which a test would cost more than it saves
-_MAX_NEIGHBORS = {1: 4, 2: 8, 3: 24}  # of an element among those of flexes, by the larger dimension
-GEOMS = 4  # of a cluster among geoms, and of a geom among clusters
-ON_BOX = 3  # contacts of a triangle that lies on a box
-ON_BAR = 4  # contacts of an edge that is a box
+_MAX_UNTESTED_ENTRIES = 64  # entries of a group below which a broad phase costs more than it saves
+_MAX_NEIGHBORS = {1: 4, 2: 8, 3: 24}  # near elements of an element, by the larger dimension
+GEOMS = 4  # near geoms of a cluster, and near clusters of a geom
+ON_BOX = 3  # contacts of a triangle at rest on a box
+ON_BAR = 4  # contacts of an edge with a box section
 _CONTACTS_PER_ELEMENT = 4  # contacts of an element with other elements
-_DEFAULT_CONTACT_CAPACITY = 1024  # contacts for which there is room if nothing is said
-TABLE = 2**14  # entries of a group that are a table; more are made of clusters in each state
-RANKS = 2**30  # numbers of contact points that may go by the numbers of the elements
+_DEFAULT_CONTACT_CAPACITY = 1024  # bound on the default contact capacity of flexes
+TABLE = 2**14  # entries of a group that are a static table; beyond it, clusters are used
+RANKS = 2**30  # bound on ranks computed from element ids; beyond it, entries are sorted
 
 
 class SoftGroup(NamedTuple):
-    """What one function collides.
+    """Entries of flexes that share a collider.
 
     Attributes:
-      collider: the function.
-      entries: what may touch.
-      sizes: corners of the items on both sides; 0: it is a geom.
-      bars: which sides are taken for boxes (bar.py).
-      slots: how many contact points each of them has.
-      budget: how many of them go through the narrow phase.
-      rank: numbers of the first contact point of each in MuJoCo's order, `[n]`; with clusters of
-        each pair of the model, `[npairs]`.
-      clusters: what entries are made of in each state; None: they are the table `entries`. Else
-        that has one row for each pair, which stands for all of it.
-      cluster_budget: how many pairs of clusters are looked into.
-      in_order: entries made of clusters are sorted before the narrow phase.
+      collider: narrow-phase function.
+      entries: pairs of items that may touch; with clusters, one row for each pair of the model.
+      sizes: corners of the items on both sides; 0 for geoms.
+      bars: sides that are boxes (bar.py).
+      slots: number of contact points of an entry.
+      budget: number of entries that the narrow phase tests.
+      rank: rank of the first contact point of each entry in MuJoCo's order, `[n]`; with clusters,
+        of each pair of the model, `[npairs]`.
+      clusters: pairs of clusters that entries are formed from in each state; None: `entries` is a
+        table of all of them.
+      cluster_budget: number of pairs of clusters whose elements are tested.
+      in_order: entries formed from clusters are sorted before the narrow phase.
     """
 
     collider: FlexCollider
@@ -57,24 +61,30 @@ class SoftGroup(NamedTuple):
 
     @property
     def all(self) -> bool:
-        """Every entry goes through the narrow phase."""
+        """Return whether the narrow phase tests every entry."""
         return self.clusters is None and self.budget == len(self.entries.pair)
 
     @property
     def points(self) -> int:
-        """Candidate contacts."""
+        """Return the number of candidate contacts."""
         return self.budget * self.slots
 
     @property
     def items(self) -> int:
-        """Number of elements or vertices that take part."""
+        """Return the number of different elements or vertices."""
         if self.clusters is not None:
             return self.clusters.items
         return _items(self.entries, self.sizes)
 
 
 def soft_groups(s: Structure, pairs: GeomPairs) -> tuple[SoftGroup, ...]:
-    """The groups of all pairs with a flex, without ranks; `pairs` are those of the whole model."""
+    """Return the groups of all pairs with a flex, without ranks.
+
+    Args:
+      s: structure of the model.
+      pairs: all pairs of the model.
+    """
+    # Group the pairs by collider, corners of the items, and box sections.
     parts: dict[tuple, list[int]] = {}
     for k in np.flatnonzero(pairs.geom2 >= s.ngeom).tolist():
         first, f = int(pairs.geom1[k]), int(pairs.geom2[k] - s.ngeom)
@@ -94,6 +104,7 @@ def soft_groups(s: Structure, pairs: GeomPairs) -> tuple[SoftGroup, ...]:
             bars = rods and bool(s.flex_boxed[other]), rods and bool(s.flex_boxed[f])
             collider = flex_collider(sizes[0] - 1, sizes[1] - 1, bars)
         parts.setdefault((collider, sizes, bars), []).append(k)
+    # Sort entries in the state where ranks by element ids would overflow.
     groups = [_group(s, pairs, numbers, *key) for key, numbers in parts.items()]
     groups = [g for g in groups if len(g.entries.pair)]
     if sum(int(_widths(s, g).sum()) for g in groups) > RANKS:
@@ -109,8 +120,9 @@ def _group(
     sizes: tuple[int, int],
     bars: tuple[bool, bool],
 ) -> SoftGroup:
-    """Make the group of some pairs: a table of what may touch, or clusters if it would be long."""
+    """Return the group of some pairs: a table of entries, or clusters if it would be long."""
     slots, none = collider.points(s), np.zeros(0, int)
+    # Number of entries of each pair, which decides the form.
     first, flex = pairs.geom1[numbers].tolist(), (pairs.geom2[numbers] - s.ngeom).tolist()
     each = [number_of_entries(s, *of_pair) for of_pair in zip(first, flex, strict=True)]
     if sizes[1] == 1 or sum(each) <= TABLE:
@@ -118,6 +130,7 @@ def _group(
         entries = FlexPairEntries(*(np.concatenate(a) for a in zip(*some, strict=True)))
         budget = _budget(s, len(entries.pair), _items(entries, sizes), sizes)
         return SoftGroup(collider, entries, sizes, bars, slots, budget, none)
+    # Too long for a table: entries are formed from clusters in each state.
     clusters = cluster_pairs(s, pairs, numbers)
     return SoftGroup(
         collider,
@@ -134,21 +147,24 @@ def _group(
 
 
 def _entries(s: Structure, pair: int, first: int, f: int) -> FlexPairEntries:
-    """List what may touch in a pair."""
+    """Return the entries of a pair."""
     if first < s.ngeom:
         return geom_entries(s, pair, first, f)
     return flex_entries(s, pair, first - s.ngeom, f)
 
 
 def _items(entries: FlexPairEntries, sizes: tuple[int, int]) -> int:
-    """Count the elements or vertices that take part."""
+    """Count the different elements or vertices."""
     first, second = entries.first, entries.second
     return len(np.union1d(first, second) if sizes[0] else np.unique(second))
 
 
 def _budget(s: Structure, number: int, items: int, sizes: tuple[int, int]) -> int:
-    """How many entries of a group are looked at: all vertices; as many as were asked for; all
-    elements with one geom each; a few neighbors of each element."""
+    """Return the number of entries of a group that the narrow phase tests.
+
+    All entries of vertices are tested. Otherwise it is the number the user set (`nnear`); by
+    default one geom for each element, or a few neighbors of each element.
+    """
     if sizes[1] == 1:
         return number
     if s.nnear:
@@ -158,21 +174,25 @@ def _budget(s: Structure, number: int, items: int, sizes: tuple[int, int]) -> in
 
 
 def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]) -> int:
-    """Return the capacity for near pairs of clusters: that of the user, or a few neighbors of each
-    cluster."""
+    """Return the capacity for near pairs of clusters.
+
+    It is the number the user set (`nnear`), or a few neighbors of each cluster.
+    """
     if s.nnear:
         return min(clusters.number, s.nnear)
+    # Default: a few neighbors of each cluster.
     one, other = (len(side.member) for side in clusters.sides)
     neighbors = _MAX_NEIGHBORS[max(sizes) - 1] if sizes[0] else GEOMS
     return min(clusters.number, max(_MAX_UNTESTED_ENTRIES, neighbors * (one + other)))
 
 
 def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
-    """For how many contacts of flexes there is room."""
+    """Return the default contact capacity of flexes."""
     room = 0
     for group in groups:
         first, items = group.entries.first, group.items
         if group.sizes[0]:
+            # Elements touch a few neighbors; boxed edges more.
             touching = _CONTACTS_PER_ELEMENT * items
             touching *= 2 if all(group.bars) else 1
         else:
@@ -185,7 +205,7 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
 
 
 def _visit(group: SoftGroup) -> np.ndarray:
-    """Numbers that rise in the order in which the elements of a pair are looked at."""
+    """Return sort keys of the order in which the elements of a pair are visited."""
     if group.collider.among:
         return np.arange(len(group.entries.second))
     return group.entries.second
@@ -194,16 +214,20 @@ def _visit(group: SoftGroup) -> np.ndarray:
 def rank_contacts(
     s: Structure, geom_slots: np.ndarray, groups: tuple[SoftGroup, ...]
 ) -> tuple[np.ndarray, tuple[SoftGroup, ...]]:
-    """Numbers of contact points in MuJoCo's order: by pair, by element of each side, by point.
+    """Rank contact points in MuJoCo's order: by pair, by element of each side, by point.
 
     Args:
-      s: tables.
+      s: structure of the model.
       geom_slots: contact points of each pair, 0 for those with flexes, `[npairs]`.
-      groups: of flexes.
+      groups: groups of flexes.
 
     Returns:
-      Of each pair of geoms that of its first point `[npairs]`; the groups with theirs.
+      Rank of the first point of each pair of geoms, `[npairs]`; the groups with their ranks.
+
+    Raises:
+      ValueError: the number of contact points exceeds int32.
     """
+    # Sort the rows of all tables by pair and elements; a rank is the running sum of their widths.
     number = len(geom_slots)
     pair = np.concatenate([np.arange(number), *(g.entries.pair for g in groups)])
     none = np.zeros(number, int)
@@ -217,8 +241,8 @@ def rank_contacts(
     start[order] = np.cumsum(width[order]) - width[order]
     if width.sum() > np.iinfo(np.int32).max:
         raise ValueError(
-            f"{len(pair)} pairs with flexes may have {width.sum()} contacts, more than can be "
-            "numbered; look at fewer: load_model(..., pairs=)"
+            f"{len(pair)} pairs with flexes may have {width.sum()} contacts, more than int32 can "
+            "number; test fewer pairs: load_model(..., pairs=)"
         )
     parts = np.split(start, np.cumsum([number, *(len(g.entries.pair) for g in groups)])[:-1])
     ranks = [_by_pair(g, r, number) for g, r in zip(groups, parts[1:], strict=True)]
@@ -226,12 +250,13 @@ def rank_contacts(
 
 
 def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
-    """Return the number of ranks that the contact points of each row of `entries` take, `[n]`."""
+    """Return the number of ranks that each row of `entries` occupies, `[n]`."""
     pair, first, second = group.entries
     if group.clusters is None:
         return np.full(len(pair), group.slots)
     if group.in_order:
         return np.full(len(pair), group.budget * group.slots)
+    # Ranks by element ids: one for each pair of elements and point.
     number = np.asarray(s.flex_elemnum)[np.searchsorted(s.flex_elemadr, second, "right") - 1]
     if group.sizes[0]:
         number = number * np.asarray(s.flex_elemnum)[first - s.ngeom]
@@ -239,7 +264,7 @@ def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
 
 
 def _by_pair(group: SoftGroup, rank: np.ndarray, number: int) -> np.ndarray:
-    """Return `SoftGroup.rank` from the ranks of the rows of `entries`; `number`: of all pairs."""
+    """Return `SoftGroup.rank` from the ranks of the rows of `entries`; `number` is `npairs`."""
     if group.clusters is None:
         return rank
     of_pair = np.zeros(number, np.int64)

@@ -1,10 +1,10 @@
-"""Which bodies a contact of a flex moves with, and by which shares.
+"""Contact Jacobian of flexes: barycentric and nodal interpolation of the motion of bodies.
 
-A vertex is fixed to a body. A point on an element moves with the bodies of its vertices, by the
-barycentric coordinates of the point of the element that is nearest to the contact. Where vertices
-are interpolated, the same coordinates give a place in the reference box, and the shape functions
-there the shares of the nodes, which are fixed to bodies. Edges of rods that turn by a hinge are in
-levers.py.
+A vertex is fixed to a body. A point on an element moves with the bodies of its vertices, weighted
+by the barycentric coordinates of the point of the element that is nearest to the contact. Where
+vertices are interpolated, the barycentric coordinates give a point in the reference box; the shape
+functions at this point are the weights of the nodes, which are fixed to bodies. Edges of rods that
+rotate by a hinge are in levers.py.
 
 MuJoCo's documentation, Changelog 4.0 (contacts with flex elements); flex/lattice.py has the shape
 functions.
@@ -35,11 +35,11 @@ _TETRAHEDRON_FACES = ((0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 3, 2))
 
 
 def flex_jacobian_shares(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
-    """What the flexes on both sides of contacts add to their Jacobian and approximate inertia.
+    """Return the contribution of flexes to the contact Jacobian and the approximate inertia.
 
     Returns:
-      Shares of each dof in the motion of the second surface over the first `[n, nv, *W]`; means of
-      `body_invweight0` over the bodies of both sides, `[n, *W]`.
+      Weights of each dof in the motion of the second surface relative to the first, `[n, nv, *W]`;
+      sums over both sides of the mean `body_invweight0` of their bodies, `[n, *W]`.
     """
     assert c.item is not None
     share, weight = zip(*(_side(m, d, c, item) for item in c.item), strict=True)
@@ -47,11 +47,13 @@ def flex_jacobian_shares(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
 
 
 def _side(m: Model, d: Data, c: Contacts, item: IdArray) -> tuple[Array, Array]:
-    """Shares of the dofs, and the mean weight, on one side; zero where it is a geom."""
+    """Return the weights of the dofs and the mean `body_invweight0` of one side; zero for geoms."""
+    # Edges with a hinge move by levers.py, so they have no weights here.
     corner, share = corner_shares(m, d, c, item)
     turns = item.values(item_edge(m.structure) >= 0, c.dist)
     weight = jnp.zeros_like(c.dist)
     dofs = jnp.zeros((len(c.dist), m.nv, *c.dist.shape[1:]), c.dist.dtype)
+    # Flexes whose vertices are fixed to bodies.
     if (np.asarray(m.flex_interp) == 0).any():
         body = _vertex_bodies(m.structure)
         for vertex, part in zip(corner, share, strict=True):
@@ -59,6 +61,7 @@ def _side(m: Model, d: Data, c: Contacts, item: IdArray) -> tuple[Array, Array]:
             own = jnp.where(turns, 0, part)
             dofs = dofs + own[:, None] * of_body.bits(ancestors(m), c.dist)
             weight = weight + part * of_body.take(m.body_invweight0[:, 0])
+    # Flexes whose vertices are interpolated between nodes.
     if (np.asarray(m.flex_interp) != 0).any():
         node = node_shares(m, item, corner, share)
         moves = jnp.asarray(column(ancestors(m)[m.flex_nodebodyid], c.dist))
@@ -70,19 +73,21 @@ def _side(m: Model, d: Data, c: Contacts, item: IdArray) -> tuple[Array, Array]:
 
 @cache_by_structure
 def _vertex_bodies(s: Structure) -> np.ndarray:
-    """Bodies of all vertices, and of the place after the last: the world where there is none."""
+    """Return the body of each vertex, `[nflexvert + 1]`; the world for vertices without one."""
     return np.append(np.maximum(s.flex_vertbodyid, 0), 0)
 
 
 def corner_shares(
     m: Model, d: Data, c: Contacts, item: IdArray
 ) -> tuple[list[IdArray], list[Array]]:
-    """The vertices of the items, and their barycentric shares, which are zero for geoms."""
+    """Return the vertices of items and the barycentric coordinates of contacts, zero for geoms."""
+    # Positions of the vertices of each item.
     table, dim = _corner_table(m.structure), _item_dim(m.structure)
     corner = [item.look_up(table[:, k]) for k in range(MAX_ELEMENT_VERTICES)]
     xpos = d.flexvert_xpos.map(lambda a: jnp.concatenate([a, a[:1]]))
     place = [ids.take(xpos) for ids in corner]
     of_item = item.values(dim, c.dist)
+    # Barycentric coordinates by the dimension of the item.
     zero = jnp.zeros_like(c.dist)
     shares = [zero] * MAX_ELEMENT_VERTICES
     for kind in sorted(set(dim[:-1].tolist())):
@@ -94,13 +99,13 @@ def corner_shares(
 
 @cache_by_structure
 def _corner_table(s: Structure) -> np.ndarray:
-    """Vertices of each item, and of no item the place after the last."""
+    """Return the vertices of each item; for no item `nflexvert`, the index after the last one."""
     return np.concatenate([item_corners(s), np.full((1, MAX_ELEMENT_VERTICES), s.nflexvert)])
 
 
 @cache_by_structure
 def _item_dim(s: Structure) -> np.ndarray:
-    """Dimension of each item; -1: it is no item."""
+    """Return the dimension of each item, 0 for vertices and -1 for no item."""
     dim = np.asarray(s.flex_dim)[item_flex(s)].astype(np.int32)
     dim[s.nflexelem :] = _VERTEX_DIM
     return np.append(dim, np.int32(-1))
@@ -120,7 +125,8 @@ def _on_triangle(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
 
 
 def _in_tetrahedron(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
-    """Inside, coordinates of the point itself; outside, of that on the nearest face."""
+    """Return barycentric coordinates of a point, or of the nearest face point if it is outside."""
+    # Coordinates of the point by ratios of volumes.
     origin, a, b, e = corner
     a, b, e, p = a - origin, b - origin, e - origin, point - origin
     volume = a.dot(b.cross(e))
@@ -129,6 +135,7 @@ def _in_tetrahedron(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
     within = volume != 0
     for part in found:
         within = within & (part >= 0)
+    # Outside, project on all four faces and keep the nearest one.
     least = jnp.where(within, -1.0, jnp.inf).astype(point.x.dtype)
     zero = jnp.zeros_like(point.x)
     for face in _TETRAHEDRON_FACES:
@@ -149,7 +156,8 @@ _SHARE_FUNCTIONS = {_VERTEX_DIM: _at_vertex, 1: _on_segment, 2: _on_triangle, 3:
 
 
 def node_shares(m: Model, item: IdArray, corner: list[IdArray], share: list[Array]) -> Array:
-    """Shares of all nodes `[n, nflexnode, *W]`; of geoms, and of what has none, zero."""
+    """Return the weights of all nodes, `[n, nflexnode, *W]`; zero for geoms and other flexes."""
+    # Position of the contact in the reference box of the flex.
     vert0 = m.flex_vert0.map(lambda a: jnp.concatenate([a, a[:1]]))
     place = weighted_point(tuple(share), tuple(ids.take(vert0) for ids in corner))
     flex = item.values(np.append(item_flex(m), -1).astype(np.int32), place.x)
@@ -158,6 +166,7 @@ def node_shares(m: Model, item: IdArray, corner: list[IdArray], share: list[Arra
         order, size = lattice_shape(m.structure, f)
         if not order:
             continue
+        # Tensor product of the shape functions along the three axes of the lattice.
         along = [
             _along(x, order, int(cells), int(nodes))
             for x, cells, nodes in zip(place.parts, m.flex_cellnum[f], size, strict=True)
@@ -166,6 +175,7 @@ def node_shares(m: Model, item: IdArray, corner: list[IdArray], share: list[Arra
         x, y, z = along[0] * here[:, None], along[1], along[2]
         product = x[:, :, None, None] * y[:, None, :, None] * z[:, None, None]
         parts.append(product.reshape(len(x), int(np.prod(size)), *x.shape[2:]))
+    # In shells, inner nodes pass their weights to wall nodes.
     shares = jnp.concatenate(parts, axis=1)
     walls = _walls(m.structure)
     if walls is None:
@@ -174,9 +184,11 @@ def node_shares(m: Model, item: IdArray, corner: list[IdArray], share: list[Arra
 
 
 def _along(x: Array, order: int, cells: int, nodes: int) -> Array:
-    """Shares of the nodes along one axis of the lattice, at `x` in 0 to 1: `[n, nodes, *W]`."""
+    """Return the weights of the nodes along one axis at `x` in [0, 1], `[n, nodes, *W]`."""
+    # Cell of the point, and the local coordinate in it.
     cell = jnp.clip(jnp.floor(x * cells), 0, cells - 1)
     local = jnp.clip(x * cells - cell, 0, 1)
+    # Scatter the shape functions of the cell to its nodes.
     number = column(np.arange(nodes, dtype=np.int32), x)[None]
     first = (order * cell).astype(jnp.int32)[:, None]
     parts = [
@@ -188,7 +200,10 @@ def _along(x: Array, order: int, cells: int, nodes: int) -> Array:
 
 @cache_by_structure
 def _walls(s: Structure) -> np.ndarray | None:
-    """[nflexnode, nflexnode]: what the nodes inside shells leave to those on the walls."""
+    """Return the matrix that distributes inner nodes of shells to wall nodes; None: no such nodes.
+
+    The shape is `[nflexnode, nflexnode]`.
+    """
     table = inner_nodes(s)
     if not len(table.node):
         return None

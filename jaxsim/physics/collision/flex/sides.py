@@ -1,4 +1,7 @@
-"""What the sides of a contact are, where some are of flexes."""
+"""Bodies and trees of the two sides of a contact, where some are of flexes.
+
+An item (item.py) may move with several bodies; sensors and sleeping read one body for each side.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +20,7 @@ from jaxsim.physics.topology import ancestors
 
 @cache_by_structure
 def item_moves(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1] bool: some dof moves some body of an item; for no item, false."""
+    """Return whether some dof moves an item, `[nflexelem + nflexvert + 1]` bool; false for none."""
     moving = ancestors(s).astype(bool).any(axis=1)
     body = np.asarray(s.flex_vertbodyid)
     of_vertex = np.where(body < 0, False, moving[np.maximum(body, 0)])
@@ -30,10 +33,13 @@ def item_moves(s: Structure) -> np.ndarray:
 
 @cache_by_structure
 def item_body(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1]: one body that stands for an item, which is what sensors see: the
-    first of those of its vertices, or of the nodes of its flex, that moves. Of none the world."""
+    """Return the body that represents an item to sensors, `[nflexelem + nflexvert + 1]`.
+
+    It is the first moving body of its vertices, or of the nodes of its flex; the world for no item.
+    """
     moving = ancestors(s).astype(bool).any(axis=1)
     body = np.asarray(s.flex_vertbodyid)[item_corners(s)]
+    # The first vertex on a body that moves represents the item.
     first = np.argmax((body >= 0) & moving[np.maximum(body, 0)], axis=1)
     found = body[np.arange(len(body)), first]
     for f in np.flatnonzero(s.flex_interp):
@@ -45,8 +51,11 @@ def item_body(s: Structure) -> np.ndarray:
 
 @cache_by_structure
 def item_trees(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1, ntree]: 1 where a tree carries a vertex of an item, its hinge,
-    or a node of its flex; for no item, 0."""
+    """Return the trees that move an item, `[nflexelem + nflexvert + 1, ntree]` of 0 and 1.
+
+    These are the trees of its vertices, of its hinge, and of the nodes of its flex; none for no
+    item.
+    """
     body = np.asarray(s.flex_vertbodyid)
     tree = np.where(body < 0, -1, s.body_treeid[np.maximum(body, 0)])
     every = np.arange(s.ntree)
@@ -55,6 +64,7 @@ def item_trees(s: Structure) -> np.ndarray:
         node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
         of_node = s.body_treeid[np.asarray(s.flex_nodebodyid)[node]]
         found[item_flex(s) == f] = np.isin(every, of_node)
+    # Edges with a hinge also move with the tree of the hinge.
     found = np.append(1.0 * found, np.zeros((1, s.ntree)), axis=0)
     turns = np.flatnonzero(item_edge(s) >= 0)
     found[turns, s.dof_treeid[rod_chains(s).dof[item_edge(s)[turns]]]] = 1
@@ -62,13 +72,13 @@ def item_trees(s: Structure) -> np.ndarray:
 
 
 def with_sides(m: Model, c: Contacts) -> Contacts:
-    """Contacts with the bodies that stand for flexes; active only where some dof moves a side, and
-    where they are no passive ones."""
+    """Set the bodies of flex contacts; deactivate contacts that no dof moves, and passive ones."""
     assert c.item is not None
     moves = np.append(ancestors(m).astype(bool).any(axis=1), False)
     body: list[IdArray] = []
     moved = jnp.zeros_like(c.active)
     for geom, own, item in zip(c.geom, c.body, c.item, strict=True):
+        # Take the body of the geom, or the body that represents the item.
         is_geom = c.each(geom) >= 0
         number = jnp.where(is_geom, own.array(c.dist), item.values(item_body(m.structure), c.dist))
         body.append(TracedIds(number))
@@ -80,7 +90,7 @@ def with_sides(m: Model, c: Contacts) -> Contacts:
 
 
 def of_geoms(c: Contacts) -> Array | bool:
-    """Which contacts are of two geoms."""
+    """Return a mask of the contacts between two geoms."""
     if c.item is None:
         return True
     return (c.each(c.geom[0]) >= 0) & (c.each(c.geom[1]) >= 0)

@@ -1,4 +1,4 @@
-"""Which function finds the contacts of what a flex has with geoms and with other flexes."""
+"""Table of colliders of flex items with geoms and with each other, with their contact points."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -36,15 +36,15 @@ _GeomsOrHull = PlacedGeoms | RoundedHull
 
 
 class FlexCollider(NamedTuple):
-    """How contacts with a flex are found.
+    """Narrow-phase function of flex items, and the contact points that it returns.
 
     Attributes:
-      collide: function of both sides, of the assets and of how far contacts reach, `[n, *W]`, which
-        is -FAR for what is not asked for.
-      slots: number of contact points it gives for two; or a function of the model's tables.
-      assets: what it needs of the model; None: nothing.
-      among: what counts of the points of all elements of a pair, in the order of the entries; a
-        function of them and of the numbers of their pairs; None: all, each for itself.
+      collide: function of both sides, of the assets, and of the distance below which contacts are
+        detected, `[n, *W]`, -FAR for entries to skip.
+      slots: number of contact points of an entry; or a function of the structure.
+      assets: function of the model that returns the data that `collide` needs; None: nothing.
+      among: function that selects among the points of all elements of a pair, from the points and
+        the indices of their pairs in the order of the entries; None: every point is kept.
     """
 
     collide: Callable[[Any, Any, Any, Array], ContactPoints]
@@ -53,7 +53,7 @@ class FlexCollider(NamedTuple):
     among: Callable[[ContactPoints, Array], ContactPoints] | None = None
 
     def points(self, s: Structure) -> int:
-        """The number of contact points in a model."""
+        """Return the number of contact points of an entry in a model."""
         return self.slots if isinstance(self.slots, int) else self.slots(s)
 
 
@@ -109,7 +109,7 @@ SHELL_SDF = FlexCollider(sdf_triangle, 1, shell_fields, first_visits)
 _ELEMENT_COLLIDER = FlexCollider(element_element, 1, flex_convex_assets)
 _SEGMENT_COLLIDER = FlexCollider(_segments, 2)
 
-# by the type of a geom and the dimension of a flex; with other kinds the general function
+# by the type of a geom and the dimension of a flex; other kinds use the general convex collider
 BY_KIND: dict[tuple[int, int], FlexCollider] = {
     (GeomType.SPHERE, 1): FlexCollider(_sphere_segment, 1),
     (GeomType.CAPSULE, 1): FlexCollider(_capsule_segment, 2),
@@ -121,14 +121,14 @@ BY_KIND: dict[tuple[int, int], FlexCollider] = {
 }
 
 
-# with edges that are boxes; with other kinds they are capsules
+# geoms with edges of a box section; for other types of geoms the edges are capsules
 ON_BARS: dict[int, FlexCollider] = {
     GeomType.PLANE: FlexCollider(plane_bar, MAX_PLANE_CORNERS),
     GeomType.SPHERE: FlexCollider(sphere_bar, 1),
     GeomType.CAPSULE: FlexCollider(capsule_bar, 2),
     GeomType.BOX: FlexCollider(box_bar, 8),
 }
-# of two rods, by which are boxes
+# two rods, by whether the edges of each have a box section
 OF_RODS = {
     (False, False): _SEGMENT_COLLIDER,
     (False, True): FlexCollider(segment_bar, 2),
@@ -138,7 +138,7 @@ OF_RODS = {
 
 
 def geom_collider(geom_type: int, dim: int, boxed: bool = False) -> FlexCollider:
-    """What collides a geom with a flex; an `sdf` geom has entries with shells only."""
+    """Return the collider of a type of geoms with flexes of a dimension."""
     if boxed and geom_type in ON_BARS:
         return ON_BARS[geom_type]
     of_any = {GeomType.PLANE: _PLANE_VERTEX_COLLIDER, GeomType.HFIELD: _HFIELD_ELEMENT_COLLIDER}
@@ -148,5 +148,5 @@ def geom_collider(geom_type: int, dim: int, boxed: bool = False) -> FlexCollider
 
 
 def flex_collider(dim1: int, dim2: int, bars: tuple[bool, bool] = (False, False)) -> FlexCollider:
-    """What collides elements of flexes with each other."""
+    """Return the collider of elements of two flexes, by their dimensions."""
     return OF_RODS[bars] if dim1 == dim2 == 1 else _ELEMENT_COLLIDER

@@ -1,9 +1,9 @@
 """Contacts of spheres, capsules and boxes with triangles that have a thickness.
 
-A sphere touches where the triangle is nearest to its center. A capsule touches with its ends, and
-along its side where vertices of the triangle are; a box with its faces where vertices are, and with
-its corners where the triangle is near. So one triangle has up to 1, 5 and 11 contacts, as MuJoCo
-has them.
+A sphere touches the point of the triangle that is nearest to its center. A capsule touches with the
+spheres at its two ends, and with its side at the three vertices; a box with its faces at the three
+vertices, and with its eight corners. A triangle therefore has up to 1, 5 and 11 contacts, as in
+MuJoCo.
 """
 
 import itertools
@@ -21,16 +21,18 @@ from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_
 
 
 def sphere_triangle(sphere: PlacedGeoms, triangle: RoundedHull) -> ContactPoints:
-    """One contact."""
+    """Return the contact of a sphere with a triangle."""
     return add_slot_axis(_ball(sphere.pos, sphere.size.x, triangle))
 
 
 def capsule_triangle(capsule: PlacedGeoms, triangle: RoundedHull) -> ContactPoints:
-    """Contacts of both ends, and of vertices beside the axis."""
+    """Return the contacts of both ends of a capsule, and of its side with the vertices."""
+    # Spheres at the ends.
     radius, half = capsule.size.x, capsule.size.y
     half_axis = capsule.axis.scale(half)
     ends = [capsule.pos - half_axis, capsule.pos + half_axis]
     touches = [_ball(end, radius, triangle) for end in ends]
+    # Vertices whose projection on the axis is between the ends.
     for vertex in triangle.corner:
         along = vertex - ends[0]
         share = safe_divide(along.dot(half_axis), 2 * half * half)
@@ -42,7 +44,7 @@ def capsule_triangle(capsule: PlacedGeoms, triangle: RoundedHull) -> ContactPoin
 
 
 def box_triangle(box: PlacedGeoms, triangle: RoundedHull, reach: Array) -> ContactPoints:
-    """Contacts of vertices over a face, or in the box, and of the corners of the box."""
+    """Return the contacts of vertices with the faces of a box, and of the corners of the box."""
     touches = [_vertex(box, vertex, triangle.radius, reach) for vertex in triangle.corner]
     none = jnp.zeros_like(box.size.x)
     for z, y, x in itertools.product((-1, 1), repeat=3):
@@ -52,7 +54,8 @@ def box_triangle(box: PlacedGeoms, triangle: RoundedHull, reach: Array) -> Conta
 
 
 def _vertex(box: PlacedGeoms, vertex: Vec, radius: Array, reach: Array) -> ContactPoints:
-    """A vertex over the face of the box to which it is nearest, or in which it is least deep."""
+    """Return the contact of a vertex with the face of least penetration of a box."""
+    # Face of least penetration (of the largest distance outside the box).
     local = box.rot.T @ (vertex - box.pos)
     out = [jnp.abs(x) - size for x, size in zip(local.parts, box.size.parts, strict=True)]
     best, side = out[0], [jnp.ones_like(out[0], bool)] + [jnp.zeros_like(out[0], bool)] * 2
@@ -60,9 +63,11 @@ def _vertex(box: PlacedGeoms, vertex: Vec, radius: Array, reach: Array) -> Conta
         more = out[k] > best
         best = jnp.where(more, out[k], best)
         side = [jnp.where(more, j == k, on) for j, on in enumerate(side)]
+    # The vertex must be within reach of all faces.
     over = out[0] <= reach + radius
     for value in out[1:]:
         over = over & (value <= reach + radius)
+    # Outward normal of that face.
     sign = [
         jnp.where(on, jnp.where(x > 0, 1.0, -1.0), 0).astype(best.dtype)
         for on, x in zip(side, local.parts, strict=True)
@@ -73,7 +78,7 @@ def _vertex(box: PlacedGeoms, vertex: Vec, radius: Array, reach: Array) -> Conta
 
 
 def _ball(center: Vec, radius: Array, triangle: RoundedHull) -> ContactPoints:
-    """A sphere at the point of the triangle that is nearest to its center."""
+    """Return the contact of a sphere at the point of the triangle nearest to its center."""
     nearest = nearest_on_triangle(center, triangle.corner)
     one, two, three = triangle.corner
     across = (two - one).cross(three - one).normalize()
@@ -81,19 +86,20 @@ def _ball(center: Vec, radius: Array, triangle: RoundedHull) -> ContactPoints:
 
 
 def nearest_on_triangle(point: Vec, corner: tuple[Vec, ...]) -> Vec:
-    """The point of a triangle that is nearest to a point."""
+    """Return the point of a triangle that is nearest to a point."""
     return weighted_point(nearest_shares(point, corner), corner)
 
 
 def nearest_shares(point: Vec, corner: tuple[Vec, ...]) -> tuple[Array, Array, Array]:
-    """The shares of its corners in the point of a triangle that is nearest to a point.
+    """Return the barycentric coordinates of the point of a triangle nearest to a point.
 
-    It is the foot of the perpendicular where that is inside, else on the nearest side.
+    It is the orthogonal projection if this is inside, else the nearest point of the three sides.
     """
     one, two, three = corner
     inside, foot = _foot(point, one, two, three)
     zero = jnp.zeros_like(point.x)
     found, least = foot, jnp.where(inside, -1.0, jnp.inf).astype(zero.dtype)
+    # Project on the sides; a projection inside has the key -1, so it wins.
     ends = ((0, 1), (1, 2), (2, 0))
     for first, second in ends:
         share = share_on_segment(point, corner[first], corner[second])
@@ -107,9 +113,10 @@ def nearest_shares(point: Vec, corner: tuple[Vec, ...]) -> tuple[Array, Array, A
 
 
 def _foot(point: Vec, one: Vec, two: Vec, three: Vec) -> tuple[Array, tuple[Array, Array, Array]]:
-    """Whether the foot of the perpendicular is in the triangle, and the shares of the corners."""
+    """Project a point on the plane; return whether it is inside, and barycentric coordinates."""
     a, b, p = two - one, three - one, point - one
     normal = a.cross(b)
+    # Barycentric coordinates by ratios of areas; a degenerate triangle has none.
     square = normal.dot(normal)
     v = safe_divide(p.cross(b).dot(normal), square)
     w = safe_divide(a.cross(p).dot(normal), square)
@@ -118,13 +125,13 @@ def _foot(point: Vec, one: Vec, two: Vec, three: Vec) -> tuple[Array, tuple[Arra
 
 
 def share_on_segment(point: Vec, start: Vec, end: Vec) -> Array:
-    """How far along a segment, 0 to 1, it is nearest to a point."""
+    """Return the fraction in [0, 1] at which a segment is nearest to a point."""
     along = end - start
     return jnp.clip(safe_divide((point - start).dot(along), along.dot(along)), 0, 1)
 
 
 def weighted_point(share: tuple[Array, ...], corner: tuple[Vec, ...]) -> Vec:
-    """The mean of points with given shares."""
+    """Return the weighted sum of points."""
     parts = [c.scale(w) for c, w in zip(corner, share, strict=True)]
     total = parts[0]
     for part in parts[1:]:
@@ -138,7 +145,7 @@ def _x(like: Vec) -> Vec:
 
 
 def _concat_contacts(touches: list[ContactPoints]) -> ContactPoints:
-    """Contact points, one after another."""
+    """Stack contact points on a new leading axis of slots."""
 
     def stack(*parts: Array) -> Array:
         return jnp.stack(jnp.broadcast_arrays(*parts))

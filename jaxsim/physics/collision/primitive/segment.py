@@ -28,7 +28,7 @@ def nearest_on_segments(
     parallel = square == 0
     s = jnp.where(parallel, 0.0, offset.dot(across) / jnp.where(parallel, 1.0, square))
     # The squared distance is a convex quadratic over a rectangle of (s, t). Clipping s and then
-    # minimizing over t finds its minimum unless t is clipped too; then s follows once more.
+    # minimizing over t finds its minimum unless t is clipped too; then s is recomputed.
     s = jnp.clip(s, -half1, half1)
     t = jnp.clip(s * cosine - offset.dot(v), -half2, half2)
     s = jnp.clip(t * cosine + offset.dot(u), -half1, half1)

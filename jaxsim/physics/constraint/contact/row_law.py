@@ -45,7 +45,7 @@ def row_laws(m: Model, d: Data) -> Array:
       d: data with rows, and the contacts that they are of.
 
     Returns:
-      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the places of `ConstraintRows`.
+      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the order of `ConstraintRows`.
     """
     like = d.qvel
     none = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
@@ -58,7 +58,7 @@ def row_laws(m: Model, d: Data) -> Array:
 
 
 def _of_block(m: Model, block: SingleRows) -> list[Array]:
-    """The four numbers of rows that are not of contacts, `[n, *W]` each."""
+    """Return the four numbers of rows that are not of contacts, `[n, *W]` each."""
     solref, solimp = (
         split_columns(gather_static(getattr(m, n), block.ids)) for n in _ROW_PARAMETERS[block.type]
     )
@@ -88,7 +88,7 @@ def _with_slope(solimp: tuple[Array, ...], violation: Array) -> tuple[Array, Arr
 
 
 def _of_contacts(m: Model, d: Data) -> list[list[Array]]:
-    """The four numbers of each row of the contacts: all rows of a contact share the impedance."""
+    """Return the four numbers of contact rows; all rows of a contact share the impedance."""
     c, cost = d.found.contacts, d.rows.contact.cost
 
     def laws(dist: Array) -> tuple[Array, tuple[ReferenceLaw, ReferenceLaw]]:

@@ -187,13 +187,13 @@ def _parts_at(
 
 
 def contact_law(m: Model, c: Contacts) -> tuple[ReferenceLaw, ReferenceLaw]:
-    """The laws of the normals of contacts, or of all edges of a pyramid, and of friction rows."""
+    """Return the laws of contact normals, or of all edges of a pyramid, and of friction rows."""
     _, imp = _violation(c)
     return _pushing(m, c, imp), _friction_law(m, c, imp)
 
 
 def _pushing(m: Model, c: Contacts, imp: Array) -> ReferenceLaw:
-    """The law along the normal."""
+    """Return the reference_law along the normal."""
     return reference_law(m, c.solref, c.solimp[1], imp, one_sided=True)
 
 

@@ -77,7 +77,7 @@ def row_inputs(block: RowBlock, nv: int) -> list[RowInputs]:
 def _rows_of_dofs(dof: tuple[int, ...], nv: int) -> list[Array]:
     """Tabulate the rows of each dof: tables `[nv, 1]`, as many as a dof has rows at most."""
     tables: list[np.ndarray] = []
-    # Place each row in the first table whose slot for its dof is free.
+    # Put each row in the first table whose slot for its dof is free.
     for row, at in enumerate(dof):
         free = next((t for t in tables if t[at] < 0), None)
         if free is None:

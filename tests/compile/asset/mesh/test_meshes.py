@@ -72,7 +72,7 @@ def test_placement_and_normals(attrs):
 @pytest.mark.parametrize("scale", ["1 1 1", ".1 .1 .1", ".3 .3 .3"])
 @pytest.mark.parametrize("inertia", ["legacy", "convex", "exact", "shell"])
 def test_axes_of_equal_moments_are_those_of_mujoco(inertia, scale):
-    """A corner of a cube may turn about its diagonal; the last digits decide."""
+    """A corner of a cube may rotate about its diagonal; the last digits decide."""
     corner = f'vertex="0 0 0  1 0 0  0 1 0  0 0 1" inertia="{inertia}" scale="{scale}"'
     assert_agrees(
         f"""<mujoco><asset><mesh name="m" {corner}/></asset>

@@ -81,7 +81,7 @@ def test_pairs_and_their_order_equal_the_oracle(block):
 
 
 def test_two_pair_elements_of_the_same_geoms_are_two_pairs():
-    """As in the oracle, which then finds two contacts."""
+    """Two contacts are detected, as in the oracle."""
     mj = mujoco.MjModel.from_xml_string(
         """<mujoco><worldbody>
         <body><freejoint/><geom name="a" size=".1"/></body>
@@ -105,7 +105,7 @@ REFUSED = {(GeomType.HFIELD, GeomType.SDF)}
 
 
 def test_every_pair_of_shapes_has_a_collider_or_never_touches_or_is_refused():
-    """Of the types of shapes that a geom in a model may have."""
+    """All geom types that a model may have are covered."""
     shapes = [k for k in GeomType if GeomType.PLANE <= k <= GeomType.SDF]
     assert len(shapes) == 9
     for a, b in itertools.combinations_with_replacement(shapes, 2):

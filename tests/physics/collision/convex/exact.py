@@ -38,7 +38,7 @@ class Shape:
         return reach[self.kind]() + d @ self.pos
 
     def _bounds(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How far a point is beyond each smooth part of the surface, and the unit normals."""
+        """Return distances of a point beyond each smooth part of the surface, and unit normals."""
         p, s = (x - self.pos) @ self.mat, self.size
         if self.kind == "capsule":
             out = p - [0, 0, np.clip(p[2], -s[1], s[1])]
@@ -61,7 +61,7 @@ class Shape:
         return np.asarray(beyond), np.asarray(normals) @ self.mat.T
 
     def violation(self, x: np.ndarray, n: np.ndarray, close: float = 1e-8) -> float:
-        """How far `x` is outside, or `n` from the cone of the normals of what is `close` to it."""
+        """Return the distance of `x` outside, or of `n` from the normal cone of parts near `x`."""
         beyond, normals = self._bounds(x)
         here = beyond > -close
         angle = nnls(normals[here].T, n)[1] if here.any() else 1.0

@@ -1,4 +1,4 @@
-"""Hulls of several kinds, a model of them on a plane, and what its tables are asked."""
+"""Hulls of several kinds, a model of them on a plane, and queries of its tables."""
 
 import functools
 

@@ -122,7 +122,7 @@ def _unit(v):
 
 
 def _near(quat, rng):
-    """An orientation that right angles and a small turn take to `quat`."""
+    """Return an orientation at right angles to `quat`, with a small rotation."""
     out = quat.copy()
     for axis in np.eye(3)[rng.integers(3, size=2)]:
         half = rng.integers(4) * np.pi / 4
@@ -171,7 +171,7 @@ def test_the_distance_is_the_oracles(random):
 
 @pytest.mark.parametrize("aligned", [False, True])
 def test_contacts_equal_the_oracle(aligned):
-    """Number and distances; benchmarks/collision_sweep.py says how much differs, and where."""
+    """Number and distances; benchmarks/collision_sweep.py measures the differences in detail."""
     poses = _draw(2, 12, aligned)
     touch = _run(poses.a, poses.b)
     dist = np.sort(np.asarray(touch.dist), axis=0)
@@ -199,7 +199,7 @@ def test_the_point_is_midway_between_the_surfaces(random):
     touch = _run(random.a, random.b, reach=5.0, points=False)
     half = touch.normal[0].scale(0.5 * touch.dist[0])
     zero = jnp.zeros_like(random.a.size.x)
-    # a point is a sphere without size; as the second shape it is asked for by the ball's number
+    # a point is a sphere without size; as the second shape its number is that of the ball
     for shape, at in ((random.a, touch.pos[0] - half), (random.b, touch.pos[0] + half)):
         point = PlacedGeoms(at, shape.rot, Vec(zero, zero, zero), jnp.zeros_like(shape.id))
         gap = np.asarray(_run(point, shape, reach=5.0, points=False).dist[0])
@@ -229,7 +229,7 @@ def _outputs(points: bool, far: float):
 
 
 def test_derivatives_equal_differences(random):
-    """Of distance, position and normal, wherever differences of two step sizes agree."""
+    """Derivatives of distance, position and normal, where differences of two step sizes agree."""
     exact, fine, smooth = _slopes(random, points=False, far=5.0)
     assert smooth.mean() > 0.7
     assert np.mean(np.abs(exact - fine)[0, smooth] < 1e-5) > 0.99
@@ -239,7 +239,7 @@ def test_derivatives_equal_differences(random):
 
 @pytest.mark.slow
 def test_derivatives_of_flat_contacts_equal_differences():
-    """Of all their points."""
+    """Derivatives of all contact points."""
     poses = _draw(2, 12, aligned=True)
     exact, fine, smooth = _slopes(poses, points=True, far=REACH)
     several = (np.asarray(_run(poses.a, poses.b).dist) < REACH).sum(axis=0) > 1

@@ -105,7 +105,7 @@ collide = jax.jit(hfield_convex, compiler_options=OPTIMIZED)
 
 @functools.cache
 def _fields():
-    """What is needed of the model, the same for all margins."""
+    """Return the assets of the model, the same for all margins."""
     m = put_model(_model(0.05))
     return hfield_tables(unpack(jax.tree.map(lambda x: x[..., None], m), 1))
 
@@ -123,8 +123,8 @@ def _found(margin: float):
 
 # The oracle and ours find points by iterations, to about this.
 POINT = STORED_SINGLE
-# In penetration of a round surface both stop when the depth hardly changes, which says less of its
-# direction; ours has room for 32 points, with which depths that are nearly equal in many directions
+# In penetration of a round surface both stop when the depth hardly changes, which determines its
+# direction less; we store 32 points, with which depths that are nearly equal in many directions
 # (a few in a thousand) are found to a ten thousandth of the size.
 ROUND_DEPTH = STORED_SINGLE | {"atol": 1e-5}
 
@@ -132,7 +132,7 @@ ROUND_DEPTH = STORED_SINGLE | {"atol": 1e-5}
 @pytest.mark.parametrize("margin", [0.0, 0.05])
 @pytest.mark.parametrize("name", GEOMS)
 def test_contacts_equal_the_oracle(name, margin):
-    """The same number in the same order, each at the same place, depth and normal."""
+    """Contacts are equal in number and order, each in position, depth and normal."""
     k = list(GEOMS).index(name)
     found = np.stack(_found(margin))[:, :, k]
     ours, theirs, most = [], [], 0
@@ -155,7 +155,7 @@ def test_contacts_equal_the_oracle(name, margin):
 
 
 class _Change(NamedTuple):
-    """What distances depend on: displacement and turn of the shapes, sizes, field and heights."""
+    """Inputs of distances: displacement and rotation of the shapes, sizes, field and heights."""
 
     move: Vec
     turn: Vec
@@ -212,7 +212,7 @@ def _way(seed: int, scale: float) -> _Change:
 
 @pytest.mark.slow
 def test_derivative_of_the_distance():
-    """By poses, sizes, field and heights: central differences, where two step sizes agree."""
+    """Derivatives by poses, sizes, field and heights, where differences of two step sizes agree."""
     run, way = _slopes(), _way(3, 1.0)
 
     def along(h):

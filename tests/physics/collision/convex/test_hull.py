@@ -209,8 +209,8 @@ def test_vertices_carry_derivatives():
 
 
 def test_no_direction_is_answered_too():
-    """Of zero and of huge and tiny directions some vertex of the hull is the farthest; and of what
-    is no number some vertex of the model."""
+    """The result for zero, huge and tiny directions is the farthest vertex of the hull; for what is
+    not a number, it is a vertex of the model."""
     mj = oracle(*ALL)
     _, h = loaded(mj)
     d = np.array([[0, 0, 0], [1e300, 0, 0], [0, -1e-300, 0], [np.inf, 0, 0], [np.nan, 0, 1]])

@@ -1,4 +1,4 @@
-"""Meshes without hull, as nothing could touch them when they were compiled, beside the oracle."""
+"""Meshes without hull, as nothing could touch them when they were compiled, against the oracle."""
 
 from functools import cache
 
@@ -28,7 +28,7 @@ def _pebble(number: int) -> np.ndarray:
     return point / np.linalg.norm(point, axis=1)[:, None] * [0.1, 0.15, 0.06]
 
 
-PEBBLE = _pebble(3 * VERTICES_PER_CHUNK // 2)  # looked at in two turns
+PEBBLE = _pebble(3 * VERTICES_PER_CHUNK // 2)  # searched in two blocks
 KINDS = {
     "sphere": 'type="sphere" size=".08"',
     "capsule": 'type="capsule" size=".05 .1"',
@@ -113,7 +113,7 @@ def test_nothing_is_refused():
 
 
 def test_contacts_equal_the_oracle():
-    """Of every kind, in both orders: as many, each where it is there."""
+    """Every kind, in both orders: equal numbers of contacts in equal positions."""
     mj, m = oracle(), model()
     find = jax.jit(lambda d: pack_record(collision(unpack_record(m, 0), unpack_record(d, 0)), d))
     seen = np.zeros(mj.ngeom // 2, int)
@@ -169,7 +169,7 @@ def test_contacts_carry_derivatives():
 def test_worlds_are_a_loop():
     mj = oracle(("box", "bare", "plane"))
 
-    def places(m, d):  # contacts of one world may be in other places than those of several
+    def places(m, d):  # contacts of one world may have other slots than those of several
         touch = collision(m, d).found.contacts
         points = (
             jnp.sum(jnp.where(touch.dist < NO_CONTACT_DISTANCE, x, 0), axis=0)
@@ -182,7 +182,7 @@ def test_worlds_are_a_loop():
 
 @pytest.mark.parametrize("dtype", [jnp.float64, jnp.float32])
 def test_the_farthest_vertex_is_that_of_a_search(dtype):
-    """Of a mesh of several turns, one of a part of one, and one with a hull, side by side."""
+    """A mesh of several blocks, one of a part of a block, and one with a hull."""
     mj, m = oracle(), model()
     h = jax.tree.map(
         lambda x: x.astype(dtype) if x.dtype == float else x, hulls(unpack_record(m, 0))

@@ -40,7 +40,7 @@ def _rows(dist, pos, normal) -> np.ndarray:
 
 
 def test_points_of_hulls_equal_the_oracle():
-    """Number, distance, place and normal: also where an edge is cut and one crossing is left."""
+    """Number, distance, position and normal: also where an edge is cut and one crossing is left."""
     mj = mujoco.MjModel.from_xml_string(XML)
     m = jaxsim.load_model(XML)
     qpos = _placements(200)

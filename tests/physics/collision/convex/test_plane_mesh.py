@@ -101,7 +101,7 @@ def points(touch) -> np.ndarray:
 
 @pytest.mark.parametrize("margin", [0, MARGIN])
 def test_contacts_equal_the_oracle(margin):
-    """The same number in the same order, each at the same place, depth and normal."""
+    """Contacts are equal in number and order, each in position, depth and normal."""
     mj = oracle(*NAMES, margin=margin)
     _, h = loaded(mj)
     plane, mesh, contacts = draw(mj)
@@ -151,7 +151,7 @@ def test_worlds_last():
 
 
 def test_derivatives():
-    """Of distance and position, by motion of the mesh and by its vertices."""
+    """Derivatives of distance and position, by motion of the mesh and by its vertices."""
     mj = oracle(*NAMES)
     _, h = loaded(mj)
     plane, mesh, _ = draw(mj, states=20)

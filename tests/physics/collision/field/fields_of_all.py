@@ -1,4 +1,4 @@
-"""One model with a geom of every kind that has a signed distance, and its geoms in many places."""
+"""One model with a geom of every kind that has a signed distance, with geoms in many positions."""
 
 import ctypes
 import functools

@@ -1,4 +1,4 @@
-"""Which geoms have a signed distance; what is refused; and the contacts of whole models."""
+"""Geoms with a signed distance; rejected models; and the contacts of whole models."""
 
 import jax
 import mujoco
@@ -40,7 +40,7 @@ def test_a_geom_whose_distance_is_unknown_is_refused(refused):
 
 
 def test_room_for_contacts():
-    """Of a pair that is searched, most starting points may end in a contact."""
+    """In a pair that is searched, most starting points may end in a contact."""
     mj = compiled({"ball": '<geom size=".1"/>', "ring": RING}, OCTREE, starts=30)
     assert collision_layout(put_model(mj)).capacity == 30
 
@@ -63,7 +63,7 @@ def heap():
 
 
 def test_contacts_of_a_model(heap):
-    """Those of pairs that are searched together, as far as there is a budget for pairs."""
+    """Contacts of pairs that are searched together, up to the budget for pairs."""
     mj, states = heap
     m = put_model(mj, pairs=12)
     searched = next(g for g in collision_layout(m).groups if len(g.kinds) > 1)

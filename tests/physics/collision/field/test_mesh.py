@@ -32,7 +32,7 @@ def drawn(mesh: str, starts: int, spread: float = 0.4):
 
 @pytest.mark.parametrize(("mesh", "starts"), [("tetrahedron", 20), ("ball", 10), ("ball", 40)])
 def test_contacts_equal_the_oracle(mesh, starts):
-    """The same number in the same order; with many starts, a few faces use up what is allowed.
+    """Contacts are equal in number and order; with many starts, a few faces exhaust the limit.
 
     Points that faces share are the same up to rounding, and one such contact more or less is not
     excluded.

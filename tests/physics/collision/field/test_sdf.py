@@ -48,7 +48,7 @@ def every_pair():
 
 
 def _agreement(p, touch, tolerance: float) -> np.ndarray:
-    """Of each pair: whether it has the oracle's contacts, in its order."""
+    """Return whether each pair has the oracle's contacts, in its order."""
     mine = rows(touch)
     agrees = []
     for k, expected in enumerate(p.contacts):
@@ -59,9 +59,9 @@ def _agreement(p, touch, tolerance: float) -> np.ndarray:
 
 
 def test_contacts_equal_the_oracle():
-    """The same contacts in the same order.
+    """Contacts are equal, in the same order.
 
-    A search that comes to a crease goes on by the last digit of its position, and MuJoCo's slopes
+    A search that reaches a crease depends on the last digit of its position, and MuJoCo's slopes
     of plugins are differences that are right to eight digits: some searches end elsewhere.
     """
     p, _, touch = every_pair()
@@ -95,7 +95,7 @@ def test_contacts_of_boxes_equal_the_oracle():
 
 @functools.cache
 def ball_in(shape: str, depth: float = 0.004):
-    """A ball that has sunk into the inner wall of a shape around the z axis, in 60 places."""
+    """Return a ball in the inner wall of a shape around the z axis, in 60 positions."""
     mj = compiled({"ball": f'<geom size=".15" {ALONE}/>', "shape": sdf_geom(shape)})
     rng, n = np.random.default_rng(0), 60
     way = np.c_[rng.normal(size=(n, 2)), -1 - rng.uniform(size=n)]
@@ -121,7 +121,7 @@ def slopes(of, way):
 
 
 def test_contacts_move_as_those_that_are_searched_again():
-    """Central differences of the whole search, of a ball that moves and turns in a bowl.
+    """Central differences of the whole search, of a ball that moves and rotates in a bowl.
 
     The search ends anywhere in the part that both share, so its single points move as they like;
     what is compared is how much of their motion the derivative explains.
@@ -150,7 +150,7 @@ def test_contacts_move_as_those_that_are_searched_again():
 
 
 def test_contacts_go_along_when_both_geoms_move():
-    """As points of one rigid body, to the last digit."""
+    """Contacts move with the two geoms as one rigid body, to the last digit."""
     a, b, m = ball_in("bowl")
     way = jnp.broadcast_to(jnp.asarray([[0.3], [-0.5], [0.2], [0.7], [0.1], [-0.4]]), (6, 60))
 
@@ -186,7 +186,7 @@ def test_reverse_mode_is_the_transpose_of_forward_mode():
 
 
 def test_worlds_last():
-    """`[n, worlds]` items give what each world gives; single precision finds the same places."""
+    """`[n, worlds]` items equal the results of each world; single precision gives equal points."""
     a, b, m = ball_in("bowl")
     flat = collide(a, b, m)
     wide = jax.tree.map(lambda x: x[..., None], m)

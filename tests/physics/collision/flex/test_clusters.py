@@ -1,4 +1,4 @@
-"""Near elements of large flexes by boxes of clusters, beside the table of all pairs and MuJoCo."""
+"""Near elements of large flexes by boxes of clusters, against the table of all pairs and MuJoCo."""
 
 import jax
 import jax.numpy as jnp
@@ -95,7 +95,7 @@ def posed(m: jaxsim.Model, qpos: jax.Array) -> jaxsim.Data:
 
 
 def entries(m: jaxsim.Model, qpos: jax.Array) -> list:
-    """What goes through the narrow phase, of each group."""
+    """Return the entries of each group that the narrow phase tests."""
     native, d = unpack_record(m, 0), unpack_record(jaxsim.make_data(m).replace(qpos=qpos), 0)
     d = flex(native, com_pos(native, kinematics(native, d)))
     of_model = collision_layout(m)
@@ -199,7 +199,7 @@ def test_gradient_of_distances():
 
 @pytest.mark.slow
 def test_what_has_no_place_is_counted():
-    """With place for few pairs of clusters, for few of elements, and with what is suggested."""
+    """Capacity for few pairs of clusters, for few of elements, and the suggested one."""
     m = load("simple", NO_TABLE)
     states = jax.vmap(lambda q: jaxsim.make_data(m).replace(qpos=q))(jnp.asarray(poses(m)))
     enough = jaxsim.suggest_capacities(m, states)._asdict()

@@ -1,4 +1,4 @@
-"""Contacts of flexes with geoms, with each other and with themselves, beside MuJoCo."""
+"""Contacts of flexes with geoms, with each other and with themselves, against MuJoCo."""
 
 from functools import cache
 
@@ -261,7 +261,7 @@ def ropes():
 
 
 def pairs_in_order(contact: dict) -> np.ndarray:
-    """Of a flex with itself the oracle lists contacts in the order of its search."""
+    """Sort self-contacts of a flex, which the oracle lists in the order of its search."""
     elem = contact["elem"].reshape(-1, 2)
     height = contact["pos"].reshape(-1, 3)[:, 2]
     return np.lexsort((elem[:, 1], elem[:, 0], height > 0.2))

@@ -1,4 +1,4 @@
-"""Contacts of rods whose edges turn by hinges, round and with a box section, beside MuJoCo."""
+"""Contacts of rods whose edges rotate by hinges, round and with a box section, against MuJoCo."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Contacts of shells with `sdf` geoms beside MuJoCo."""
+"""Contacts of shells with `sdf` geoms against MuJoCo."""
 
 from functools import cache
 
@@ -74,7 +74,7 @@ def program():
 
 
 def test_order_of_the_search():
-    """Triangles stand in the order in which MuJoCo's tree of boxes is walked."""
+    """Triangles are in the order in which MuJoCo traverses its bounding volume hierarchy."""
     mj, m = program_models()
     for f in np.flatnonzero(mj.flex_dim == 2):
         span = slice(mj.flex_bvhadr[f], mj.flex_bvhadr[f] + mj.flex_bvhnum[f])

@@ -99,7 +99,7 @@ def states(native, number):
 
 
 def on_cap(native, geoms):
-    """Which contacts are corners of a cap: rounding decides which four of 16 corners they are."""
+    """Return the contacts at corners of a cap, where rounding selects four of 16 corners."""
     same = (geoms[:, None] == geoms[None]).all(axis=2).sum(axis=1)
     cylinder = native.geom_type == mujoco.mjtGeom.mjGEOM_CYLINDER
     return (same > 2) & cylinder[geoms].any(axis=1)
