@@ -109,9 +109,9 @@ def run(args: argparse.Namespace) -> dict:
     """Run a task on one engine."""
     warnings.simplefilter("ignore")
     if args.engine == "jaxsim":
-        from jaxsim.mjx.in_place import take_place
+        from jaxsim.mjx.in_place import replace_mjx_modules
 
-        take_place()
+        replace_mjx_modules()
     from mujoco_playground import registry
     from mujoco_playground._src import mjx_env
 

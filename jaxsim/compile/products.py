@@ -20,14 +20,16 @@ from jaxsim.spec import Body, SpecElement
 class Products:
     """Typed values that passes compute for later ones; absent until their pass has run."""
 
-    settings = Product[Settings]("settings", "what `<compiler>` says")
+    settings = Product[Settings]("read_settings", "what `<compiler>` says")
     scales = Product[Scales | None](
         "scale_frames", "scales of the elements in frames; None if no frame has one"
     )
     stretched = Product[Mapping[SpecElement, np.ndarray]](
         "scale_frames", "maps (3, 3) of meshes that are stretched along axes other than their own"
     )
-    instances = Product[Instances]("plugins", "instances of plugins, and the elements they serve")
+    instances = Product[Instances](
+        "plugin_fields", "instances of plugins, and the elements they serve"
+    )
     bodies = Product[Sequence[Body]]("bodies", "the bodies, by id")
     meshes = Product[Sequence[Mesh]]("meshes", "the meshes, by id")
     geom_mass = Product[np.ndarray]("geoms", "mass of each geom [kg], (ngeom,)")

@@ -18,8 +18,13 @@ from jaxsim.control.expand import expand
 from jaxsim.control.motion import advance_world, append_zero_control, check_motion, total_cost
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.backward import Policy, backward
-from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, regularized_policy
-from jaxsim.derivative.limits import unclamped
+from jaxsim.control.solve.regularization import (
+    MAX_REGULARIZATION,
+    MIN_REGULARIZATION,
+    next_regularization,
+    regularized_policy,
+)
+from jaxsim.derivative.limits import without_ctrl_clamp
 from jaxsim.derivative.tangent import check_coordinates_complete, difference, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -125,7 +130,7 @@ def ilqr(
         return _iterate(setting, now, tolerance)
 
     def not_converged(now: _Iteration) -> jax.Array:
-        return (now.number <= iterations) & ~now.converged & (now.mu < MOST)
+        return (now.number <= iterations) & ~now.converged & (now.mu < MAX_REGULARIZATION)
 
     end = lax.while_loop(not_converged, turn, _start(setting, ctrl, iterations, regularization))
     return Solution(
@@ -150,7 +155,7 @@ def setting_of(
     check_coordinates_complete(function, m)
     lower, upper = problem.limits(m)
     inside = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower[None], upper[None])
-    return Setting(unclamped(m), d, problem, lower, upper), inside
+    return Setting(without_ctrl_clamp(m), d, problem, lower, upper), inside
 
 
 def no_policy(steps: int, nu: int, nx: int, dtype: Any) -> Policy:
@@ -205,7 +210,9 @@ def _iterate(setting: Setting, now: _Iteration, tolerance: float) -> _Iteration:
 
     policy, mu = regularized_policy(solve, now.policy, mu)
     expected = -jnp.sum(policy.slope)
-    converged = (expected <= tolerance * (1 + jnp.abs(cost))) & (mu <= LEAST) & policy.good
+    converged = (
+        (expected <= tolerance * (1 + jnp.abs(cost))) & (mu <= MIN_REGULARIZATION) & policy.good
+    )
     history = fill_history(now.history, now.number, cost)
     return _Iteration(now.number + 1, ctrl, states, cost, history, policy, mu, growth, converged)
 

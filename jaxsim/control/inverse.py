@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxsim.control.motion import carry_results
 from jaxsim.control.solve.least_squares import value_and_jacobian
-from jaxsim.derivative.limits import clipped, unclamped
+from jaxsim.derivative.limits import clip_controls, without_ctrl_clamp
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
@@ -119,7 +119,7 @@ def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
 
 
 def _controls(m: Model, d: Data, qacc: jax.Array) -> Torque:
-    free, d = unclamped(m), carry_results(m, d, _FORCE_FIELDS)
+    free, d = without_ctrl_clamp(m), carry_results(m, d, _FORCE_FIELDS)
 
     def forces(u: jax.Array) -> jax.Array:
         found = forward(free, d.replace(ctrl=u))
@@ -131,5 +131,5 @@ def _controls(m: Model, d: Data, qacc: jax.Array) -> Torque:
     at_zero, applied = values[: m.nv], values[m.nv :]
     gain = slopes[: m.nv]
     needed = inverse(m, d.replace(qacc=qacc)).qfrc_inverse - applied - at_zero
-    ctrl = clipped(m, jnp.linalg.pinv(gain) @ needed)
+    ctrl = clip_controls(m, jnp.linalg.pinv(gain) @ needed)
     return Torque(ctrl, needed - gain @ ctrl)

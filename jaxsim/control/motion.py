@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.control.problem import Problem
-from jaxsim.derivative.limits import unclamped
+from jaxsim.derivative.limits import without_ctrl_clamp
 from jaxsim.enums import IntegratorType, WarningType
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
@@ -48,7 +48,7 @@ def motion_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Arr
     """
     check_motion("motion_cost", m, d, ctrl, problem)
     lower, upper = (a[None] for a in problem.limits(m))
-    return run_cost(unclamped(m), d, jnp.clip(ctrl, lower, upper), problem)
+    return run_cost(without_ctrl_clamp(m), d, jnp.clip(ctrl, lower, upper), problem)
 
 
 def run_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:

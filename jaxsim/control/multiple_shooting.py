@@ -38,7 +38,12 @@ from jaxsim.control.ilqr import (
 from jaxsim.control.motion import advance_world, append_zero_control, total_cost
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.backward import Policy, QuadraticModel, backward
-from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, regularized_policy
+from jaxsim.control.solve.regularization import (
+    MAX_REGULARIZATION,
+    MIN_REGULARIZATION,
+    next_regularization,
+    regularized_policy,
+)
 from jaxsim.derivative.tangent import difference, moved, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
@@ -144,7 +149,7 @@ def multiple_shooting(
         return _iterate(setting, now, nodes, tolerance)
 
     def not_converged(now: _Iteration) -> jax.Array:
-        return (now.number <= iterations) & ~now.converged & (now.mu < MOST)
+        return (now.number <= iterations) & ~now.converged & (now.mu < MAX_REGULARIZATION)
 
     start = _start(setting, ctrl, rows, iterations, regularization)
     return _solution(d, lax.while_loop(not_converged, turn, start))
@@ -161,7 +166,7 @@ def _solution(d: Data, end: _Iteration) -> Solution:
         end.converged,
         end.number - 1,
         end.mu,
-        _largest(end.pieces.gap),
+        _max_abs(end.pieces.gap),
     )
 
 
@@ -224,10 +229,10 @@ def _iterate(setting: Setting, now: _Iteration, nodes: int, tolerance: float) ->
     price = jnp.max(_rows_at_ends(price, nodes), axis=0)
     weight = jnp.maximum(price, (now.weight + price) / 2)
 
-    whole = _largest(pieces.gap) <= jnp.finfo(ctrl.dtype).eps ** (2 / 3)
+    whole = _max_abs(pieces.gap) <= jnp.finfo(ctrl.dtype).eps ** (2 / 3)
     # within limits the change may be slightly suboptimal, with an expected rise of the cost
     settled = jnp.abs(_expected_decrease(model, change)) <= tolerance * (1 + jnp.abs(pieces.cost))
-    converged = whole & settled & (mu <= LEAST) & policy.good
+    converged = whole & settled & (mu <= MIN_REGULARIZATION) & policy.good
     history = fill_history(now.history, now.number, pieces.cost)
     return _Iteration(now.number + 1, pieces, history, change, weight, mu, growth, converged)
 
@@ -310,7 +315,7 @@ def _merit(pieces: _Pieces, weight: jax.Array) -> jax.Array:
     return jnp.where(jnp.isnan(merit), jnp.inf, merit)
 
 
-def _largest(gap: jax.Array) -> jax.Array:
+def _max_abs(gap: jax.Array) -> jax.Array:
     return jnp.max(jnp.abs(gap), initial=0)
 
 

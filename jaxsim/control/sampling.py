@@ -25,7 +25,7 @@ from jax import lax
 
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
-from jaxsim.derivative.limits import unclamped
+from jaxsim.derivative.limits import without_ctrl_clamp
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
@@ -156,7 +156,7 @@ def cem(
 def motion_costs(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
     """Return the costs of many motions from one start, (n,), of controls (n, steps, nu)."""
     lower, upper = (a[None, None] for a in problem.limits(m))
-    inside, free = jnp.clip(ctrl, lower, upper), unclamped(m)
+    inside, free = jnp.clip(ctrl, lower, upper), without_ctrl_clamp(m)
     return jax.vmap(lambda u: run_cost(free, d, u, problem))(inside)
 
 

@@ -13,7 +13,7 @@ from jax import lax
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.relaxed_promotion import relaxed_promotion
-from jaxsim.derivative.limits import unclamped
+from jaxsim.derivative.limits import without_ctrl_clamp
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.optional import require
@@ -76,7 +76,7 @@ def shoot(
     optax = require("optax", "control")
     optimizer = optax.adam(0.05) if optimizer is None else optimizer
     lower, upper = (a[None] for a in problem.limits(m))
-    free = unclamped(m)
+    free = without_ctrl_clamp(m)
     value_and_grad = jax.value_and_grad(lambda u: run_cost(free, d, u, problem))
     ctrl = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower, upper)
 

@@ -129,12 +129,12 @@ def _derivative_functions(flg_actuation: bool) -> tuple[Callable, Callable]:
             force, sensed, M = values(m, d, zero)
             return _parts(m, force[:, None][:, :0], sensed[:, None][:, :0], M[:, :, None])
 
-        def along(direction: Array) -> tuple[Array, Array, Array]:
+        def jvp_along(direction: Array) -> tuple[Array, Array, Array]:
             column = jnp.broadcast_to(direction.reshape(n, *(1,) * len(rest)), zero.shape)
             return jax.jvp(lambda z: values(m, d, z), (zero,), (column,))[1]
 
         # One forward-mode pass per direction, vectorized.
-        each = jax.vmap(along, out_axes=(1, 1, 2))
+        each = jax.vmap(jvp_along, out_axes=(1, 1, 2))
         return _parts(m, *each(jnp.eye(n, dtype=zero.dtype)))
 
     return batched(values), batched(exact)

@@ -23,14 +23,14 @@ def control_limits(m: Model) -> tuple[jax.Array, jax.Array]:
     return jnp.where(limited, lower, -jnp.inf), jnp.where(limited, upper, jnp.inf)
 
 
-def clipped(m: Model, ctrl: jax.Array) -> jax.Array:
+def clip_controls(m: Model, ctrl: jax.Array) -> jax.Array:
     """Clip controls to the limits of the model, (..., nu)."""
     lower, upper = control_limits(m)
     shape = (1,) * (ctrl.ndim - 1) + lower.shape
     return jnp.clip(ctrl, lower.reshape(shape), upper.reshape(shape))
 
 
-def unclamped(m: Model) -> Model:
+def without_ctrl_clamp(m: Model) -> Model:
     """Return the model without the clamp of its controls.
 
     At a limit the clamp has two one-sided derivatives, and JAX returns their mean. An optimizer

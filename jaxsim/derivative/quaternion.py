@@ -51,10 +51,10 @@ def quat_integrate(vel: Array, scale: Array | float) -> tuple[jax.Array, jax.Arr
     # Rotation back to the unperturbed result, so that the logarithm is near zero.
     back = _exp(scale * vel).conj
 
-    def turned(u: Array, vel: Array, scale: Array) -> Array:
+    def perturbed(u: Array, vel: Array, scale: Array) -> Array:
         return _log(back * (_exp(u) * _exp(scale * vel)))
 
-    Dquat, Dvel, Dscale = jax.jacfwd(turned, (0, 1, 2))(jnp.zeros_like(vel), vel, scale)
+    Dquat, Dvel, Dscale = jax.jacfwd(perturbed, (0, 1, 2))(jnp.zeros_like(vel), vel, scale)
     return Dquat, Dvel, Dscale
 
 

@@ -56,7 +56,7 @@ def moved(m: Model, d: Data, dx: jax.Array) -> Data:
             f"moved: dx: expected shape ({tangent_size(m)},), that is 2 nv + na, got "
             f"{brief_value(dx)}"
         )
-    qpos, qvel, act = _move_state(m, d, jnp.asarray(dx).astype(m.qpos0.dtype))
+    qpos, qvel, act = _apply_tangent(m, d, jnp.asarray(dx).astype(m.qpos0.dtype))
     return d.replace(qpos=qpos, qvel=qvel, act=act)
 
 
@@ -106,7 +106,7 @@ def state_arrays(d: Data) -> tuple[jax.Array, jax.Array, jax.Array]:
     return d.qpos, d.qvel, d.act
 
 
-def moved_state(m: Model, qpos: Array, qvel: Array, act: Array, dx: Array) -> tuple:
+def move_state(m: Model, qpos: Array, qvel: Array, act: Array, dx: Array) -> tuple:
     """Move a state by tangent coordinates, in the layout of the physics: arrays `[n, *W]`."""
     nv = m.nv
     one = jnp.ones_like(dx[:1])
@@ -137,14 +137,14 @@ def state_rate(m: Model, qpos: Array, dqpos: Array, dqvel: Array, dact: Array) -
         # Quaternions: rate to rotation vector.
         adr, first = quaternion_addresses(s)
         q, change = (Quat(*(gather_static(x, adr + k) for k in range(4))) for x in (qpos, dqpos))
-        turn = (q.conj * change).vec.scale(2.0)
-        dq = replace_items(dq, first, turn.parts)
+        rotation_change = (q.conj * change).vec.scale(2.0)
+        dq = replace_items(dq, first, rotation_change.parts)
     return jnp.concatenate([dq, dqvel, dact])
 
 
-_move_arrays = batched(moved_state)
+_move_arrays = batched(move_state)
 _difference = batched(state_difference)
 
 
-def _move_state(m: Model, d: Data, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _apply_tangent(m: Model, d: Data, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     return _move_arrays(m, *state_arrays(d), dx)

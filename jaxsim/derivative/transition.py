@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
-from jaxsim.derivative.limits import clipped, unclamped
+from jaxsim.derivative.limits import clip_controls, without_ctrl_clamp
 from jaxsim.derivative.tangent import (
     check_coordinates_complete,
-    moved_state,
+    move_state,
     state_arrays,
     state_rate,
     tangent_size,
@@ -74,8 +74,8 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
     check_data("transition", m, d)
     check_coordinates_complete("transition", m)
     # Differentiate without the clamp at the clipped control, then zero the controls out of range.
-    inside = clipped(m, d.ctrl)
-    state, sensed = _derivatives[sensors](unclamped(m), d, inside)
+    inside = clip_controls(m, d.ctrl)
+    state, sensed = _derivatives[sensors](without_ctrl_clamp(m), d, inside)
     nx = tangent_size(m)
     free = (inside == d.ctrl).astype(state.dtype)[None, :]
     A, B, C, D = state[:, :nx], state[:, nx:] * free, sensed[:, :nx], sensed[:, nx:] * free
@@ -111,12 +111,12 @@ def derivative_of_step(
 
     # The step as a function of tangent coordinates and controls.
     def function(z: Array) -> tuple:
-        qpos, qvel, act = moved_state(m, *state_arrays(d), z[:nx])
+        qpos, qvel, act = move_state(m, *state_arrays(d), z[:nx])
         before = d.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl + z[nx:])
         after = step(m, before)
         return (*state_arrays(after), outputs(before, after))
 
-    def along(direction: Array) -> tuple[Array, Array, Array]:
+    def jvp_along(direction: Array) -> tuple[Array, Array, Array]:
         # One direction: outputs, tangent of the next state, tangent of the outputs.
         column = direction.reshape(n, *(1,) * len(rest))
         now, rate = jax.jvp(function, (zero,), (jnp.broadcast_to(column, zero.shape),))
@@ -124,7 +124,7 @@ def derivative_of_step(
 
     zero = jnp.zeros((n, *rest), d.qpos.dtype)
     # The outputs are the same for every direction and evaluated once.
-    each = jax.vmap(along, out_axes=(None, 1, 1))
+    each = jax.vmap(jvp_along, out_axes=(None, 1, 1))
     return Derivative(*each(jnp.eye(n, dtype=zero.dtype)))
 
 

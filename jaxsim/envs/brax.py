@@ -35,8 +35,8 @@ class BraxEnv(_brax_base.Env):  # type: ignore[name-defined]
 
     def step(self, state: Any, action: jax.Array) -> Any:
         """Return the state after an action, (action_size,)."""
-        told = step_outside(self.env, self.sys, state.pipeline_state, state, action)
-        return _brax_state(told, state.info)
+        result = step_outside(self.env, self.sys, state.pipeline_state, state, action)
+        return _brax_state(result, state.info)
 
     @property
     def observation_size(self) -> Any:

@@ -96,13 +96,13 @@ def step(
 
 def _state(m: Model, d: Data) -> PipelineState:
     """Return Brax's view of a Data: poses and velocities of the body frames, without the world."""
-    turn, push = d.cvel[1:, :3], d.cvel[1:, 3:]
+    angular, linear = d.cvel[1:, :3], d.cvel[1:, 3:]
     offset = d.xpos[1:] - d.subtree_com[m.body_rootid[1:]]
     return PipelineState(
         q=d.qpos,
         qd=d.qvel,
         x=_brax_base.Transform(pos=d.xpos[1:], rot=d.xquat[1:]),
-        xd=_brax_base.Motion(ang=turn, vel=push + jnp.cross(turn, offset)),
+        xd=_brax_base.Motion(ang=angular, vel=linear + jnp.cross(angular, offset)),
         contact=d.contact,
         data=d,
     )

@@ -212,7 +212,7 @@ class Env(metaclass=_Checked):
         m = self.m if m is None else m
         check_state(state, action, self.action_size, worlds=False)
         action, driven = self.take(m, state.data, action)
-        return self.told(m, state, state.data, self.advance(m, driven), action)
+        return self.evaluate_step(m, state, state.data, self.advance(m, driven), action)
 
     def take(self, m: Model, d: Data, action: jax.Array) -> tuple[jax.Array, Data]:
         """Return the action that counts, and the world with it applied.
@@ -241,12 +241,12 @@ class Env(metaclass=_Checked):
         new episode therefore needs no program other than a step.
         """
 
-        def turn(_: Any, d: Data) -> Data:
+        def substep(_: Any, d: Data) -> Data:
             return with_state_of(physics_step(m, d), fresh, where)
 
-        return lax.fori_loop(0, self.repeat, turn, reset_where(d, fresh, where))
+        return lax.fori_loop(0, self.repeat, substep, reset_where(d, fresh, where))
 
-    def told(
+    def evaluate_step(
         self, m: Model, state: State, before: Data, after: Data, action: jax.Array, **info: Any
     ) -> State:
         """Return the State that an agent receives after an action."""

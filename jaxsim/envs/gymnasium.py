@@ -110,9 +110,9 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
         """Compile the programs that pickles leave out."""
         self._reset, self._step = jax.jit(self.worlds.reset), jax.jit(self.worlds.step)
         self._chosen = jax.jit(self.worlds.reset_where)
-        self._frames = jax.jit(self._drawn)
+        self._frames = jax.jit(self._render_frames)
 
-    def _drawn(self, state: State) -> jax.Array:
+    def _render_frames(self, state: State) -> jax.Array:
         """Return the frames of all worlds, uint8 (num_envs, height, width, 3)."""
         camera, width, height = self._camera
 
@@ -164,12 +164,12 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
         dtype = self.state.reward.dtype
         self.state = self._step(self.state, jnp.asarray(actions, dtype))
         info = self.state.info
-        told: dict[str, Any] = _host(self.state.metrics) | {"diverged": _host(info["diverged"])}
+        infos: dict[str, Any] = _host(self.state.metrics) | {"diverged": _host(info["diverged"])}
         over = _host(self.state.done) > 0
         if "final_obs" in info and over.any():
-            told |= {"final_obs": _host(info["final_obs"]), "_final_obs": over}
+            infos |= {"final_obs": _host(info["final_obs"]), "_final_obs": over}
         flags = (_host(info[name]) for name in ("terminated", "truncated"))
-        return _host(self.state.obs), _host(self.state.reward), *flags, told
+        return _host(self.state.obs), _host(self.state.reward), *flags, infos
 
     def _mask(self, mask: Any) -> jax.Array:
         mask = np.asarray(mask)

@@ -55,16 +55,16 @@ class PlaygroundEnv(playground.MjxEnv):  # type: ignore[name-defined]
 
     def reset(self, rng: jax.Array) -> Any:
         """Return the state of a new episode, from a random key."""
-        told = begin_outside(self.env, self._mjx_model, rng)
+        result = begin_outside(self.env, self._mjx_model, rng)
         return playground.State(
-            told.data, told.obs, told.reward, told.done, told.metrics, told.info
+            result.data, result.obs, result.reward, result.done, result.metrics, result.info
         )
 
     def step(self, state: Any, action: jax.Array) -> Any:
         """Return the state after an action, (action_size,)."""
-        told = step_outside(self.env, self._mjx_model, state.data, state, action)
+        result = step_outside(self.env, self._mjx_model, state.data, state, action)
         return playground.State(
-            told.data, told.obs, told.reward, told.done, told.metrics, state.info
+            result.data, result.obs, result.reward, result.done, result.metrics, state.info
         )
 
     @property

@@ -167,11 +167,11 @@ def change_of(m: Model, ranges: Ranges) -> "RandomChange":
     taken: dict[tuple[str, int], str] = {}
     for name, range_ in ranges.items() if isinstance(ranges, Mapping) else ranges:
         draw = _draw(m, name, range_)
-        places = [(n.field, int(i)) for n in draw.sets for i in n.adr]
-        other = next((taken[p] for p in places if p in taken), None)
+        slots = [(n.field, int(i)) for n in draw.sets for i in n.adr]
+        other = next((taken[p] for p in slots if p in taken), None)
         if other is not None and draw.replaces:
             raise ValueError(f"{name}: sets the same number as {other!r}; leave one out")
-        taken |= dict.fromkeys(places, name)
+        taken |= dict.fromkeys(slots, name)
         draws.append(draw)
     return RandomChange(tuple(draws))
 
@@ -573,9 +573,9 @@ def _rotate_orientations(
     """Return orientations rotated by random rotation vectors, each component in the range."""
     field, ids = p.own[0].field, p.own[0].adr
     quats = _current_values(m, changed, field)
-    turns = _sample(form, key, jnp.zeros((len(ids), 3), quats.dtype))
+    rotation_vectors = _sample(form, key, jnp.zeros((len(ids), 3), quats.dtype))
     old = Quat(*quats[ids].T)
-    new = jnp.stack((old * Quat.from_rotation_vector(Vec(*turns.T))).parts, axis=1)
+    new = jnp.stack((old * Quat.from_rotation_vector(Vec(*rotation_vectors.T))).parts, axis=1)
     return {**changed, field: quats.at[ids].set(new)}
 
 

@@ -178,10 +178,10 @@ def _by_batch(function: Any, count: int) -> Any:
 
     @one.def_vmap
     def _(size: int, batched: Any, *operands: Any) -> Any:
-        def widened(x: jax.Array, has: bool) -> jax.Array:
+        def broadcast(x: jax.Array, has: bool) -> jax.Array:
             return x if has else jnp.broadcast_to(x, (size, *jnp.shape(x)))
 
-        out = function(*jax.tree.map(widened, operands, tuple(batched)))
+        out = function(*jax.tree.map(broadcast, operands, tuple(batched)))
         return out, jax.tree.map(lambda _: True, out)
 
     return one

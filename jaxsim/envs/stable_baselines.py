@@ -82,12 +82,12 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Take the stored actions; return observations, rewards, ended episodes, and dicts."""
-        obs, reward, terminated, truncated, told = self.worlds.step(self._actions)
-        last, _ = told.pop("final_obs", None), told.pop("_final_obs", None)
+        obs, reward, terminated, truncated, step_infos = self.worlds.step(self._actions)
+        last, _ = step_infos.pop("final_obs", None), step_infos.pop("_final_obs", None)
         over = terminated | truncated
         infos: list[dict[str, Any]] = []
         for world in range(self.num_envs):
-            info = {name: x[world] for name, x in told.items()}
+            info = {name: x[world] for name, x in step_infos.items()}
             info["TimeLimit.truncated"] = bool(truncated[world])
             if over[world]:
                 info["terminal_observation"] = jax.tree.map(lambda x, i=world: x[i], last)

@@ -90,7 +90,7 @@ class VectorEnv(Programs):
         axes = self._axes
         self._step = jax.jit(self._all)  # traced once for all callers
         self._reset = jax.vmap(self._begin, in_axes=(axes, 0))
-        self._start = jax.vmap(self._started, in_axes=(axes, 0))
+        self._start = jax.vmap(self._start_world, in_axes=(axes, 0))
         self._act = jax.vmap(self._plain, in_axes=(axes, 0, 0))
         self._renew = jax.vmap(self._next, in_axes=(axes, 0, 0, 0, 0))
 
@@ -133,15 +133,15 @@ class VectorEnv(Programs):
         if self.autoreset == "next":
             keys = jax.vmap(jax.random.split)(state.info["key"])
             over = state.done > 0
-            state, m = self._drawn_again(m, state, over, keys[:, 0])
+            state, m = self._redraw_models(m, state, over, keys[:, 0])
             begun = self._where_any(over, self._start, m, keys[:, 0], state.data)
             return self._renew(m, state, action, begun, keys[:, 1])
-        told = self._act(self._models(m, state), state, action)
+        result = self._act(self._models(m, state), state, action)
         if self.autoreset is None:
-            return told
+            return result
         long = self._drawing is not None
-        begun = self._where_any(told.done > 0, self._new, m, told.info["key"], told, long)
-        return jax.vmap(self._same)(told, begun)
+        begun = self._where_any(result.done > 0, self._new, m, result.info["key"], result, long)
+        return jax.vmap(self._same)(result, begun)
 
     # --- models that are drawn for each episode ---
 
@@ -166,7 +166,7 @@ class VectorEnv(Programs):
         """Return the models of worlds; `m` has the leaves that they share."""
         return m if self._drawing is None else self._drawing.model(state.info["drawn"], m)
 
-    def _drawn_again(
+    def _redraw_models(
         self, m: Model, state: State, over: jax.Array, keys: jax.Array
     ) -> tuple[State, Model]:
         """Return the worlds with new models where episodes are over.
@@ -197,32 +197,32 @@ class VectorEnv(Programs):
 
     # --- one world ---
 
-    def _started(self, m: Model, key: jax.Array) -> Data:
+    def _start_world(self, m: Model, key: jax.Array) -> Data:
         rest = self.env.at_rest(m) if self._rest is None else self._rest
         return self.env.start(m, rest, key)
 
     def _begin(self, m: Model, key: jax.Array) -> State:
         own, key = jax.random.split(key)
-        state = self.env.begun(m, self._started(m, own))
+        state = self.env.begun(m, self._start_world(m, own))
         info = state.info | {"key": key}
         if self.autoreset == "same":
             info |= {"final_obs": state.obs}
         return state.replace(info=info)
 
     def _plain(self, m: Model, state: State, action: jax.Array) -> State:
-        return self._bounded(self.env.step(state, action, m))
+        return self._truncate(self.env.step(state, action, m))
 
-    def _same(self, told: State, fresh: State) -> State:
-        last = {n: told.info[n] for n in ("terminated", "truncated", "diverged")}
-        last["final_obs"] = told.obs
+    def _same(self, result: State, fresh: State) -> State:
+        last = {n: result.info[n] for n in ("terminated", "truncated", "diverged")}
+        last["final_obs"] = result.obs
         begun = fresh.replace(
-            data=with_warnings_of(fresh.data, told.data),
-            reward=told.reward,
-            done=told.done,
-            metrics=told.metrics,
-            info=told.info | fresh.info | last,
+            data=with_warnings_of(fresh.data, result.data),
+            reward=result.reward,
+            done=result.done,
+            metrics=result.metrics,
+            info=result.info | fresh.info | last,
         )
-        return select_tree(told.done > 0, begun, told.replace(info=told.info | last))
+        return select_tree(result.done > 0, begun, result.replace(info=result.info | last))
 
     def _next(
         self, m: Model, state: State, action: jax.Array, fresh: Data, key: jax.Array
@@ -231,17 +231,17 @@ class VectorEnv(Programs):
         action, driven = env.take(m, state.data, action)
         after = env.renew(m, driven, fresh, over)
         before = select_tree(over, with_warnings_of(fresh, after), state.data)
-        told = self._bounded(env.told(m, state, before, after, action))
-        zero, no = jnp.zeros_like(told.reward), jnp.zeros((), bool)
+        result = self._truncate(env.evaluate_step(m, state, before, after, action))
+        zero, no = jnp.zeros_like(result.reward), jnp.zeros((), bool)
         first = {"steps": jnp.zeros((), jnp.int32), "key": key}
         first |= dict.fromkeys(("terminated", "truncated", "diverged"), no)
-        return told.replace(
-            reward=jnp.where(over, zero, told.reward),
-            done=jnp.where(over, zero, told.done),
-            info=told.info | {n: select_tree(over, x, told.info[n]) for n, x in first.items()},
+        return result.replace(
+            reward=jnp.where(over, zero, result.reward),
+            done=jnp.where(over, zero, result.done),
+            info=result.info | {n: select_tree(over, x, result.info[n]) for n, x in first.items()},
         )
 
-    def _bounded(self, state: State) -> State:
+    def _truncate(self, state: State) -> State:
         """Truncate an episode that has reached its length."""
         ended = state.info["terminated"]
         truncated = ~ended & (state.info["steps"] >= self.length)

@@ -43,8 +43,8 @@ class Wrapper:
 
     def step(self, state: State, action: jax.Array) -> State:
         """Take an action in each world, (worlds, action_size)."""
-        state, action = jax.vmap(self.acted)(state, action)
-        return jax.vmap(self._told)(state, self.worlds.step(state, action))
+        state, action = jax.vmap(self.apply_action)(state, action)
+        return jax.vmap(self._finish_step)(state, self.worlds.step(state, action))
 
     def reset_where(self, state: State, where: jax.Array, keys: jax.Array) -> State:
         """Begin new episodes of chosen worlds: bool (worlds,), keys (worlds,)."""
@@ -56,22 +56,24 @@ class Wrapper:
         """Return a world at the start of an episode."""
         return state
 
-    def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
+    def apply_action(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
         """Return a world that remembers an action, and the action that the task takes."""
         return state, action
 
-    def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
+    def transform_observation(
+        self, state: State, obs: Observation
+    ) -> tuple[Observation, dict[str, Any]]:
         """Return the observation of the agent, and the values to remember."""
         return obs, {}
 
     # --- one world ---
 
-    def _told(self, before: State, state: State) -> State:
+    def _finish_step(self, before: State, state: State) -> State:
         """Return the world after a step, with remembered values, or at the start of an episode."""
         last = state.info.get("final_obs", state.obs)
         over = state.done > 0 if "final_obs" in state.info else jnp.zeros((), bool)
         # if an episode ended and reset in one step, the last observation comes first
-        obs, memory = self.seen(before, select_tree(over, last, state.obs))
+        obs, memory = self.transform_observation(before, select_tree(over, last, state.obs))
         info = state.info | memory
         if "final_obs" in info:
             info |= {"final_obs": obs}
@@ -102,7 +104,9 @@ class FrameStack(Wrapper):
             info |= {"final_obs": stacked}
         return state.replace(obs=stacked, info=info)
 
-    def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
+    def transform_observation(
+        self, state: State, obs: Observation
+    ) -> tuple[Observation, dict[str, Any]]:
         """Drop the oldest frame and append the new one."""
         stacked = jax.tree.map(
             lambda old, x: jnp.concatenate([old[1:], x[None]]), state.info["frames"], obs
@@ -142,7 +146,7 @@ class Delayed(Wrapper):
             info["delay"] = jax.random.uniform(key, (), state.reward.dtype, *self.range)
         return state.replace(info=info)
 
-    def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
+    def apply_action(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
         """Store the action, and return the delayed one."""
         line = jnp.concatenate([state.info["waiting"], action[None].astype(state.reward.dtype)])
         taken = line[0]
@@ -195,7 +199,7 @@ class Pushed(Wrapper):
         zero = jnp.zeros((len(self.bodies), 3), state.reward.dtype)
         return state.replace(info=state.info | {"push": key, "pushed": zero})
 
-    def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
+    def apply_action(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
         """Remove the last push, and apply a new one if it is due."""
         key, *own = jax.random.split(state.info["push"], 4)
         n, dtype = len(self.bodies), state.reward.dtype
@@ -225,18 +229,22 @@ class Noisy(Wrapper):
     def begun(self, state: State) -> State:
         """Add noise to the first observation."""
         key = state.info.get("noise", jax.random.fold_in(state.info["key"], 1))
-        obs, memory = self.seen(state.replace(info=state.info | {"noise": key}), state.obs)
+        obs, memory = self.transform_observation(
+            state.replace(info=state.info | {"noise": key}), state.obs
+        )
         info = state.info | memory
         if "final_obs" in info:
             info |= {"final_obs": obs}
         return state.replace(obs=obs, info=info)
 
-    def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
+    def apply_action(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
         """Add noise to the action."""
         key, own = jax.random.split(state.info["noise"])
         return state.replace(info=state.info | {"noise": key}), _with_noise(own, action, 1, self)
 
-    def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
+    def transform_observation(
+        self, state: State, obs: Observation
+    ) -> tuple[Observation, dict[str, Any]]:
         """Add noise to the observation."""
         key, own = jax.random.split(state.info["noise"])
         return _with_noise(own, obs, 0, self), {"noise": key}

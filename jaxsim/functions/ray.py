@@ -59,10 +59,10 @@ def ray_geom(
     """
     shape = RAY_SHAPES[_geom_type(geomtype)]
     arrays = [jnp.asarray(x) for x in (pos, size, pnt, vec)]
-    turn = jnp.asarray(mat)
-    many = jnp.broadcast_shapes(*(x.shape[:-1] for x in arrays), turn.shape[:-2])
+    rotation = jnp.asarray(mat)
+    many = jnp.broadcast_shapes(*(x.shape[:-1] for x in arrays), rotation.shape[:-2])
     center, sizes, begin, along = (Vec(*_last(jnp.broadcast_to(x, (*many, 3)))) for x in arrays)
-    rot = Rot(*_last(jnp.broadcast_to(turn, (*many, 3, 3)).reshape(*many, 9)))
+    rot = Rot(*_last(jnp.broadcast_to(rotation, (*many, 3, 3)).reshape(*many, 9)))
     x, y, z = along.map(jnp.abs).parts
     moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
     way = select(moves, along, Vec(jnp.zeros_like(x), jnp.zeros_like(x), jnp.ones_like(x)))

@@ -87,8 +87,8 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
     quat, ipos = m.geom_quat[geom[first]], jnp.where(single[:, None], pos[first], com)
     moments = weight[first][:, None] * unit[first]
     if not single.all():
-        turn, central = jax.vmap(principal)(second[~single])
-        quat = quat.at[~single].set(turn)
+        principal_frame, central = jax.vmap(principal)(second[~single])
+        quat = quat.at[~single].set(principal_frame)
         moments = moments.at[~single].set(jnp.sum(central, axis=1, keepdims=True) - central)
     least = jnp.asarray(bounds, total.dtype)
     return m.replace(
@@ -200,11 +200,13 @@ def _ellipsoid_shell(x: _Array, y: _Array, z: _Array) -> tuple:
     """
     mean = ((x * y) ** _THOMSEN_POWER + (x * z) ** _THOMSEN_POWER + (y * z) ** _THOMSEN_POWER) / 3
 
-    def grown(h: _Array) -> _Array:
+    def grown_ellipsoid(h: _Array) -> _Array:
         volume, moments = _ellipsoid(x + h, y + h, z + h)
         return jnp.stack([volume, *(volume * a for a in moments)])
 
-    layer = jax.jvp(grown, (jnp.full_like(x, _SHELL_THICKNESS / 2),), (jnp.ones_like(x),))[1]
+    layer = jax.jvp(
+        grown_ellipsoid, (jnp.full_like(x, _SHELL_THICKNESS / 2),), (jnp.ones_like(x),)
+    )[1]
     return 4 * np.pi * mean ** (1 / _THOMSEN_POWER), tuple(part / layer[0] for part in layer[1:])
 
 

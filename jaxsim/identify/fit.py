@@ -115,7 +115,7 @@ class Fit:
         states = tuple(f"state[{i}]" for i in range(len(self.x) - self.parameters.size))
         coordinates = self.parameters.coordinates + states
         found = warnings(self.uncertainty, coordinates)
-        for p, u in zip(*self._bounded(), strict=True):
+        for p, u in zip(*self._at_bounds(), strict=True):
             found.append(f"{p} is at its bound, {u:.4g}")
         best = int(np.argmin(self.costs))
         if not bool(np.asarray(self.solutions.converged)[best]):
@@ -133,7 +133,7 @@ class Fit:
         ]
         return "\n".join([*lines, *(f"  ! {line(w, MAX_MESSAGE)}" for w in self.warnings)])
 
-    def _bounded(self) -> tuple[list[str], list[float]]:
+    def _at_bounds(self) -> tuple[list[str], list[float]]:
         """Return names and values of the parameters at a bound."""
         names, values, at = [], [], 0
         for p in self.parameters.values():
@@ -242,7 +242,7 @@ def _by_batches(search: Search, x: jax.Array, together: int) -> Solution:
 def _search(problem: Problem, optimizer: Any, iterations: int) -> Search:
     """Return the search function of an optimizer, batched over starts."""
     if isinstance(optimizer, str) and optimizer == "lm":
-        chart = Chart(problem.slope, problem.moved)
+        chart = Chart(problem.slope, problem.apply_change)
         return functools.partial(search_many, problem.jacobians, iterations=iterations, chart=chart)
     if hasattr(optimizer, "init") and hasattr(optimizer, "update"):
         one = functools.partial(descend, problem.residual, optimizer, iterations=iterations)

@@ -136,7 +136,7 @@ class Map(NamedTuple):
     start: np.ndarray
     mean: np.ndarray
 
-    def searched(self, u: jax.Array) -> jax.Array:
+    def to_search_scale(self, u: jax.Array) -> jax.Array:
         """Return g, or its logarithm where that is searched, (n,)."""
         if self.form.low is None:
             return _as(self.center, u) + _as(self.length, u) * u
@@ -145,7 +145,7 @@ class Map(NamedTuple):
 
     def value(self, u: jax.Array) -> jax.Array:
         """Return the numbers, (n,)."""
-        v = self.searched(u)
+        v = self.to_search_scale(u)
         return _as(self.base, u) * (jnp.exp(v) if self.form.logarithmic else v)
 
     def slope(self, u: jax.Array) -> jax.Array:
@@ -155,22 +155,22 @@ class Map(NamedTuple):
         else:
             low, high = ends(self.form)
             slope = (high - low) * jax.nn.sigmoid(u) * jax.nn.sigmoid(-u)
-        return slope * jnp.exp(self.searched(u)) if self.form.logarithmic else slope
+        return slope * jnp.exp(self.to_search_scale(u)) if self.form.logarithmic else slope
 
-    def moved(self, u: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def apply_change(self, u: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return the unknowns after a change of g, limited by the bounds.
 
         Returns:
           The unknowns (n,), and the change of g that they amount to (n,).
         """
         logarithmic = self.form.logarithmic
-        v = self.searched(u)
+        v = self.to_search_scale(u)
         g = jnp.exp(v) if logarithmic else v
         low, high = (0.0 if logarithmic else -jnp.inf), jnp.inf
         if self.form.low is not None and self.form.high is not None:
             low, high = self.form.low, self.form.high
-        room = jnp.maximum(jnp.where(change > 0, high - g, g - low), 0)
-        change = jnp.sign(change) * jnp.minimum(jnp.abs(change), _MAX_BOUND_STEP * room)
+        margin = jnp.maximum(jnp.where(change > 0, high - g, g - low), 0)
+        change = jnp.sign(change) * jnp.minimum(jnp.abs(change), _MAX_BOUND_STEP * margin)
         v = jnp.log(g + change) if logarithmic else g + change
         if self.form.low is None:
             return (v - _as(self.center, u)) / _as(self.length, u), change
@@ -191,7 +191,7 @@ class Map(NamedTuple):
         """Return the rows of the prior, (n,); (0,) without one."""
         if self.form.sd is None:
             return u[:0]
-        return (self.searched(u) - _as(self.mean, u)) / self.form.sd
+        return (self.to_search_scale(u) - _as(self.mean, u)) / self.form.sd
 
     def draw(self, key: jax.Array) -> jax.Array:
         """Return the unknowns of a random start, (n,)."""

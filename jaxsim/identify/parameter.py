@@ -209,7 +209,7 @@ class Parameters(Mapping[str, Parameter]):
         parts = [_slope(p, u) for p, u in self._split(theta) if not p.form.frozen]
         return jnp.concatenate([theta[:0], *parts])
 
-    def moved(self, theta: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def apply_change(self, theta: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return the unknowns after a change of the numbers, in the units of `slope`.
 
         Args:
@@ -331,7 +331,7 @@ def _slope(p: Parameter, u: jax.Array) -> jax.Array:
 
 
 def _apply_change(p: Parameter, u: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return (u + change, change) if p.form.kind == "inertia" else p.map.moved(u, change)
+    return (u + change, change) if p.form.kind == "inertia" else p.map.apply_change(u, change)
 
 
 def _lengths(p: Parameter) -> np.ndarray:
@@ -369,8 +369,10 @@ def _written_fields(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u:
         return {n: now(n).at[body].set(v) for n, v in zip(names, values, strict=True)}
     if p.target.kind == "rotation":
         item, quat = int(first.places[0]), now(first.field)
-        turn = Quat.from_rotation_vector(Vec(*p.numbers(u)))
-        return {first.field: quat.at[item].set(jnp.stack((Quat(*quat[item]) * turn).parts))}
+        frame_rotation = Quat.from_rotation_vector(Vec(*p.numbers(u)))
+        return {
+            first.field: quat.at[item].set(jnp.stack((Quat(*quat[item]) * frame_rotation).parts))
+        }
     numbers, found = p.numbers(u), {}
     for write in p.target.writes:
         array = now(write.field)

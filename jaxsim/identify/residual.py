@@ -124,7 +124,7 @@ class Problem:
         """Return all rows, 0 for padding, (n,); see the module's documentation."""
         theta, z = self._split(x)
         rows, ends = jax.vmap(self._piece, (None, 0, 0))(theta, z, self._pieces)
-        return self._joined(theta, z, rows, ends)
+        return self._join_residual(theta, z, rows, ends)
 
     def jacobian(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return the residual (n,) and its exact derivative (n, size)."""
@@ -157,7 +157,7 @@ class Problem:
         table, d_table = (a.reshape(many, pieces, *a.shape[1:]) for a in found)
         each = jax.vmap(jax.vmap(self._ends, (None, 0, 0, 0)), (0, 0, 0, None))
         ended = each(theta, table, d_table, self._pieces)
-        return jax.vmap(self._assembled)(x, *ended)
+        return jax.vmap(self._assemble)(x, *ended)
 
     def _begins(
         self, theta: jax.Array, z: jax.Array, piece: Piece
@@ -168,25 +168,25 @@ class Problem:
         def motion(theta, z):
             return self._motion(theta, z, piece)
 
-        def along(t):
+        def jvp_along(t):
             return jax.jvp(motion, (theta, z), (t[:k], t[k:]))
 
-        found, change = jax.vmap(along, out_axes=(None, 0))(jnp.eye(n, dtype=theta.dtype))
+        found, change = jax.vmap(jvp_along, out_axes=(None, 0))(jnp.eye(n, dtype=theta.dtype))
         return found, change if self._commanded else change._replace(ctrl=None)
 
     def _ends(self, theta: jax.Array, table: jax.Array, d_table: jax.Array, piece: Piece) -> tuple:
         """Return rows and end of a piece, and their tangents with a last axis of directions."""
         n, k = len(d_table), len(theta)
 
-        def along(t, d_table):
-            seen = functools.partial(self._seen, piece=piece)
+        def jvp_along(t, d_table):
+            seen = functools.partial(self._piece_rows, piece=piece)
             return jax.jvp(seen, (theta, table), (t, d_table))
 
         directions = jnp.eye(n, k, dtype=theta.dtype)
-        found: tuple = jax.vmap(along, out_axes=(None, -1))(directions, d_table)
+        found: tuple = jax.vmap(jvp_along, out_axes=(None, -1))(directions, d_table)
         return found
 
-    def _assembled(self, x: jax.Array, pieces: tuple, d_pieces: tuple) -> tuple:
+    def _assemble(self, x: jax.Array, pieces: tuple, d_pieces: tuple) -> tuple:
         """Assemble the residual and its derivative from those of the pieces."""
         (rows, ends), (d_rows, d_ends) = pieces, d_pieces
         k = self.parameters.size
@@ -194,7 +194,7 @@ class Problem:
         # rows that need no rollout: priors, and the starts of next pieces
         def rest(x):
             theta, z = self._split(x)
-            return self._joined(theta, z, rows, ends)
+            return self._join_residual(theta, z, rows, ends)
 
         def both(x):
             r = rest(x)
@@ -211,10 +211,10 @@ class Problem:
         k = self.parameters.size
         return jnp.concatenate([self.parameters.slope(x[:k]), jnp.ones_like(x[k:])])
 
-    def moved(self, x: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Apply `Parameters.moved` to all unknowns."""
+    def apply_change(self, x: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Apply `Parameters.apply_change` to all unknowns."""
         k = self.parameters.size
-        theta, moved = self.parameters.moved(x[:k], change[:k])
+        theta, moved = self.parameters.apply_change(x[:k], change[:k])
         z = x[k:] + change[k:]
         return jnp.concatenate([theta, z]), jnp.concatenate([moved, change[k:]])
 
@@ -242,7 +242,7 @@ class Problem:
         z = jnp.zeros(shape, x.dtype).reshape(-1).at[self._states.free].set(x[k:])
         return x[:k], z.reshape(shape)
 
-    def _joined(self, theta: jax.Array, z: jax.Array, rows: jax.Array, ends: jax.Array):
+    def _join_residual(self, theta: jax.Array, z: jax.Array, rows: jax.Array, ends: jax.Array):
         """Concatenate the rows of samples, priors of parameters and of states, and jumps."""
         states = z.reshape(-1)[self._states.prior_ids] * jnp.asarray(
             self._states.prior_weights, z.dtype
@@ -275,14 +275,14 @@ class Problem:
         ]
         table = jnp.concatenate([after["sensordata"], *before], 1)[:, self._columns]
         states = [after[n] for n in record[1:]] if self._tied else []
-        return self._seen(theta, jnp.concatenate([table, *states], 1), piece)
+        return self._piece_rows(theta, jnp.concatenate([table, *states], 1), piece)
 
     def _motion(self, theta: jax.Array, z: jax.Array, piece: Piece) -> RolloutInputs:
         """Return the inputs of the rollout of a piece."""
         leaves = self._leaves(theta)
         m = with_leaves(self.m, leaves)
         tuned = self.parameters.signals(theta)
-        d = self._moved(m, piece.start, z)
+        d = self._move_start(m, piece.start, z)
         names = [f"ctrl:{n}" for n in self._controls]
         ctrl = delay_controls(piece.ctrl, self.history, _tuning(tuned, names, m.opt.timestep))
         return RolloutInputs(leaves, {n: getattr(d, n) for n in STATE_SIGNALS}, ctrl)
@@ -294,7 +294,7 @@ class Problem:
         states = [after.qpos, after.qvel, after.act] if self._tied else []
         return jnp.concatenate([table, *states])
 
-    def _seen(self, theta: jax.Array, table: jax.Array, piece: Piece) -> tuple:
+    def _piece_rows(self, theta: jax.Array, table: jax.Array, piece: Piece) -> tuple:
         """Return the rows of a piece, and its end, from the observed signals of each step."""
         tuned = self.parameters.signals(theta)
         names = [s.name for s in self._signals]
@@ -303,7 +303,7 @@ class Problem:
         rows = _compare_samples(table[:, :signals], piece, *tuning)
         return rows, self._end(table[piece.last - 1, signals:], piece)
 
-    def _moved(self, m: Model, d: Data, z: jax.Array) -> Data:
+    def _move_start(self, m: Model, d: Data, z: jax.Array) -> Data:
         """Return an initial state with its unknowns added."""
         if not len(self._states.used):
             return d

@@ -22,7 +22,7 @@ from jaxsim.io.capacity.prisms import prisms_under, prisms_under_elements
 from jaxsim.io.hulls import hull_tables
 from jaxsim.io.order import mesh_order, shell_order
 from jaxsim.io.plugins import plugin_numbers
-from jaxsim.io.unsupported import ElementLocations, unsupported
+from jaxsim.io.unsupported import ElementLocations, unsupported_features
 from jaxsim.model.fields import Record
 from jaxsim.model.flex_tables import flex_tables
 from jaxsim.model.model import Model, Option, Statistic
@@ -90,7 +90,7 @@ def assemble(
         **leaves,
     )
     m = with_capacity(m, contacts, pairs)
-    m = m.extended(**unsupported(m, places or {}, origin))
+    m = m.with_tables(**unsupported_features(m, places or {}, origin))
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)
@@ -170,7 +170,7 @@ def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> 
     warnings.warn(text, UnsupportedWarning, stacklevel=4)
 
 
-def undeclared(fields: _ModelTables) -> list[str]:
+def undeclared_arrays(fields: _ModelTables) -> list[str]:
     """Return the names of real-valued arrays of a compiled model that are no leaves of `Model`.
 
     They are stored in the structure, where they can be read but not batched or differentiated.

@@ -17,7 +17,7 @@ from jaxsim.io.capacity.capacity import with_capacity
 from jaxsim.io.capacity.near import near_at_start
 from jaxsim.io.capacity.start import boxes_at_start
 from jaxsim.io.consistency import check_structure
-from jaxsim.io.unsupported import unsupported
+from jaxsim.io.unsupported import unsupported_features
 from jaxsim.model.model import Model
 from jaxsim.model.structure import CHANGEABLE, Structure
 from jaxsim.physics.collision.convex.hull import collidable_geoms, without_hull
@@ -70,11 +70,11 @@ def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -
         check_structure(structure)
     except AssetError as error:
         raise ValueError(f"replace_structure: {error}") from None
-    new = m.converted({"structure": structure}, native=False)
+    new = m.replace_unchecked({"structure": structure}, native=False)
     if _CONTACT_TABLES & values.keys():
         new = _with_contacts(m, new, contacts)
-    refused = unsupported(new, {}, None)
-    return new.converted({"structure": new.structure.replace(**refused)}, native=False)
+    refused = unsupported_features(new, {}, None)
+    return new.replace_unchecked({"structure": new.structure.replace(**refused)}, native=False)
 
 
 def _with_bodies(s: Structure) -> Structure:
@@ -140,7 +140,7 @@ def _with_contacts(m: Model, new: Model, contacts: int | None) -> Model:
     boxes = boxes_at_start(new)
     own = {*near_at_start(new, boxes), "nnear", "body_rest", "ncontact"}
     rest = Structure({n: getattr(new.structure, n) for n in new.structure if n not in own})
-    bare = new.converted({"structure": rest}, native=False)
+    bare = new.replace_unchecked({"structure": rest}, native=False)
     wished = contacts
     found = with_capacity(bare, wished, m.nnear or None)
     if wished is None and found.ncontact < m.ncontact:

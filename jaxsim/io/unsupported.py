@@ -25,7 +25,9 @@ Refusals = tuple[tuple[str | None, int | None, str], ...]
 ElementLocations = Mapping[str, Sequence[SourceLocation]]
 
 
-def unsupported(m: Model, places: ElementLocations, origin: str | None) -> dict[str, Refusals]:
+def unsupported_features(
+    m: Model, places: ElementLocations, origin: str | None
+) -> dict[str, Refusals]:
     """Return everything in a model that cannot be simulated, as tables of the structure.
 
     Args:
@@ -38,20 +40,20 @@ def unsupported(m: Model, places: ElementLocations, origin: str | None) -> dict[
       enabled; `clash_places`: locations of clashes with the options.
     """
 
-    def placed(found: Iterable[Refusal]) -> Iterator[tuple[str | None, int | None, str]]:
+    def locate(found: Iterable[Refusal]) -> Iterator[tuple[str | None, int | None, str]]:
         for refusal in found:
             known = places.get(refusal.kind or "", ())
             place = known[refusal.number] if refusal.number < len(known) else SourceLocation(origin)
             yield place.file, place.line, refusal.message
 
     touching = m.opt.replace(disableflags=m.opt.disableflags & ~NO_CONTACTS)
-    with_contacts = m.converted({"opt": touching}, native=False)
+    with_contacts = m.replace_unchecked({"opt": touching}, native=False)
     clashes = (Refusal(c.message, c.kind, c.number) for c in find_clashes(m))
     return {
-        "clash_places": tuple(placed(clashes)),
-        "refusals": tuple(r for refusals in REFUSALS for r in placed(refusals(m))),
+        "clash_places": tuple(locate(clashes)),
+        "refusals": tuple(r for refusals in REFUSALS for r in locate(refusals(m))),
         "contact_refusals": tuple(
-            r for refusals in _CONTACT_REFUSALS for r in placed(refusals(with_contacts))
+            r for refusals in _CONTACT_REFUSALS for r in locate(refusals(with_contacts))
         ),
     }
 

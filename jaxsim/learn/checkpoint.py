@@ -122,7 +122,7 @@ class Checkpoints:
         faults: list[str] = []
         for candidate in reversed(entries) if step is None else [step]:
             try:
-                state, rows = self._restored(candidate, like)
+                state, rows = self._restore(candidate, like)
             except _DamagedError as error:
                 faults.append(f"checkpoint {candidate} is damaged: {error}")
                 continue
@@ -132,7 +132,7 @@ class Checkpoints:
         remedy = "" if step is None else f"; there are {', '.join(map(str, self.steps()))}"
         raise self._error("; ".join(faults) + (remedy or "; no other is left"))
 
-    def _restored(self, step: int, like: Any) -> tuple[Any, list[dict[str, Any]]]:
+    def _restore(self, step: int, like: Any) -> tuple[Any, list[dict[str, Any]]]:
         """Return the state of a step and its rows, after checking every file."""
         try:
             content = _verify_checksums(self._path(step), step)

@@ -51,7 +51,7 @@ def evaluate(worlds: VectorEnv | Wrapper, act: Act, policy: Any, keys: jax.Array
     alive = jnp.ones(zero.shape, bool)
     start = (state, alive, zero, jnp.zeros(zero.shape, jnp.int32), ~alive)
 
-    def turn(carry: Any, _: None) -> tuple[Any, dict[str, jax.Array]]:
+    def iteration(carry: Any, _: None) -> tuple[Any, dict[str, jax.Array]]:
         state, alive, score, steps, diverged = carry
         after = worlds.step(state, act(policy, state.obs))
         motion = {name: getattr(state.data, name) for name in _RECORDED_FIELDS}
@@ -61,5 +61,5 @@ def evaluate(worlds: VectorEnv | Wrapper, act: Act, policy: Any, keys: jax.Array
         diverged |= alive & after.info["diverged"]
         return (after, alive & (after.done == 0), score, steps, diverged), motion
 
-    (_, _, score, steps, diverged), motion = lax.scan(turn, start, length=worlds.length)
+    (_, _, score, steps, diverged), motion = lax.scan(iteration, start, length=worlds.length)
     return Scores(score, steps, diverged, motion)

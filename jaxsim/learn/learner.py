@@ -164,8 +164,8 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         form["learning_rate"] = _annealed_rate(form, actions, training.steps)
     layers, activation = form.pop("hidden"), form.pop("activation")
     sizes = {"agent_kwargs": {"activation": activation}}
-    place = sizes["agent_kwargs"] if training.algorithm == "ppo" else sizes
-    place["hidden_layer_sizes"] = layers
+    table = sizes["agent_kwargs"] if training.algorithm == "ppo" else sizes
+    table["hidden_layer_sizes"] = layers
     try:
         env = RejaxEnv(worlds)
     except ValueError as error:

@@ -81,7 +81,7 @@ def _from_hexadecimal(attr: Attr, token: str) -> float:
         raise BadValue(f"{attr.name}: {clip(token)!r} is too large for a number") from None
 
 
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 
@@ -91,7 +91,7 @@ def _read_int(attr: Attr, text: str) -> AttrValue | None:
         return None
     numbers = []
     for token in tokens:
-        if not _WHOLE.fullmatch(token):
+        if not _INTEGER.fullmatch(token):
             raise _not_a_number(attr, token, "whole numbers")
         # Check the length first: Python refuses to convert thousands of digits.
         number = int(token) if len(token) < 32 else _INT_MAX + 1

@@ -55,5 +55,14 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    own = {*globals()} - {"Any", "Finder", "INSTEAD", "PACKAGE", "absent", "enums", "sys", "watch"}
+    own = {*globals()} - {
+        "Any",
+        "Finder",
+        "MJX_REPLACEMENTS",
+        "MJX_PACKAGE",
+        "absent",
+        "enums",
+        "sys",
+        "watch",
+    }
     return sorted(own | {*dir(sys.modules["jaxsim"])} - MJX_REPLACEMENTS.keys())

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxsim.mjx.in_place import MJX_MODULE, take_place
+from jaxsim.mjx.in_place import MJX_MODULE, replace_mjx_modules
 from jaxsim.mjx.inner.absent import MJX_PACKAGE, asked_names
 
 USAGE = "usage: python -m jaxsim.mjx PROGRAM.py [ARGUMENT ...]"
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     if not program.is_file():
         print_message(f"{program}: no such file; {USAGE}")
         return 2
-    take_place()
+    replace_mjx_modules()
     lacking = list(lacking_names(program))
     for line, message in lacking:
         print_message(f"{program}:{line}: {message}")
@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
     try:
         runpy.run_path(str(program), run_name="__main__")
     finally:
-        told = {message for _, message in lacking}
+        printed = {message for _, message in lacking}
         for message in asked_names.values():
-            if message not in told:
+            if message not in printed:
                 print_message(f"{program}: asked for in vain: {message}")
     return 0
 

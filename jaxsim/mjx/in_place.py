@@ -11,7 +11,7 @@ from jaxsim.optional import require
 MJX_MODULE = "mujoco.mjx"
 
 
-def take_place() -> None:
+def replace_mjx_modules() -> None:
     """Make `mujoco.mjx` and its inner modules those of jaxsim, for all later imports.
 
     The records of Brax subclass those of MJX, so Brax, if installed, is imported before, with MJX;

@@ -14,7 +14,7 @@ from jaxsim.model.data import (
     ALWAYS_KEPT,
     JUST_AWAKE,
     NO_CONTACT,
-    OPTIONAL,
+    OPTIONAL_CONTACT_FIELDS,
     SLEEP_FIELDS,
     SLEEP_STATE,
     WAITING_FIELDS,
@@ -50,13 +50,15 @@ def keeping(m: Model, d: Data, names: Iterable[str]) -> Data:
     lacking = (n for n in names if getattr(d, n) is None)
     fields = [(n, Data.fields[n]) for n in lacking]
     made = {n: _empty(m, f, inner=_inner(n, f, frozenset())) for n, f in fields}
-    return d.converted(made, False)
+    return d.replace_unchecked(made, False)
 
 
 def kept_names(d: Data) -> list[str]:
     """Return the fields that a Data carries, as `keep` names them: "qpos", "contact.H"."""
     fields = [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
-    return fields + [n for n in OPTIONAL if d.contact is not None and attrgetter(n)(d) is not None]
+    return fields + [
+        n for n in OPTIONAL_CONTACT_FIELDS if d.contact is not None and attrgetter(n)(d) is not None
+    ]
 
 
 def check_supported(m: Model) -> None:
@@ -74,7 +76,7 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     if keep == "default":
         return frozenset(n for n, f in Data.fields.items() if f.keep)
     if keep == "all":
-        return frozenset(Data.fields) | OPTIONAL
+        return frozenset(Data.fields) | OPTIONAL_CONTACT_FIELDS
     if isinstance(keep, str):
         raise ValueError(f"keep: expected 'default', 'all' or names of fields, got {keep!r}")
     if not isinstance(keep, Iterable):
@@ -87,10 +89,10 @@ def _kept_names(keep: Keep) -> frozenset[str]:
         for item in keep
         for name in ([item] if isinstance(item, str) else getattr(item, "carries", [repr(item)]))
     )
-    unknown = sorted(names - Data.fields.keys() - OPTIONAL)
+    unknown = sorted(names - Data.fields.keys() - OPTIONAL_CONTACT_FIELDS)
     if unknown:
         raise ValueError(f"keep: {absent_field_message(unknown[0])}")
-    return ALWAYS_KEPT | names | {n.partition(".")[0] for n in names & OPTIONAL}
+    return ALWAYS_KEPT | names | {n.partition(".")[0] for n in names & OPTIONAL_CONTACT_FIELDS}
 
 
 def _inner(name: str, field: Field, kept: frozenset[str]) -> frozenset[str]:

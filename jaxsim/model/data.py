@@ -132,7 +132,9 @@ NSOLVER = 200  # solver iterations with statistics (mjNSOLVER)
 
 
 # fields of contacts that are kept each by its name
-OPTIONAL = frozenset(f"contact.{n}" for n, field in Contact.fields.items() if not field.keep)
+OPTIONAL_CONTACT_FIELDS = frozenset(
+    f"contact.{n}" for n, field in Contact.fields.items() if not field.keep
+)
 
 
 class SolverStat(Record):

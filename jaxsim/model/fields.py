@@ -208,8 +208,8 @@ class Record:
             )
         if not self._native:
             self._check(values)
-            values = {n: self._typed(n, value) for n, value in values.items()}
-        return self.converted(values, self._native)
+            values = {n: self._cast_to_field(n, value) for n, value in values.items()}
+        return self.replace_unchecked(values, self._native)
 
     def tree_replace(self, values: Mapping[str, Any]) -> Self:
         """Return a copy with some fields replaced, also fields of nested records: "opt.timestep".
@@ -235,7 +235,7 @@ class Record:
             new = new.replace(**{owner: value})
         return new
 
-    def converted(self, values: Mapping[str, Any], native: bool) -> Self:
+    def replace_unchecked(self, values: Mapping[str, Any], native: bool) -> Self:
         """Return a copy with some fields replaced, in the public form or that of the physics; no
         checks."""
         new = object.__new__(type(self))
@@ -251,7 +251,7 @@ class Record:
             if name in self.fields:
                 check_field(name, self.fields[name], value, self.__dict__[name], sizes)
 
-    def _typed(self, name: str, value: Any) -> Any:
+    def _cast_to_field(self, name: str, value: Any) -> Any:
         """Return a new value converted to the type of its field.
 
         Another type would change the signature of the next call, so that the program is compiled

@@ -38,7 +38,7 @@ CHOICES = {
     "solver": SolverType,
 }
 FLAGS = {"disableflags": DisableBit, "enableflags": EnableBit}
-MOST_OF_A_LIMIT = 2**31 - 1  # of iterations; they are counted in 32 bits
+_MAX_LIMIT_VALUE = 2**31 - 1  # of iterations; they are counted in 32 bits
 _CHECKED_ATTRIBUTE = (
     "_checked"  # attribute of a Model whose values were checked against its structure
 )
@@ -87,10 +87,10 @@ class Option(Record):
             if name in self.fields and self.fields[name].static:
                 _check_option(name, value)
 
-    def _typed(self, name: str, value: Any) -> Any:
+    def _cast_to_field(self, name: str, value: Any) -> Any:
         """Return a new value in the type of its field; static ones are Python integers."""
         is_static = name in self.fields and self.fields[name].static
-        return operator.index(value) if is_static else super()._typed(name, value)
+        return operator.index(value) if is_static else super()._cast_to_field(name, value)
 
 
 class Statistic(Record):
@@ -365,7 +365,7 @@ class Model(Record):
         if _CHECKED_ATTRIBUTE in self.__dict__ and "structure" not in values:
             new.__dict__[_CHECKED_ATTRIBUTE] = True
         if "mesh_vert" in values and new.structure is not None:
-            new = new._restructured(**{HULLS_MOVED: True})
+            new = new._with_tables(**{HULLS_MOVED: True})
         if (
             DECIDING_FIELDS.isdisjoint(values)
             or not isinstance(new.opt, Option)
@@ -374,11 +374,11 @@ class Model(Record):
             return new
         if not new.structure.clash_places or find_clashes(new):
             return new
-        return new._restructured(clash_places=())
+        return new._with_tables(clash_places=())
 
-    def converted(self, values: Mapping[str, Any], native: bool) -> Self:
+    def replace_unchecked(self, values: Mapping[str, Any], native: bool) -> Self:
         """Return a copy with some fields replaced, in the public or the native form, unchecked."""
-        new = super().converted(values, native)
+        new = super().replace_unchecked(values, native)
         new.__dict__.pop(_CHECKED_ATTRIBUTE, None)
         return new
 
@@ -426,14 +426,14 @@ class Model(Record):
             "load it again"
         )
 
-    def _restructured(self, **tables: Any) -> Self:
-        return self.converted({"structure": self.structure.replace(**tables)}, self._native)
+    def _with_tables(self, **tables: Any) -> Self:
+        return self.replace_unchecked({"structure": self.structure.replace(**tables)}, self._native)
 
     def _check_clashes(self, changed: Mapping[str, Any]) -> None:
         """Raise ValueError if changed fields make options or features clash."""
         decide = {n: changed[n] for n in sorted(DECIDING_FIELDS & changed.keys())}
         if isinstance(decide.get("opt", self.opt), Option):  # a vmap axis may replace the record
-            check_clashes(self, self.converted(decide, self._native), next(iter(decide)))
+            check_clashes(self, self.replace_unchecked(decide, self._native), next(iter(decide)))
 
     def _check_smooth(self, value: Any) -> None:
         """Raise ValueError for a smoothing length in a model that was made without one."""
@@ -478,9 +478,11 @@ class Model(Record):
         """
         return Bound(self.structure, self, elements)
 
-    def extended(self, **tables: Any) -> Self:
+    def with_tables(self, **tables: Any) -> Self:
         """Return the model with more tables in its structure, while it is assembled."""
-        return self.converted({"structure": self.structure.extended(**tables)}, self._native)
+        return self.replace_unchecked(
+            {"structure": self.structure.with_tables(**tables)}, self._native
+        )
 
     @property
     def lists_contact_forces(self) -> bool:
@@ -586,7 +588,7 @@ def _check_option(name: str, value: Any) -> None:
     bits = sum(FLAGS[name]) if name in FLAGS else None
     what = "a sum of bits of " + FLAGS[name].__name__ if name in FLAGS else "a whole number"
     whole = hasattr(value, "__index__") and not isinstance(value, bool | np.bool_)
-    if not whole or not 0 <= operator.index(value) <= (bits or MOST_OF_A_LIMIT):
+    if not whole or not 0 <= operator.index(value) <= (bits or _MAX_LIMIT_VALUE):
         raise ValueError(f"{name}: expected {what}, at least 0, got {brief_value(value)}")
 
 

@@ -73,7 +73,7 @@ class Structure:
         """Return a structure with some tables replaced."""
         return Structure(values, self._tables)
 
-    def extended(self, **values: Table) -> "Structure":
+    def with_tables(self, **values: Table) -> "Structure":
         """Return a structure with more tables that keeps the cached derived layouts."""
         present = values.keys() & self._tables.keys()
         if present:
@@ -137,8 +137,8 @@ def _content(value: Table, most: float = np.inf) -> Any:
 def cache_by_structure(make: Callable[..., Any]) -> Callable[..., Any]:
     """Return `make(structure, *flags)` cached in the structure; it may be called with a Model too.
 
-    `make` must not test whether a table exists: a table added later (`extended`) would not update
-    the cached result.
+    `make` must not test whether a table exists: a table added later (`with_tables`) would not
+    update the cached result.
     """
     name = f"{make.__module__}.{make.__qualname__}"
 

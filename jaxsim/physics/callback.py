@@ -106,4 +106,4 @@ def _numbers(m: Model, d: Data, name: str, given: tuple, shape: tuple[int, ...])
 def _call_per_world(m: Model, d: Data, name: str, one: Callable) -> Any:
     """Call `one(m, d, callback)` per world; arrays that the callback captured are that world's."""
     function = getattr(m.callbacks, name)
-    return as_one_world(one, m.converted({"callbacks": None}, native=True), d, function)
+    return as_one_world(one, m.replace_unchecked({"callbacks": None}, native=True), d, function)

@@ -21,7 +21,7 @@ _Function = TypeVar("_Function", bound=Callable)
 class StageFields(NamedTuple):
     """Fields of Data, and working values, that a function reads and writes.
 
-    A field for times includes its low part in single precision (`jaxsim.model.data.LOW`).
+    A field for times includes its low part in single precision (`jaxsim.model.data.LOW_PARTS`).
     """
 
     reads: frozenset[str]

@@ -71,8 +71,8 @@ class Cable(Plugin):
         """Return the torques of all pairs, on the dofs of their joints, (nv,)."""
         body = _links(m, at.id)
         joint = m.body_jntadr[body] + m.body_jntnum[body] - 1
-        place = m.jnt_qposadr[joint][:, None] + np.arange(4)
-        rest, turned = (Quat.from_array(a) for a in (m.body_quat[body], d.qpos[place]))
+        adr = m.jnt_qposadr[joint][:, None] + np.arange(4)
+        rest, turned = (Quat.from_array(a) for a in (m.body_quat[body], d.qpos[adr]))
         q = rest * turned.normalize()
         bent = q.rotation_vector()
         if at.config["flat"] != "true":

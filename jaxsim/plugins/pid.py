@@ -62,10 +62,10 @@ class Pid(Plugin):
 
     def _goal(self, m: Model, d: Data, at: Attached, given: jax.Array) -> jax.Array:
         """Return the setpoint, clamped to the control range and limited in its rate."""
-        place = m.actuator_ctrladr[at.id]
-        limited = m.actuator_ctrllimited[place] & (m.actuator_dyntype[at.id] == DynType.NONE)
+        ctrl_adr = m.actuator_ctrladr[at.id]
+        limited = m.actuator_ctrllimited[ctrl_adr] & (m.actuator_dyntype[at.id] == DynType.NONE)
         if limited.any():  # regardless of the flag that clamps controls
-            lower, upper = m.actuator_ctrlrange[place, 0], m.actuator_ctrlrange[place, 1]
+            lower, upper = m.actuator_ctrlrange[ctrl_adr, 0], m.actuator_ctrlrange[ctrl_adr, 1]
             given = jnp.where(limited, jnp.clip(given, lower, upper), given)
         if not at.config["slewmax"]:
             return given

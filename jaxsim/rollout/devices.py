@@ -77,7 +77,7 @@ def over_devices(
         return mesh, tuple(P() if axis is None else P(WORLD_AXIS) for axis in axes)
 
     @jax.jit
-    def divided(*args: Any) -> Any:
+    def run_divided(*args: Any) -> Any:
         mesh, specs = plan(args)
         part, leaves, axes = _without_empty(function, args, specs, mesh.size)
         with REQUESTED_TILE(lanes):
@@ -86,12 +86,12 @@ def over_devices(
             )(*leaves)
 
     @wraps(function)
-    def placed(*args: Any) -> Any:
+    def place_and_run(*args: Any) -> Any:
         mesh, specs = plan(args)
         pairs = zip((NamedSharding(mesh, spec) for spec in specs), args, strict=True)
-        return divided(*(jax.tree.map(partial(_put_on, where), a) for where, a in pairs))
+        return run_divided(*(jax.tree.map(partial(_put_on, where), a) for where, a in pairs))
 
-    return placed
+    return place_and_run
 
 
 def _without_empty(

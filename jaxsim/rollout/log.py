@@ -88,14 +88,14 @@ def log_warnings(
     tell = _teller(handler)
 
     @functools.wraps(function)
-    def logged(m: Model, d: Data, *rest: Any, **named: Any) -> Data:
+    def run_and_log(m: Model, d: Data, *rest: Any, **named: Any) -> Data:
         new = function(m, d, *rest, **named)
         times = new.warning - d.warning
         # One world is a batch of one; custom_vmap merges nested batches.
         tell(*(a[None] for a in (times, new.warning_lastinfo, lax.stop_gradient(d.time))))
         return new
 
-    return logged
+    return run_and_log
 
 
 def _teller(handler: Callable[[WarningEvent], None]) -> Callable:

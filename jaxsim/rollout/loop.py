@@ -56,9 +56,9 @@ class ControlLoop:
         m, d = jax.device_get(jax.tree.map(jnp.asarray, (m, d)))
         of_model, of_data = _kinds(m), _kinds(d)
         self._program = _program(function, of_model, of_data)
-        self._model = jax.device_put(of_model.packed(m, np.concatenate))
-        self._numbers = of_data.packed(d, np.concatenate)
-        self.data: Data = of_data.unpacked(self._numbers)
+        self._model = jax.device_put(of_model.pack(m, np.concatenate))
+        self._numbers = of_data.pack(d, np.concatenate)
+        self.data: Data = of_data.unpack(self._numbers)
 
     def step(self, count: int = 1) -> None:
         """Call the function `count` times, each time replacing the state by its result."""
@@ -80,7 +80,7 @@ class _Kinds(NamedTuple):
         return list(dict.fromkeys(self.dtypes))
 
     @property
-    def described(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """Return the dtype and shape of each leaf, by name."""
         whole = jax.tree.unflatten(self.structure, range(len(self.shapes)))
         return {
@@ -89,12 +89,12 @@ class _Kinds(NamedTuple):
             for path, k in jax.tree_util.tree_leaves_with_path(whole)
         }
 
-    def packed(self, tree: PyTree, concatenate: Callable = jnp.concatenate) -> list:
+    def pack(self, tree: PyTree, concatenate: Callable = jnp.concatenate) -> list:
         """Return one packed array per dtype."""
         leaves = list(zip(jax.tree.leaves(tree), self.dtypes, strict=True))
         return [concatenate([a.ravel() for a, of in leaves if of == kind]) for kind in self.kinds]
 
-    def unpacked(self, numbers: Sequence) -> Any:
+    def unpack(self, numbers: Sequence) -> Any:
         """Return the tree; for numpy arrays its leaves are views."""
         whole = dict(zip(self.kinds, numbers, strict=True))
         start = dict.fromkeys(self.kinds, 0)
@@ -116,16 +116,16 @@ def _program(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
     """Return the compiled function of packed arrays, shared by all loops of the same layout."""
 
     def advance(model: list, numbers: list) -> list:
-        new = function(of_model.unpacked(model), of_data.unpacked(numbers))
+        new = function(of_model.unpack(model), of_data.unpack(numbers))
         if (found := _kinds(new)) != of_data:
             raise TypeError(_difference(of_data, found))
-        return of_data.packed(new)
+        return of_data.pack(new)
 
     return jax.jit(advance)
 
 
 def _difference(state: _Kinds, found: _Kinds) -> str:
-    own, other = state.described, found.described
+    own, other = state.describe, found.describe
     wrong = [
         f"{name}: {other.get(name, 'nothing')} instead of {own.get(name, 'nothing')}"
         for name in own | other

@@ -155,7 +155,7 @@ def _program(function: Callable, wanted: frozenset[str]) -> Callable:
     """Return a stage as a function from the model and earlier values to the values it changes."""
 
     def run(m: Model, values: dict[str, Any]) -> dict[str, Any]:
-        d = Data().converted(values, native=True)
+        d = Data().replace_unchecked(values, native=True)
         new = function(m, d)
         made = {n: v for n in _VALUE_NAMES if (v := getattr(new, n)) is not getattr(d, n)}
         return {n: v for n, v in made.items() if n in wanted and v is not None}

@@ -116,8 +116,8 @@ class BatchProgram:
         )
 
         def chunk(m, d, ctrl, start, count):
-            turns = start + jnp.arange(size, dtype=jnp.int32)
-            rows = None if ctrl is None else jax.vmap(ctrl.at)(turns)
+            step_numbers = start + jnp.arange(size, dtype=jnp.int32)
+            rows = None if ctrl is None else jax.vmap(ctrl.at)(step_numbers)
             return sharded(m, d, rows, count)
 
         begin = time.perf_counter()

@@ -43,8 +43,8 @@ class Trajectory:
         return self.fields[name]
 
     def __repr__(self) -> str:
-        told = ("model", "records", "worlds", "timestep", "every")
-        says = [f"{name}={self.header[name]!r}" for name in told if name in self.header]
+        header_fields = ("model", "records", "worlds", "timestep", "every")
+        says = [f"{name}={self.header[name]!r}" for name in header_fields if name in self.header]
         arrays = [f"{name}={x.dtype}{list(x.shape)}" for name, x in self.fields.items()]
         return f"Trajectory({', '.join(says + arrays)})"
 
@@ -107,7 +107,7 @@ class TrajectoryWriter:
             for name, values in arrays.items():
                 self._add(name, values)
         except OSError as error:
-            raise self._rescued(error) from error
+            raise self._rescue(error) from error
         self.records += len(next(iter(arrays.values())))
 
     def _add(self, name: str, values: np.ndarray) -> None:
@@ -132,7 +132,7 @@ class TrajectoryWriter:
             self._write(finished)
             os.replace(finished, self._target)
         except OSError as error:
-            raise self._rescued(error) from error
+            raise self._rescue(error) from error
 
     def _close(self) -> None:
         for file in self._files.values():
@@ -162,20 +162,20 @@ class TrajectoryWriter:
                             member.write(block)
                             left -= len(block)
 
-    def _rescued(self, reason: OSError) -> NotWrittenError:
+    def _rescue(self, reason: OSError) -> NotWrittenError:
         """Save the records where there is enough space; return the error that names the
         location."""
         (self._spool / _FINISHED_FILE).unlink(missing_ok=True)  # frees space for the copy
-        for place in self._other_places():
+        for place in self._fallback_folders():
             try:
                 self._write(place)
             except OSError:
                 place.unlink(missing_ok=True)
             else:
                 return NotWrittenError(self.path, reason, place, self.records)
-        return NotWrittenError(self.path, reason, self._kept_as_it_is(), self.records)
+        return NotWrittenError(self.path, reason, self._keep_raw(), self.records)
 
-    def _other_places(self) -> Iterator[Path]:
+    def _fallback_folders(self) -> Iterator[Path]:
         """Yield unused file names: in the target's folder, then in the folder of temporary
         files."""
         for folder in (self._target.parent, Path(tempfile.gettempdir())):
@@ -185,7 +185,7 @@ class TrajectoryWriter:
                     yield place
                     break
 
-    def _kept_as_it_is(self) -> Path:
+    def _keep_raw(self) -> Path:
         """Return the folder of the raw arrays, under a visible name."""
         keep_unfinished(self._spool)
         fields = {

@@ -101,7 +101,7 @@ def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _P
     for element in child.walk():
         own = element.origin
         if own is not None and own not in origins:
-            origins[own] = own.within(origin)
+            origins[own] = own.nested_in(origin)
         element.origin = origins[own]
     root = _world_frame(child) if part is None else part
     record_layouts(child.root)

@@ -29,6 +29,6 @@ class Origin:
         """Return the present name of an object that is called `own` in that model."""
         return f"{self.prefix}{own}{self.suffix}"
 
-    def within(self, outer: Origin) -> Origin:
+    def nested_in(self, outer: Origin) -> Origin:
         """Return this origin in a model that is itself attached."""
         return replace(self, prefix=outer.prefix + self.prefix, suffix=self.suffix + outer.suffix)

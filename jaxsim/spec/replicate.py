@@ -67,10 +67,10 @@ def _expand(
     contents = [list(element.children)]
     contents += [[child.copy() for child in element.children] for _ in suffixes[1:]]
     parent = element.holder
-    place = parent.children.index(element)
-    del parent.children[place]
+    child_index = parent.children.index(element)
+    del parent.children[child_index]
     for i, ((pos, quat), children) in enumerate(zip(poses, contents[: len(poses)], strict=True)):
-        frame = parent.adopt(_frame(tree, element, pos, quat), place + i)
+        frame = parent.adopt(_frame(tree, element, pos, quat), child_index + i)
         for child in children:
             frame.adopt(child)
         rename(frame, renamings[i] | _renaming(targets, suffixes[i]))

@@ -117,7 +117,7 @@ class Spec(Tree):
         if name == "main":
             return self.at("default")
         known = [e.attrs["class"] for e in self.walk() if e.tag == "default" and e.attrs]
-        raise KeyError(_unknown("default class", name, known))
+        raise KeyError(_unknown_name_message("default class", name, known))
 
     def __getitem__(self, key: tuple[str, str]) -> SpecElement:
         """Return the element of a kind and name: `spec["joint", "elbow"]`.
@@ -129,7 +129,9 @@ class Spec(Tree):
         found = self.find(kind, name)
         if found is None:
             raise KeyError(
-                _unknown(kind, name, filter(None, (e.asset_name for e in self.elements(kind))))
+                _unknown_name_message(
+                    kind, name, filter(None, (e.asset_name for e in self.elements(kind)))
+                )
             )
         return found
 
@@ -141,7 +143,7 @@ class Spec(Tree):
           ValueError: there is no such kind.
         """
         if kind not in defined_kinds():
-            raise ValueError(_unknown("kind of object", kind, sorted(defined_kinds())))
+            raise ValueError(_unknown_name_message("kind of object", kind, sorted(defined_kinds())))
         return [e for e in self.walk() if e.defined_kind == kind]
 
     def to_xml(self) -> str:
@@ -240,6 +242,6 @@ class Spec(Tree):
         return attach_spec(self, child, to, part, prefix, suffix)
 
 
-def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+def _unknown_name_message(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the message that there is no object of this name, with the nearest name."""
     return f"no {kind} is called '{name}'{remedy(name, known)}"

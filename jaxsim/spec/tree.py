@@ -17,7 +17,7 @@ from jaxsim.spec.element import Inherited, SpecElement
 from jaxsim.spec.layout import copy_layouts
 
 # Attributes that set several others, and override them if they come later.
-_STANDS_FOR = {"assetdir": ("meshdir", "texturedir")}
+_ATTRIBUTE_ALIASES = {"assetdir": ("meshdir", "texturedir")}
 
 
 class Tree:
@@ -105,7 +105,9 @@ class Tree:
         merged: dict[str, AttrValue] = {}
         for element in elements:
             if child is None or element.tag == child:
-                for replaced in (a for name in element.attrs for a in _STANDS_FOR.get(name, ())):
+                for replaced in (
+                    a for name in element.attrs for a in _ATTRIBUTE_ALIASES.get(name, ())
+                ):
                     merged.pop(replaced, None)
                 merged.update(element.attrs)
         return merged

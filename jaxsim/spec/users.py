@@ -16,7 +16,7 @@ from jaxsim.spec.tree import Tree
 # among them: a keyframe is defined for the whole model with all copies.
 REFERRING_SECTIONS = ("deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
 # Sections whose elements must refer to the inside only.
-_WHOLE = ("equality", "actuator", "custom")
+_WHOLE_SECTIONS = ("equality", "actuator", "custom")
 # Kinds that all copies share, and the world body.
 _SHARED = ("default", "plugin", "material", "texture", "mesh", "hfield", "numeric", "text", "key")
 _WORLD: Name = ("body", "world")
@@ -52,7 +52,7 @@ def is_torn(section: str, element: SpecElement, inside: set[Name], *, moved: boo
       moved: whether the original is among the copies.
     """
     if section != "tendon":
-        return section in _WHOLE
+        return section in _WHOLE_SECTIONS
     # Some wrap of a tendon must be inside together with its side site; if the original moves, no
     # tendon may refer to both sides.
     wraps = [{name for _, name in references(wrap)} for wrap in element.children]

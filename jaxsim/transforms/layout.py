@@ -43,13 +43,13 @@ _VALUE_TYPES: dict[str, type[Components]] = {
 def unpack_record(record: _AnyRecord, rank: int) -> _AnyRecord:
     """Convert a record of public arrays, with `rank` world axes, to the form of the physics."""
     values = {n: _unpack(f, getattr(record, n), rank) for n, f in record.fields.items()}
-    return record.converted(values, native=True)
+    return record.replace_unchecked(values, native=True)
 
 
 def pack_record(record: _AnyRecord, like: Record) -> _AnyRecord:
     """Convert a record back to public arrays, for the fields that are present in `like`."""
     values = {n: _pack(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()}
-    return record.converted(values | dict.fromkeys(record.working), native=False)
+    return record.replace_unchecked(values | dict.fromkeys(record.working), native=False)
 
 
 def pack_values(record: type[Record], values: Mapping) -> dict:

@@ -133,8 +133,8 @@ def _object_names(m: Model, name: str) -> list[str] | None:
 def _sensor_unit(m: Model, sensor: int) -> str:
     kind = SensorType(int(m.sensor_type[sensor]))
     if kind in JOINT_UNITS:
-        turns = m.jnt_type[m.sensor_objid[sensor]] == JointType.HINGE
-        return JOINT_UNITS[kind][int(turns)]
+        is_angular = m.jnt_type[m.sensor_objid[sensor]] == JointType.HINGE
+        return JOINT_UNITS[kind][int(is_angular)]
     return UNIT_OF_SENSOR.get(kind, "")
 
 

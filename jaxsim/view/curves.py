@@ -83,9 +83,9 @@ def _time(motion: Trajectory, world: int) -> np.ndarray:
     reset."""
     number = len(next(iter(motion.fields.values())))
     if "time" in motion.fields:
-        told = np.asarray(motion["time"], float).reshape(number, -1)[:, world]
-        if np.all(np.diff(told) > 0):
-            return told
+        record_times = np.asarray(motion["time"], float).reshape(number, -1)[:, world]
+        if np.all(np.diff(record_times) > 0):
+            return record_times
     step = float(motion.header.get("timestep", 1.0)) * int(motion.header.get("every", 1))
     return step * np.arange(1, number + 1)
 

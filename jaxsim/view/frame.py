@@ -71,8 +71,8 @@ def camera_frame(m: Model, d: Data, camera: Camera) -> CameraFrame:
     at = camera.lookat
     if camera.type == CameraType.TRACKING:
         at = _tracked_center(camera.trackbodyid)(m, d)
-    turn, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
-    ca, sa, ce, se = jnp.cos(turn), jnp.sin(turn), jnp.cos(rise), jnp.sin(rise)
+    yaw, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
+    ca, sa, ce, se = jnp.cos(yaw), jnp.sin(yaw), jnp.cos(rise), jnp.sin(rise)
     forward = jnp.stack([ce * ca, ce * sa, se])
     up = jnp.stack([-se * ca, -se * sa, ce])
     right = jnp.stack([sa, -ca, jnp.zeros_like(sa)])
@@ -117,11 +117,11 @@ def pixel_ray(
     """
     frame, frustum = camera_frame(m, d, camera), camera_frustum(m, camera)
     width = jnp.where(frustum.width > 0, frustum.width, aspect * frustum.height)
-    beside = frame.right * (frustum.center + (x - 0.5) * width)
+    rightward = frame.right * (frustum.center + (x - 0.5) * width)
     above = frame.up * (frustum.bottom + y * frustum.height)
     if is_orthographic(m, camera):
-        return frame.pos + beside + above, frame.forward
-    return frame.pos, frame.forward + beside + above
+        return frame.pos + rightward + above, frame.forward
+    return frame.pos, frame.forward + rightward + above
 
 
 def is_orthographic(m: Model, camera: Camera) -> bool:

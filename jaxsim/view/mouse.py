@@ -81,7 +81,7 @@ def move_camera(
         return camera.replace(lookat=camera.lookat + x * right + y * up)
     if action == Mouse.MOVE_H_REL:
         return camera.replace(lookat=camera.lookat + x * right + y * forward)
-    scale = camera.distance * seen_per_meter(camera.fovy, camera.orthographic)
+    scale = camera.distance * motion_per_window_height(camera.fovy, camera.orthographic)
     level = jnp.stack([-right[1], right[0], jnp.zeros_like(x)])
     vertical = jnp.array([0, 0, 1], right.dtype)
     way = vertical if action == Mouse.MOVE_V else level
@@ -91,7 +91,7 @@ def move_camera(
 ROTATIONS = (Mouse.ROTATE_V, Mouse.ROTATE_H)
 
 
-def seen_per_meter(fovy: Array, orthographic: bool) -> jax.Array:
+def motion_per_window_height(fovy: Array, orthographic: bool) -> jax.Array:
     """Return the motion of objects that follow the mouse over one window height, per meter of
     distance."""
     return ORTHOGRAPHIC_STEP * fovy if orthographic else 2 * jnp.tan(0.5 * jnp.deg2rad(fovy))
@@ -114,7 +114,7 @@ def align_to_camera(vec: Array, forward: Array) -> jax.Array:
     return jnp.stack([vec[0] * y + vec[1] * x, vec[1] * y - vec[0] * x, vec[2]])
 
 
-def known_action(function: str, action: Mouse | int) -> Mouse:
+def check_action(function: str, action: Mouse | int) -> Mouse:
     """Return an action of the mouse; ValueError if there is no such action."""
     if action not in tuple(Mouse):
         names = ", ".join(a.name for a in Mouse)
@@ -123,7 +123,7 @@ def known_action(function: str, action: Mouse | int) -> Mouse:
 
 
 def _known_camera_action(action: Mouse | int) -> Mouse:
-    return known_action("move_camera", action)
+    return check_action("move_camera", action)
 
 
 def _rotate_view(camera: Camera, x: Array, y: Array) -> Camera:
@@ -145,8 +145,8 @@ def _zoom_distance(m: Model, camera: Camera, y: Array) -> Camera:
 
 def _directions(camera: Camera) -> tuple[Array, Array, Array]:
     """Return forward, up and right of a free camera, (3,) each."""
-    turn, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
-    ca, sa, ce, se = jnp.cos(turn), jnp.sin(turn), jnp.cos(rise), jnp.sin(rise)
+    yaw, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
+    ca, sa, ce, se = jnp.cos(yaw), jnp.sin(yaw), jnp.cos(rise), jnp.sin(rise)
     forward = jnp.stack([ce * ca, ce * sa, se])
     up = jnp.stack([-se * ca, -se * sa, ce])
     return forward, up, jnp.stack([sa, -ca, jnp.zeros_like(sa)])

@@ -30,7 +30,7 @@ from jaxsim.physics.api import jac, solve_m
 from jaxsim.view.body import MovingBody, moving_body
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
-from jaxsim.view.mouse import ORTHOGRAPHIC_STEP, Mouse, align_to_camera, known_action
+from jaxsim.view.mouse import ORTHOGRAPHIC_STEP, Mouse, align_to_camera, check_action
 
 STIFFNESS, STIFFNESSROT = 100.0, 500.0  # MuJoCo's visual/map: [1/s^2], per unit of mass or inertia
 _MAX_REFERENCE_ANGLE = 0.5 * np.pi  # largest angle between the reference and the body [rad]
@@ -137,7 +137,7 @@ def move_perturb(
     Raises:
       ValueError: there is no such action.
     """
-    action = known_action("move_perturb", action)
+    action = check_action("move_perturb", action)
     x, y = (jnp.asarray(v, m.qpos0.dtype) for v in (reldx, reldy))
     at = moving_body(m, d, jnp.maximum(perturb.select, 0))
     zero = jnp.zeros_like(x)

@@ -85,13 +85,13 @@ with phase('compile it'):
 }
 PROGRAM = """
 import hashlib, os, signal, sys, time
-from jaxsim.cli.signals import stops_in_order
+from jaxsim.cli.signals import convert_stop_signals
 from jaxsim.io.phase import phase
 from jaxsim.atomic_write import whole_file
 # a job in the background inherits ignored signals, which stay ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-with stops_in_order(), whole_file(sys.argv[1]) as part:
+with convert_stop_signals(), whole_file(sys.argv[1]) as part:
     part.write_text('half')
     print('ready', flush=True)
     exec(sys.argv[2])

@@ -110,7 +110,7 @@ def _in_order(names):
 
 def test_the_passes_that_weigh_bodies_need_no_others():
     """They run by themselves, on a copy of the model."""
-    before = {"settings", "option", "scale_frames"}
+    before = {"read_settings", "option", "scale_frames"}
     for i, step in enumerate(INERTIA_PASSES):
         assert step.needs <= before | {other.name for other in INERTIA_PASSES[:i]}
 

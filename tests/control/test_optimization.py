@@ -50,7 +50,7 @@ def value(world, text, target=None):
     found = quantity(m, text, Path())
     read = found.read(m, d)
     assert all(getattr(d, name) is not None for name in found.keep)
-    return np.asarray(found.missed(read, np.zeros(read.size) if target is None else target))
+    return np.asarray(found.target_error(read, np.zeros(read.size) if target is None else target))
 
 
 def test_what_costs_read(world):

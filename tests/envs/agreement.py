@@ -29,7 +29,7 @@ def robot(names: Sequence[str]) -> Robot:
     def act(d, action):
         after = first.advance(first.m, first.control(first.m, d, action))
         zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), form.replace(data=None))
-        told = {n: t.told(t.m, zero, d, after, action) for n, t in tasks.items()}
+        told = {n: t.evaluate_step(t.m, zero, d, after, action) for n, t in tasks.items()}
         return after, {n: (t.obs, t.reward, t.info["terminated"]) for n, t in told.items()}
 
     return Robot(tasks, jax.jit(first.reset), jax.jit(act))

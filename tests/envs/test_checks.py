@@ -53,8 +53,12 @@ def task(hook, returned):
 
 def wrong_world(kind, d):
     if kind == "qpos":
-        return d.converted({"qpos": jnp.zeros(2)}, False)
-    return d.converted({"qvel": d.qvel.astype(jnp.float16)}, False) if kind == "dtype" else kind
+        return d.replace_unchecked({"qpos": jnp.zeros(2)}, False)
+    return (
+        d.replace_unchecked({"qvel": d.qvel.astype(jnp.float16)}, False)
+        if kind == "dtype"
+        else kind
+    )
 
 
 @pytest.mark.parametrize("hook", GOOD)

@@ -159,10 +159,10 @@ def test_a_change_of_a_number_is_one_of_its_unknown(m, form):
     slopes = jnp.diag(jax.jacfwd(P.numbers)(theta)) / base
     np.testing.assert_allclose(P.slope(theta), slopes, **ROUNDING)
     g = P.numbers(theta) / base
-    there, change = P.moved(theta, 1e-3 * jnp.abs(g))
+    there, change = P.apply_change(theta, 1e-3 * jnp.abs(g))
     np.testing.assert_allclose(change, 1e-3 * np.abs(g), **ROUNDING)
     np.testing.assert_allclose(P.numbers(there) / base, g + change, rtol=1e-9)
-    far, change = P.moved(theta, jnp.full(2, -1e3))
+    far, change = P.apply_change(theta, jnp.full(2, -1e3))
     np.testing.assert_allclose(P.numbers(far) / base, g + change, rtol=1e-6)
     if form.low is not None:
         np.testing.assert_allclose(change, 0.9 * (form.low - g), **ROUNDING)

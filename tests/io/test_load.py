@@ -12,7 +12,7 @@ from tolerance import DYNAMICS, ROUNDING
 
 from jaxsim.compile import compile_file
 from jaxsim.errors import ModelError
-from jaxsim.io.assemble import undeclared
+from jaxsim.io.assemble import undeclared_arrays
 from jaxsim.io.bridge import put_model
 from jaxsim.io.load import load_model
 from jaxsim.io.save import to_bytes
@@ -63,7 +63,7 @@ def test_compiled_by_us_is_compiled_by_mujoco(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_every_real_number_is_a_declared_leaf(path):
     compiled = compile_file(path)
-    assert [n for n in undeclared(compiled.fields) if not NOT_LEAVES.fullmatch(n)] == []
+    assert [n for n in undeclared_arrays(compiled.fields) if not NOT_LEAVES.fullmatch(n)] == []
     m = load_model(path)
     for record in (m, m.opt, m.stat):
         assert {n for n in record.fields if getattr(record, n) is None} <= ASKED_FOR

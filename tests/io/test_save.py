@@ -144,7 +144,9 @@ def test_what_is_no_part_of_a_model_is_refused():
     with pytest.raises(ValueError, match="of type set in a model cannot be saved"):
         to_bytes(m.replace(structure=m.structure.replace(extra=set())))
     with pytest.raises(ValueError, match="an array of type bfloat16 cannot be saved, only bool"):
-        to_bytes(m.converted({"qpos_spring": m.qpos_spring.astype(jnp.bfloat16)}, native=False))
+        to_bytes(
+            m.replace_unchecked({"qpos_spring": m.qpos_spring.astype(jnp.bfloat16)}, native=False)
+        )
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):

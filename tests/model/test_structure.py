@@ -26,13 +26,13 @@ def test_what_is_extended_keeps_what_was_derived():
         return 2 * s.n + plus
 
     s = Structure({"n": 2})
-    wider = s.extended(room=5) if twice(s, 1) == 5 else s
+    wider = s.with_tables(room=5) if twice(s, 1) == 5 else s
     assert (twice(wider, 1), twice(wider, 2), asked) == (5, 6, [1, 2])
     assert wider == Structure({"n": 2, "room": 5})
     assert (wider.counts, s.counts) == ({"n": 2, "room": 5}, {"n": 2})
     assert twice(wider.replace(n=3), 1) == 7
     with pytest.raises(ValueError, match="n is a table of the structure already"):
-        wider.extended(n=4)
+        wider.with_tables(n=4)
 
 
 def test_equal_content_is_equal_and_hashes_alike():

@@ -40,7 +40,7 @@ def d(m):
 
 def put(record, name, value):
     """A record with a value that `replace` would refuse."""
-    return record.converted({name: value}, native=False)
+    return record.replace_unchecked({name: value}, native=False)
 
 
 def says(message):
@@ -114,7 +114,7 @@ def test_two_precisions(m, d):
     with says("d.time: is float32, the model is float64"):
         jaxsim.step(m, small)
     with says("m.body_mass: is float32, the model is float64"):
-        jaxsim.step(m.converted({"body_mass": single.body_mass}, native=False), d)
+        jaxsim.step(m.replace_unchecked({"body_mass": single.body_mass}, native=False), d)
 
 
 def test_arguments_by_name(m, d):

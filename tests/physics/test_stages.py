@@ -178,7 +178,7 @@ def truth(function, m, d, parts) -> tuple[set, set]:
     """Fields on which the results of a function depend, and fields that it changes."""
 
     def run(parts):
-        given = d.converted(parts, native=True)
+        given = d.replace_unchecked(parts, native=True)
         more = MORE.get(function, ())
         if function is constraint_update:
             more = (np.zeros(len(constraint_rows(m, given).active)),)
@@ -281,4 +281,6 @@ def test_a_stage_of_positions_works_on_a_data_of_what_it_reads(function):
     trees = m, d, jax.eval_shape(lambda d: values(forward(m, d)), d)
     for m, d, parts in (*scenes(), trees):
         own = {name: value if name in given else None for name, value in parts.items()}
-        jax.eval_shape(lambda p, m=m, d=d: values(function(m, d.converted(p, native=True))), own)
+        jax.eval_shape(
+            lambda p, m=m, d=d: values(function(m, d.replace_unchecked(p, native=True))), own
+        )

@@ -95,7 +95,7 @@ def test_what_cannot_go_round_is_refused():
     half, other = jnp.float16, jnp.zeros_like(d.time)
     for change, message in (
         (
-            lambda d: d.converted({"qacc": d.qacc.astype(half)}, native=False),
+            lambda d: d.replace_unchecked({"qacc": d.qacc.astype(half)}, native=False),
             r"qacc: float16\[7\] instead of float64",
         ),
         (lambda d: jaxsim.make_data(m, ()), r"xpos: nothing instead of float64\[4, 3\]"),

@@ -73,8 +73,8 @@ def _square_ring(n: int, height: int) -> np.ndarray:
     """Return the points |x| + |y| = n at a height, on the unit sphere, (4 n, 3)."""
     step = np.arange(n)
     quarter = np.stack([n - step, step], axis=1)
-    turn = np.array([[0, 1], [-1, 0]])
-    plane = np.concatenate([quarter @ np.linalg.matrix_power(turn, k) for k in range(4)])
+    quarter_turn = np.array([[0, 1], [-1, 0]])
+    plane = np.concatenate([quarter @ np.linalg.matrix_power(quarter_turn, k) for k in range(4)])
     return _unit(np.concatenate([plane, np.full((4 * n, 1), height)], axis=1).astype(float))
 
 

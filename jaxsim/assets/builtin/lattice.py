@@ -185,11 +185,11 @@ class _Shell:
         texcoord = []
         for axis, end, along, _ in self._faces():
             last = count[list(along)] - 1
-            for place in np.ndindex(*(last + 1)):
-                cell = self._cell(axis, end, along, place)
+            for lattice_index in np.ndindex(*(last + 1)):
+                cell = self._cell(axis, end, along, lattice_index)
                 if cell not in self.index:
                     self.index[cell] = len(self.index) + self.center
-                    texcoord.append(place / last)
+                    texcoord.append(lattice_index / last)
         point = (np.array(list(self.index)) - 0.5 * (count - 1)) * spacing
         self.point = np.concatenate([np.zeros((self.center, 3)), point])
         self.texcoord = np.concatenate([np.zeros((self.center, 2)), texcoord])
@@ -214,10 +214,10 @@ class _Shell:
     def _faces(self):
         return [face for face in _FACES if self.lid or face[:2] != (2, 1)]
 
-    def _cell(self, axis: int, end: int, along: tuple[int, int], place) -> tuple[int, ...]:
+    def _cell(self, axis: int, end: int, along: tuple[int, int], lattice_index) -> tuple[int, ...]:
         cell = [0, 0, 0]
         cell[axis] = int(self.count[axis] - 1) if end else 0
-        cell[along[0]], cell[along[1]] = (int(p) for p in place)
+        cell[along[0]], cell[along[1]] = (int(p) for p in lattice_index)
         return tuple(cell)
 
 

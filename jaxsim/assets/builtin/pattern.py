@@ -119,8 +119,8 @@ def _color_fractions(sides: int, x: np.ndarray, y: np.ndarray) -> dict[int, np.n
     if sides == 1:
         return {0: np.minimum(radius, 1.0)}
     up = np.arctan(radius) / np.pi
-    beside = 0.5 + np.arctan2(y, np.hypot(x, 1.0)) / np.pi
-    return {**dict.fromkeys(range(CUBE_SIDES), beside), _UP: up, _DOWN: 1 - up}
+    azimuth_fraction = 0.5 + np.arctan2(y, np.hypot(x, 1.0)) / np.pi
+    return {**dict.fromkeys(range(CUBE_SIDES), azimuth_fraction), _UP: up, _DOWN: 1 - up}
 
 
 def _blend(share: np.ndarray, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:

@@ -317,9 +317,9 @@ def stones_of_boxes(
         raise ValueError(f"size: {size} is too small for a stone of {stone}")
     check_limit("hfield_points", number[0] * number[1])
     x, y = ((np.arange(n) - (n - 1) / 2) * (stone + gap) for n in number)
-    places = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
-    top = jitter * (2 * np.random.default_rng(seed).random(len(places)) - 1)
-    pos = np.concatenate([places, (top - depth / 2)[:, None]], axis=1)
+    grid_points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    top = jitter * (2 * np.random.default_rng(seed).random(len(grid_points)) - 1)
+    pos = np.concatenate([grid_points, (top - depth / 2)[:, None]], axis=1)
     return Boxes(pos, np.broadcast_to([stone / 2, stone / 2, depth / 2], pos.shape).copy())
 
 

@@ -38,14 +38,14 @@ def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray, leaf: int 
         if len(here) <= leaf:
             order.extend(here)
             continue
-        axis = _longest(high[here].max(axis=0) - low[here].min(axis=0))
+        axis = _longest_side(high[here].max(axis=0) - low[here].min(axis=0))
         key = np.round(center[here, axis] / _EQUAL_TOLERANCE)
         here = here[np.lexsort((here, key))]
         waiting += [here[: len(here) // 2], here[len(here) // 2 :]]
     return np.array(order, np.int32)
 
 
-def _longest(side: np.ndarray) -> int:
+def _longest_side(side: np.ndarray) -> int:
     """Return the index of the longest of three sides; of equal ones the first."""
     longest = 0
     for axis in (1, 2):

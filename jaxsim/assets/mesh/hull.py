@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _OPTIONS = "Qt"  # faces with more than three vertices are triangulated
 _SIMPLEX = 4  # vertices of Qhull's initial simplex, before it counts added ones
 _FLAT_TOLERANCE = 1e-7  # extent, relative to the largest, below which a dimension is degenerate
-_OTHER_WAY = [1, 0, 2]  # corners of a face with reversed orientation, in MuJoCo's order
+_REVERSED_CORNERS = [1, 0, 2]  # corners of a face with reversed orientation, in MuJoCo's order
 _DEGENERACIES = ("at one point", "on one line", "in one plane")
 _REMEDIES = (
     "a small sphere",
@@ -115,7 +115,7 @@ def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
     a, b, c = (vertex[face[:, i]] for i in range(3))
     along = np.einsum("ni,ni->n", cross_rows(b - a, c - a), hull.equations[:, :3])
     inward = along < 0
-    face[inward] = face[inward][:, _OTHER_WAY]
+    face[inward] = face[inward][:, _REVERSED_CORNERS]
 
     scale = row_norms(b - a) * row_norms(c - a)
     known = np.abs(along) > _MIN_ORIENTED_SINE * scale
@@ -123,9 +123,9 @@ def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
     while left:
         ready = [i for i in left if known[hull.neighbors[i]].any()]
         for i in ready:
-            beside = next(j for j in hull.neighbors[i] if known[j])
-            if _edges(face[i]) & _edges(face[beside]):
-                face[i] = face[i][_OTHER_WAY]
+            adjacent = next(j for j in hull.neighbors[i] if known[j])
+            if _edges(face[i]) & _edges(face[adjacent]):
+                face[i] = face[i][_REVERSED_CORNERS]
             known[i] = True
         left = [i for i in left if not known[i]] if ready else []
     return face

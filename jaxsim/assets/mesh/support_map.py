@@ -293,19 +293,19 @@ def _prune_candidates(value: np.ndarray, rounding: float, most: int) -> np.ndarr
 
 def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
     """Return the tables of a subdivision; equal lists are stored once."""
-    places: dict[bytes, int] = {}
+    index_of: dict[bytes, int] = {}
     candidate: list[np.ndarray] = []
     length = most = 0
 
     def place(listed: np.ndarray) -> int:
         nonlocal length, most
         key = listed.tobytes()
-        if key not in places:
-            places[key] = length
+        if key not in index_of:
+            index_of[key] = length
             candidate.append(listed)
             length += len(listed)
             most = max(most, len(listed))
-        return places[key]
+        return index_of[key]
 
     # the subdivision of each cell of the grid
     r = np.array([leaf.r for leaf in leaves])

@@ -114,15 +114,15 @@ def _nodes_binary_2(section: bytes) -> np.ndarray:
 def _elements_binary_2(section: bytes) -> Elements:
     count, rest = section.split(b"\n", 1)
     found: dict[int, list[np.ndarray]] = {2: [], 4: []}
-    left, place = int(count), 0
+    left, offset = int(count), 0
     while left > 0:
-        kind, number, ntags = (int(n) for n in np.frombuffer(rest, "<i4", 3, place))
+        kind, number, ntags = (int(n) for n in np.frombuffer(rest, "<i4", 3, offset))
         if kind not in found or number < 1:
             raise AssetError(f"element type {kind} is not supported; only 2 and 4 are")
         width = 1 + ntags + _CORNERS[kind]
-        block = np.frombuffer(rest, "<i4", number * width, place + 12).reshape(number, width)
+        block = np.frombuffer(rest, "<i4", number * width, offset + 12).reshape(number, width)
         found[kind].append(block[:, 1 + ntags :].astype(int))
-        place += 12 + 4 * number * width
+        offset += 12 + 4 * number * width
         left -= number
     return _arrays(found)
 

@@ -121,9 +121,9 @@ class _Lines:
             raise AssetError(message) from None
         if np.all(rest.words == width):
             return values.reshape(-1, width)
-        place = (np.cumsum(rest.words) - rest.words)[:, None] + np.arange(width)
+        word_index = (np.cumsum(rest.words) - rest.words)[:, None] + np.arange(width)
         given = np.arange(width) < rest.words[:, None]
-        return np.append(values, 0.0)[np.where(given, place, -1)]
+        return np.append(values, 0.0)[np.where(given, word_index, -1)]
 
 
 @dataclass(frozen=True, eq=False)

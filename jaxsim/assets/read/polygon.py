@@ -41,11 +41,11 @@ def triangulate(point: np.ndarray, count: np.ndarray) -> np.ndarray:
 def _quadrilaterals(point: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Return the two triangles on either side of the shorter diagonal of each, (2 n, 3)."""
 
-    def squared(i: int, j: int) -> np.ndarray:
+    def squared_length(i: int, j: int) -> np.ndarray:
         edge = point[first + j] - point[first + i]
         return np.sum(edge * edge, axis=1)
 
-    along_02 = squared(0, 2) < squared(1, 3)
+    along_02 = squared_length(0, 2) < squared_length(1, 3)
     pairs = np.where(along_02[:, None], (0, 1, 2, 0, 2, 3), (0, 1, 3, 1, 2, 3))
     return (first[:, None] + pairs).reshape(-1, 3)
 
@@ -128,11 +128,11 @@ def _is_ear(corner: np.ndarray) -> np.ndarray:
     a, b, c = corner[:, 0], corner[:, 1], corner[:, 2]
     turn = _cross(b - a, c - b)
     reflex = turn * _cross(a, b) * np.float32(0.5) < 0
-    inside = _inside(corner[:, :3, None], corner[:, None, 3:])
+    inside = _points_inside(corner[:, :3, None], corner[:, None, 3:])
     return ~reflex & ~inside.any(axis=1)
 
 
-def _inside(triangle: np.ndarray, point: np.ndarray) -> np.ndarray:
+def _points_inside(triangle: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Return whether points are inside a triangle by ray crossing, (n, 3, 1, 2), (n, 1, k, 2) ->
     (n, k)."""
     start, end = triangle, np.roll(triangle, 1, axis=1)

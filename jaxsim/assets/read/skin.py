@@ -71,8 +71,8 @@ def read_skin(data: bytes) -> Skin:
         face=parts.take("<i4", 3 * nface).reshape(-1, 3),
         bones=tuple(_bone(parts) for _ in range(nbone)),
     )
-    if parts.left:
-        raise AssetError(f"the SKN file has {parts.left} bytes more than its counts ask for")
+    if parts.bytes_left:
+        raise AssetError(f"the SKN file has {parts.bytes_left} bytes more than its counts ask for")
     return skin
 
 
@@ -92,15 +92,17 @@ class _Parts:
         self._data, self._offset = data, 0
 
     @property
-    def left(self) -> int:
+    def bytes_left(self) -> int:
         """Return the number of remaining bytes."""
         return len(self._data) - self._offset
 
     def take(self, dtype: str, count: int) -> np.ndarray:
         """Return the next numbers, (count,)."""
         size = np.dtype(dtype).itemsize * count
-        if size > self.left:
-            raise AssetError(f"the SKN file ends {size - self.left} bytes early; it is truncated")
+        if size > self.bytes_left:
+            raise AssetError(
+                f"the SKN file ends {size - self.bytes_left} bytes early; it is truncated"
+            )
         part = np.frombuffer(self._data, dtype, count, self._offset)
         self._offset += size
         return part

@@ -84,8 +84,8 @@ def _faces(inside: np.ndarray, number: np.ndarray) -> np.ndarray:
     # Row by row: the cube of a triangle, and its index among the cube's triangles.
     count = COUNT[case]
     cube = np.repeat(np.arange(len(case)), count)
-    turn = np.arange(len(cube)) - np.repeat(np.cumsum(count) - count, count)
-    edges = TRIANGLES[case[cube], turn]
+    index_in_cube = np.arange(len(cube)) - np.repeat(np.cumsum(count) - count, count)
+    edges = TRIANGLES[case[cube], index_in_cube]
 
     # Constant offset of each edge of a cube in the array of vertex indices.
     steps = _ORIGIN @ np.array([1, nx, nx * ny]) + np.arange(_EDGES) // 4 * inside.size

@@ -47,7 +47,7 @@ class Archive:
 
     def __init__(self, source: BinaryIO, shown: str):
         self._shown = shown
-        with self._named():
+        with self._with_file_name():
             self._zip = zipfile.ZipFile(source)
             self._size = source.seek(0, os.SEEK_END)
         self.members = [member for member in self._zip.infolist() if not member.is_dir()]
@@ -72,7 +72,7 @@ class Archive:
     @contextmanager
     def open(self, member: zipfile.ZipInfo) -> Iterator[BinaryIO]:
         """Yield the contents of a member; the checksum is verified at the last byte."""
-        with self._named(), self._zip.open(member) as stream:
+        with self._with_file_name(), self._zip.open(member) as stream:
             yield stream  # type: ignore[misc]
 
     def read(self, member: zipfile.ZipInfo) -> bytes:
@@ -98,7 +98,7 @@ class Archive:
         return files
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _with_file_name(self) -> Iterator[None]:
         """Convert exceptions of damaged archives to one error with a name."""
         try:
             yield

@@ -37,7 +37,7 @@ def model_file_of(path: str, motion: Trajectory, given: str | None) -> str | Non
     name, was_at = motion.header.get("model"), motion.header.get("path")
     if not isinstance(name, str):
         return None
-    places = [Path(path).parent / name, Path(name)]
+    candidates = [Path(path).parent / name, Path(name)]
     if isinstance(was_at, str):
-        places.append(Path(was_at))
-    return next((str(place) for place in places if place.is_file()), None)
+        candidates.append(Path(was_at))
+    return next((str(candidate) for candidate in candidates if candidate.is_file()), None)

@@ -211,9 +211,9 @@ def _muscle(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     _not_negative(c, e, "tausmooth")
     t.dynprm[2] = _value(e, "tausmooth", t.dynprm[2])
     gains = "force scale lmin lmax vmax fpmax fvmax".split()
-    places = [(t.dynprm, 0, "timeconst"), (t.gainprm, 0, "range")]
+    entries = [(t.dynprm, 0, "timeconst"), (t.gainprm, 0, "range")]
     fresh = _ACTUATOR_SHORTCUTS["muscle"].fresh()
-    for prm, start, attr in places + [(t.gainprm, k, name) for k, name in enumerate(gains, 2)]:
+    for prm, start, attr in entries + [(t.gainprm, k, name) for k, name in enumerate(gains, 2)]:
         given, initial = e.own(attr), fresh.dynprm if prm is t.dynprm else fresh.gainprm
         for k, value in enumerate(np.atleast_1d([] if given is None else given), start):
             # a negative number selects the default of a muscle

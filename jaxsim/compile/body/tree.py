@@ -174,11 +174,11 @@ def _simple(c: Compilation) -> np.ndarray:
     skew = axial & (np.count_nonzero(np.abs(f["jnt_axis"]) > _ZERO_TOLERANCE, axis=1) > 1)
     away = np.any(np.abs(f["jnt_pos"]) >= _FRAME_TOLERANCE, axis=1) & (kinds != JointType.FREE)
     simple[owner[skew | away]] = False
-    turns = np.bincount(owner[turning], minlength=f["nbody"])
+    num_angular = np.bincount(owner[turning], minlength=f["nbody"])
     simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a rotation
     simple[0] = f["body_sameframe"][0] == SameFrame.BODY
     simple[_under_heavy_tendons(f)] = False
-    slides_only = (f["body_dofnum"] > 0) & (turns == 0)
+    slides_only = (f["body_dofnum"] > 0) & (num_angular == 0)
     return (simple * np.where(slides_only, 2, 1)).astype(np.uint8)
 
 

@@ -37,68 +37,78 @@ def attach(c: Compilation) -> None:
 
     Both add flexes and constraints, whose ids are in document order.
     """
-    for place in [element for element in c.spec.walk() if element.tag in ("attach", "flexcomp")]:
+    for attach_element in [
+        element for element in c.spec.walk() if element.tag in ("attach", "flexcomp")
+    ]:
         if c.growth.elements > MAX_ELEMENTS:
             break
-        if place.tag == "flexcomp":
-            expand_flexcomp(c, place)
-        elif place.own("model") is None:
-            _attach_own(c, place)
+        if attach_element.tag == "flexcomp":
+            expand_flexcomp(c, attach_element)
+        elif attach_element.own("model") is None:
+            _attach_own(c, attach_element)
         else:
-            _attach_other(c, place)
+            _attach_other(c, attach_element)
     for section in c.spec.sections("asset"):
         section.children = [child for child in section.children if child.tag != "model"]
 
 
-def _attach_own(c: Compilation, place: SpecElement) -> None:
-    part = _part(c, c.spec, place)
+def _attach_own(c: Compilation, attach_element: SpecElement) -> None:
+    part = _part(c, c.spec, attach_element)
     if part is None:
         return
-    if part in place.ancestors():
-        c.fault(place, "it would attach its own parent; attach a body or frame that is elsewhere")
+    if part in attach_element.ancestors():
+        c.fault(
+            attach_element,
+            "it would attach its own parent; attach a body or frame that is elsewhere",
+        )
         return
-    if definition(part) not in names_defined_before(c.spec, place):
-        c.fault(place, f"{part.label} stands after it; move it before the <attach>")
+    if definition(part) not in names_defined_before(c.spec, attach_element):
+        c.fault(attach_element, f"{part.label} stands after it; move it before the <attach>")
         return
-    if count_elements(c, place, sum(1 for _ in part.walk())):
-        attach_copy(c.spec, place, part, place.get("prefix"))
+    if count_elements(c, attach_element, sum(1 for _ in part.walk())):
+        attach_copy(c.spec, attach_element, part, attach_element.get("prefix"))
 
 
-def _attach_other(c: Compilation, place: SpecElement) -> None:
-    model = _model(c, place)
+def _attach_other(c: Compilation, attach_element: SpecElement) -> None:
+    model = _model(c, attach_element)
     child = None if model is None else _read(c, model)
     if child is None:
         return
-    named = place.own("body") or place.own("frame")
-    part = _part(c, child, place) if named else None
-    if not count_elements(c, place, sum(1 for _ in (part or child).walk())):
+    named = attach_element.own("body") or attach_element.own("frame")
+    part = _part(c, child, attach_element) if named else None
+    if not count_elements(c, attach_element, sum(1 for _ in (part or child).walk())):
         return
     if part is not None or not named:
-        resolve_conflicts(c, place, child)
-        attach_model(c.spec, place, child, part, place.get("prefix"))
+        resolve_conflicts(c, attach_element, child)
+        attach_model(c.spec, attach_element, child, part, attach_element.get("prefix"))
 
 
-def _part(c: Compilation, spec: Spec, place: SpecElement) -> SpecElement | None:
+def _part(c: Compilation, spec: Spec, attach_element: SpecElement) -> SpecElement | None:
     """Return the body or frame of a model that an `<attach>` names."""
     for tag in ("body", "frame"):
-        name = place.own(tag)
+        name = attach_element.own(tag)
         if name is not None:
             found = spec.find(tag, name)
             if found is None:
-                c.fault(place, f"{tag}='{name}' names no {tag} of the model that is attached")
+                c.fault(
+                    attach_element, f"{tag}='{name}' names no {tag} of the model that is attached"
+                )
             return found
-    c.fault(place, "it names no body or frame of this model; add body='...' or model='...'")
+    c.fault(
+        attach_element, "it names no body or frame of this model; add body='...' or model='...'"
+    )
     return None
 
 
-def _model(c: Compilation, place: SpecElement) -> SpecElement | None:
+def _model(c: Compilation, attach_element: SpecElement) -> SpecElement | None:
     """Return the `<asset><model>` that an `<attach>` names."""
-    name = place.own("model")
+    name = attach_element.own("model")
     for element in c.spec.section("asset"):
         if element.tag == "model" and (element.name or _read_name(c, element)) == name:
             return element
     c.fault(
-        place, f"model='{name}' names no <model> of the assets; add <model name='{name}' file=.../>"
+        attach_element,
+        f"model='{name}' names no <model> of the assets; add <model name='{name}' file=.../>",
     )
     return None
 

@@ -18,8 +18,11 @@ from jaxsim.spec.replicate import expand_replicates
 def replicate_elements(c: Compilation) -> None:
     """Expand the replicates of the model."""
     if _copies(c) > MAX_ELEMENTS:
-        place = next(e for e in c.spec.walk() if e.tag == "replicate")
-        c.fault(place, f"replicates create more than {MAX_ELEMENTS} elements; lower their counts")
+        replicate_element = next(e for e in c.spec.walk() if e.tag == "replicate")
+        c.fault(
+            replicate_element,
+            f"replicates create more than {MAX_ELEMENTS} elements; lower their counts",
+        )
         return
     expand_replicates(c.spec, lambda element: _placement(c, element))
 

@@ -20,7 +20,7 @@ from jaxsim.compile.flex.filling import filling, with_void
 ORDERS = {"trilinear": 1, "quadratic": 2}
 
 _LEAST_SHARE = 0.02  # least mass of a node, relative to its mass in full cells
-_SHORTEST, _SKEW = 1e-10, 1e-6  # limits of the axes of a lattice
+_MIN_AXIS_LENGTH, _MAX_AXIS_SKEW = 1e-10, 1e-6  # limits of the axes of a lattice
 
 
 def node_masses(
@@ -86,13 +86,15 @@ def mass_shares(t: np.ndarray, order: int) -> np.ndarray:
 
 def lattice_axes(node: np.ndarray, count: np.ndarray) -> np.ndarray | None:
     """Return directions of the axes of a lattice of nodes (nnode, 3), as columns; None if skew."""
-    place = node.reshape(*count, 3)
-    ends = np.stack([place[-1, 0, 0], place[0, -1, 0], place[0, 0, -1]]) - place[0, 0, 0]
+    position = node.reshape(*count, 3)
+    ends = (
+        np.stack([position[-1, 0, 0], position[0, -1, 0], position[0, 0, -1]]) - position[0, 0, 0]
+    )
     length = np.linalg.norm(ends, axis=1, keepdims=True)
-    if np.any(length < _SHORTEST):
+    if np.any(length < _MIN_AXIS_LENGTH):
         return None
     axes = (ends / length).T
-    return axes if np.allclose(axes.T @ axes, np.eye(3), atol=_SKEW) else None
+    return axes if np.allclose(axes.T @ axes, np.eye(3), atol=_MAX_AXIS_SKEW) else None
 
 
 def cell_nodes(cellcount: np.ndarray, order: int) -> np.ndarray:
@@ -113,8 +115,8 @@ def _full_cells(order: int, cellcount: np.ndarray) -> np.ndarray:
 
 def _interior_nodes(lattice: np.ndarray) -> np.ndarray:
     """Return a mask of the nodes of a lattice that are on none of its walls, (nnode,)."""
-    place = np.indices(tuple(lattice)).reshape(3, -1).T
-    return np.all((place > 0) & (place < lattice - 1), axis=1)
+    position = np.indices(tuple(lattice)).reshape(3, -1).T
+    return np.all((position > 0) & (position < lattice - 1), axis=1)
 
 
 def _gather(

@@ -80,7 +80,7 @@ def _of_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> LatticePoin
     if mesh is None:
         return None
     vertex = mesh.pose.point(mesh.vertex.astype(np.float32).astype(np.float64))
-    face = mesh.placement.turned(mesh.surface.face)
+    face = mesh.placement.orient_faces(mesh.surface.face)
     return _of_surface(c, e, vertex, face, mesh.surface.source)
 
 

@@ -67,13 +67,13 @@ def _sample_enclosed(
     """
     cell = np.indices(tuple(cellcount)).reshape(3, -1).T
     kept = cut_cells(triangle, cell, cellcount) | is_inside(cell + 0.5, triangle)
-    place, weight = cube_samples(order + 1)
-    N = basis(place)
+    quad_point, weight = cube_samples(order + 1)
+    N = basis(quad_point)
     value = np.einsum("q,qi,qj,qk->qijk", weight, N[:, 0], N[:, 1], N[:, 2])
-    hit = np.zeros((len(cell), len(place)))
-    point = (cell[kept, None] + place).reshape(-1, 3)
-    hit[kept] = is_inside(point, triangle).reshape(-1, len(place))
-    return hit @ value.reshape(len(place), -1), kept
+    hit = np.zeros((len(cell), len(quad_point)))
+    point = (cell[kept, None] + quad_point).reshape(-1, 3)
+    hit[kept] = is_inside(point, triangle).reshape(-1, len(quad_point))
+    return hit @ value.reshape(len(quad_point), -1), kept
 
 
 def _tetrahedra(unit: np.ndarray, points: LatticePoints) -> tuple[np.ndarray, np.ndarray]:
@@ -171,13 +171,13 @@ def _integrals(
 ) -> np.ndarray:
     """Integrate products of the basis over the tetrahedra in each cell, (ncell, k^3)."""
     content = np.zeros((int(np.prod(cellcount)), len(basis(np.zeros(()))) ** 3))
-    place, weight = _rule((3 * degree + 2) // 2)
+    quad_point, weight = _rule((3 * degree + 2) // 2)
     for start in range(0, len(tetra), _CHUNK):
         corner = tetra[start : start + _CHUNK]
         middle = corner.mean(axis=1)
         cell = np.clip(np.floor(middle).astype(int), 0, cellcount - 1)
         volume = np.abs(np.linalg.det(corner[:, 1:] - corner[:, :1])) * sign[start : start + _CHUNK]
-        x = np.einsum("qc,ncd->nqd", place, corner) - cell[:, None]
+        x = np.einsum("qc,ncd->nqd", quad_point, corner) - cell[:, None]
         N = basis(x)
         value = np.einsum(
             "q,nqi,nqj,nqk->nijk", weight, N[:, :, 0], N[:, :, 1], N[:, :, 2], optimize=True
@@ -204,5 +204,5 @@ def _rule(n: int) -> tuple[np.ndarray, np.ndarray]:
     )
     x, y, z = (grid.ravel() for grid in np.meshgrid(a, b, c, indexing="ij"))
     weight = np.einsum("i,j,k->ijk", wa, wb, wc).ravel()
-    place = np.stack([x, y * (1 - x), z * (1 - x) * (1 - y)], axis=1)
-    return np.concatenate([1 - place.sum(axis=1, keepdims=True), place], axis=1), weight
+    quad_point = np.stack([x, y * (1 - x), z * (1 - x) * (1 - y)], axis=1)
+    return np.concatenate([1 - quad_point.sum(axis=1, keepdims=True), quad_point], axis=1), weight

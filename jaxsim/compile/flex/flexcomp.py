@@ -63,7 +63,7 @@ def _points(c: Compilation, e: SpecElement) -> LatticePoints | None:
     if e.get("dim") not in (1, 2, 3):
         c.fault(e, f"dim='{e.get('dim')}' must be 1 (rod), 2 (shell) or 3 (solid)")
         return None
-    if not _whole_rows(c, e):
+    if not _check_row_lengths(c, e):
         return None
     if min(e.get("mass"), e.get("inertiabox")) < MINVAL:
         c.fault(e, "mass and inertiabox must be positive")
@@ -95,7 +95,7 @@ def _points(c: Compilation, e: SpecElement) -> LatticePoints | None:
     return points if e.own("material") is not None else points._replace(texcoord=None)
 
 
-def _whole_rows(c: Compilation, e: SpecElement) -> bool:
+def _check_row_lengths(c: Compilation, e: SpecElement) -> bool:
     """Return whether the lists of points and elements have valid lengths, used or not."""
     point, element, width = e.own("point"), e.own("element"), e.get("dim") + 1
     ragged = point is not None and len(point) % 3

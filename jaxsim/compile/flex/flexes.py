@@ -107,7 +107,7 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
     elem = np.array(e.get("element"), int).reshape(-1, e.get("dim") + 1)
     if len(c.problems) > before:
         return None
-    place = pose.place(vertbody, vert)
+    place = pose.world_position(vertbody, vert)
     if not check_elements(c, e, elem, len(vert)):
         return None
     if elem.shape[1] == 4:
@@ -116,7 +116,7 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
     cellcount = np.ones(3, int)
     if e.get("cellcount") is not None:
         cellcount = np.array(e.get("cellcount"), int)
-    node_place = pose.place(nodebody, node) if order else np.zeros((0, 3))
+    node_place = pose.world_position(nodebody, node) if order else np.zeros((0, 3))
     if order:
         axes = lattice_axes(node_place, order * cellcount + 1)
         if axes is None:

@@ -31,8 +31,8 @@ def cube_samples(n: int) -> tuple[np.ndarray, np.ndarray]:
     node, weight = np.polynomial.legendre.leggauss(n)
     node = np.concatenate([0.25 * (node + 1), 0.25 * (node + 1) + 0.5])
     weight = np.tile(0.25 * weight, 2)
-    place = np.stack(np.meshgrid(node, node, node, indexing="ij"), axis=-1).reshape(-1, 3)
-    return place, np.einsum("i,j,k->ijk", weight, weight, weight).ravel()
+    gauss_points = np.stack(np.meshgrid(node, node, node, indexing="ij"), axis=-1).reshape(-1, 3)
+    return gauss_points, np.einsum("i,j,k->ijk", weight, weight, weight).ravel()
 
 
 def cut_cells(triangle: np.ndarray, cell: np.ndarray, cellcount: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ def pinned_points(
     for pin in (child for child in e.children if child.tag == "pin"):
         _by_number(c, pin, mask)
         if pin.own("grid") is not None or pin.own("gridrange") is not None:
-            _by_place(c, e, pin, mask, dim, lattice)
+            _pins_by_grid_index(c, e, pin, mask, dim, lattice)
     return mask
 
 
@@ -45,7 +45,7 @@ def _by_number(c: Compilation, pin: SpecElement, mask: np.ndarray) -> None:
         mask[first : last + 1] = True
 
 
-def _by_place(
+def _pins_by_grid_index(
     c: Compilation,
     e: SpecElement,
     pin: SpecElement,

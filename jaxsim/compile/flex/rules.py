@@ -94,7 +94,7 @@ def check_flex_options(c: Compilation, flex: Flex) -> None:
     integrator = c.opt["integrator"]
     if flex.elastic and integrator in _IMPLICIT:
         c.fault(e, "elasticity needs integrator='discrete', or 'Euler' with a small timestep")
-    if flex.edge.get("stiffness") > 0 and _is_tied(c, e):
+    if flex.edge.get("stiffness") > 0 and _has_equality(c, e):
         c.fault(e, "an equality holds its edges, as their stiffness does; remove one of them")
     springs = flex.edge.get("stiffness") > 0 or flex.edge.get("damping") > 0
     if springs and integrator == IntegratorType.DISCRETE:
@@ -122,7 +122,7 @@ def _check_material(c: Compilation, flex: Flex) -> None:
     young, poisson = elasticity.get("young"), elasticity.get("poisson")
     if young > 0 and not 0 <= poisson < 0.5:
         c.fault(elasticity, f"poisson='{poisson:g}' must be at least 0 and less than 0.5")
-    if young > 0 and dim > 1 and elasticity.get("elastic2d") != "bend" and _is_tied(c, e):
+    if young > 0 and dim > 1 and elasticity.get("elastic2d") != "bend" and _has_equality(c, e):
         c.fault(e, "an equality holds its edges or strain, as young does; remove one of them")
     boxed = flex.is_rod and elasticity.get("section") == "box"
     if boxed and min(elasticity.get("sectionsize")) <= 0:
@@ -131,10 +131,14 @@ def _check_material(c: Compilation, flex: Flex) -> None:
         c.fault(e, "shear must not be negative; 0 takes it from young and poisson")
 
 
-def _is_tied(c: Compilation, e: SpecElement) -> bool:
+def _has_equality(c: Compilation, e: SpecElement) -> bool:
     """Return whether an equality, active or not, refers to this flex."""
-    ties = (tie for tie in c.spec.section("equality") if tie.tag in ("flex", "flexstrain"))
-    return bool(e.name) and any(tie.get("flex") == e.name for tie in ties)
+    equalities = (
+        constraint
+        for constraint in c.spec.section("equality")
+        if constraint.tag in ("flex", "flexstrain")
+    )
+    return bool(e.name) and any(constraint.get("flex") == e.name for constraint in equalities)
 
 
 def yield_strains(flex: Flex) -> tuple[float, float]:

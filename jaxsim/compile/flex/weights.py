@@ -81,12 +81,12 @@ def _weights(constants: Constants, flex: Flex, measured: bool) -> np.ndarray:
     return weight
 
 
-def _mobility(constants: Constants, body: np.ndarray, place: np.ndarray) -> float:
+def _mobility(constants: Constants, body: np.ndarray, position: np.ndarray) -> float:
     """Return J M^-1 J^T of the distance of two points that are fixed to bodies."""
-    along = place[1] - place[0]
+    along = position[1] - position[0]
     along = along / max(float(np.linalg.norm(along)), MINVAL)
     row = np.zeros(constants.fields["nv"])
-    for sign, b, point in ((-1.0, body[0], place[0]), (1.0, body[1], place[1])):
+    for sign, b, point in ((-1.0, body[0], position[0]), (1.0, body[1], position[1])):
         dofs, axes = constants.reference.jacobian(b, point)
         row[dofs] += sign * (axes[:, 3:] @ along)
     dofs = np.flatnonzero(row)

@@ -47,7 +47,7 @@ def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
     """Return the semi-axes of the ellipsoid that represents a primitive in the fluid model,
     (3,)."""
     sums = SEMIAXES.get(kind, OWN_SEMIAXES)
-    return np.array([sum(size[place] for place in places) for places in sums])
+    return np.array([sum(size[slot] for slot in slots) for slots in sums])
 
 
 # --- mass distribution: (content, moments per mass) ---

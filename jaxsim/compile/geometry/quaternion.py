@@ -20,10 +20,10 @@ MIN_QUAT_NORM = 1e-14
 
 def quat_multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the product p q: first the rotation q, then p; (..., 4)."""
-    pw, px, py, pz = _parts(p)
-    qw, qx, qy, qz = _parts(q)
+    pw, px, py, pz = _split_components(p)
+    qw, qx, qy, qz = _split_components(q)
     x, y, z = _cross(px, py, pz, qx, qy, qz)
-    return _whole(
+    return _join_components(
         pw * qw - (px * qx + py * qy + pz * qz),
         pw * qx + qw * px + x,
         pw * qy + qw * py + y,
@@ -38,24 +38,24 @@ def quat_conjugate(q: np.ndarray) -> np.ndarray:
 
 def quat_rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Rotate vectors (..., 3) by unit quaternions (..., 4)."""
-    w, qx, qy, qz = _parts(q)
-    vx, vy, vz = _parts(v)
+    w, qx, qy, qz = _split_components(q)
+    vx, vy, vz = _split_components(v)
     x, y, z = _cross(qx, qy, qz, vx, vy, vz)
     tx, ty, tz = 2.0 * x, 2.0 * y, 2.0 * z
     x, y, z = _cross(qx, qy, qz, tx, ty, tz)
-    return _whole(vx + w * tx + x, vy + w * ty + y, vz + w * tz + z)
+    return _join_components(vx + w * tx + x, vy + w * ty + y, vz + w * tz + z)
 
 
 def quat_to_matrix(q: np.ndarray) -> np.ndarray:
     """Return the rotation matrices (..., 3, 3) of unit quaternions; columns are the rotated
     axes."""
-    w, x, y, z = _parts(np.asarray(q, dtype=np.float64))
+    w, x, y, z = _split_components(np.asarray(q, dtype=np.float64))
     entries = (
         *(w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
         *(2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)),
         *(2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z),
     )
-    return _whole(*entries).reshape(*np.shape(q)[:-1], 3, 3)
+    return _join_components(*entries).reshape(*np.shape(q)[:-1], 3, 3)
 
 
 def quat_normalize(q: np.ndarray) -> np.ndarray:
@@ -81,16 +81,16 @@ def quat_to_rotation_vector(q: np.ndarray) -> np.ndarray:
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the cross products (..., 3); several times faster than np.cross on few vectors."""
-    return _whole(*_cross(*_parts(a), *_parts(b)))
+    return _join_components(*_cross(*_split_components(a), *_split_components(b)))
 
 
-def _parts(a: np.ndarray) -> Iterable[Any]:
+def _split_components(a: np.ndarray) -> Iterable[Any]:
     """Return the components of vectors: arrays, or numbers, which are faster for a single
     vector."""
     return a.tolist() if a.ndim == 1 else [a[..., k] for k in range(a.shape[-1])]
 
 
-def _whole(*parts) -> np.ndarray:
+def _join_components(*parts) -> np.ndarray:
     """Return the vectors that have these components, all of them numbers or all arrays."""
     if isinstance(parts[0], float):
         return np.array(parts)

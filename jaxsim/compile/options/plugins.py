@@ -190,8 +190,8 @@ def _fields(c: Compilation, instances: list[Instance]) -> None:
         for i in instances
     ]
     length = np.array([len(text) for text in texts], np.int32)
-    place = {name: number for number, name in enumerate(known_plugins())}
-    number = [place[i.plugin.name] for i in instances]
+    row_of_plugin = {name: number for number, name in enumerate(known_plugins())}
+    number = [row_of_plugin[i.plugin.name] for i in instances]
     states = np.array([0 if i.fault else np.size(i.plugin.state(i.config)) for i in instances])
     c.fields.update(
         nplugin=len(instances),

@@ -152,7 +152,7 @@ class Constants:
         for k in np.flatnonzero(connect | weld):
             ends = [f["eq_obj1id"][k], f["eq_obj2id"][k]]
             known, other = ends if connect[k] else ends[::-1]
-            point = pose.place(known, data[k, :3]) - pose.xpos[other]
+            point = pose.world_position(known, data[k, :3]) - pose.xpos[other]
             data[k, 3:6] = quaternion.quat_rotate(
                 quaternion.quat_conjugate(pose.xquat[other]), point
             )
@@ -189,8 +189,8 @@ class Constants:
         (nv,)."""
         f = self.fields
         joint = f["dof_jntid"]
-        kind, place = f["jnt_type"][joint], np.arange(f["nv"]) - f["jnt_dofadr"][joint]
-        slides = (kind == JointType.SLIDE) | ((kind == JointType.FREE) & (place < 3))
+        kind, offset = f["jnt_type"][joint], np.arange(f["nv"]) - f["jnt_dofadr"][joint]
+        slides = (kind == JointType.SLIDE) | ((kind == JointType.FREE) & (offset < 3))
         return np.where(slides, 1.0, self.body_length[f["dof_bodyid"]])
 
 

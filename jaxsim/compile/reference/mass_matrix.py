@@ -42,11 +42,11 @@ class MassMatrix:
         self._home = np.zeros((self.nv, 2), dtype=np.int64)  # dof -> (block, index in it)
         for number, dofs in enumerate(self.blocks):
             self._home[dofs] = np.stack([np.full(len(dofs), number), np.arange(len(dofs))], axis=1)
-        self.related = [self._related(dofs) for dofs in self.blocks]
+        self.related = [self._same_branch(dofs) for dofs in self.blocks]
         self.M = self._composite(armature)
         self.roots: dict[int, np.ndarray] = {}  # for singular blocks: R with M^-1 = R^T R
 
-    def _related(self, dofs: np.ndarray) -> np.ndarray:
+    def _same_branch(self, dofs: np.ndarray) -> np.ndarray:
         """Return which pairs of dofs of a block are on one branch of the tree, bool (n, n)."""
         parents = self.reference.fields["dof_parentid"]
         above = np.zeros((len(dofs), len(dofs)), dtype=bool)
@@ -210,7 +210,7 @@ def _spatial_inertia(reference: Reference) -> np.ndarray:
     """Return the spatial inertia of each body about the center of mass of its tree, (nbody, 6,
     6)."""
     f = reference.fields
-    R = quaternion.quat_to_matrix(reference.turn(np.arange(f["nbody"]), f["body_iquat"]))
+    R = quaternion.quat_to_matrix(reference.world_rotation(np.arange(f["nbody"]), f["body_iquat"]))
     mass = f["body_mass"]
     arm = reference.xipos - reference.subtree_com[f["body_rootid"]]
     cross = _skew(arm)

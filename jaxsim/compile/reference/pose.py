@@ -47,28 +47,28 @@ class Reference:
     @cached_property
     def geom_xpos(self) -> np.ndarray:
         """Return the centers of the geoms, (ngeom, 3)."""
-        return self.place(self.fields["geom_bodyid"], self.fields["geom_pos"])
+        return self.world_position(self.fields["geom_bodyid"], self.fields["geom_pos"])
 
     @cached_property
     def geom_xquat(self) -> np.ndarray:
         """Return the orientations of the geoms, (ngeom, 4)."""
-        return self.turn(self.fields["geom_bodyid"], self.fields["geom_quat"])
+        return self.world_rotation(self.fields["geom_bodyid"], self.fields["geom_quat"])
 
     @cached_property
     def site_xpos(self) -> np.ndarray:
         """Return the positions of the sites, (nsite, 3)."""
-        return self.place(self.fields["site_bodyid"], self.fields["site_pos"])
+        return self.world_position(self.fields["site_bodyid"], self.fields["site_pos"])
 
     @cached_property
     def site_xquat(self) -> np.ndarray:
         """Return the orientations of the sites, (nsite, 4)."""
-        return self.turn(self.fields["site_bodyid"], self.fields["site_quat"])
+        return self.world_rotation(self.fields["site_bodyid"], self.fields["site_quat"])
 
-    def place(self, body: np.ndarray, pos: np.ndarray) -> np.ndarray:
+    def world_position(self, body: np.ndarray, pos: np.ndarray) -> np.ndarray:
         """Return world positions of points given in body frames."""
         return self.xpos[body] + quaternion.quat_rotate(self.xquat[body], pos)
 
-    def turn(self, body: np.ndarray, quat: np.ndarray) -> np.ndarray:
+    def world_rotation(self, body: np.ndarray, quat: np.ndarray) -> np.ndarray:
         """Return world orientations of frames given in body frames."""
         return quaternion.quat_multiply(self.xquat[body], quat)
 

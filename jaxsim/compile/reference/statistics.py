@@ -39,11 +39,11 @@ def statistics(constants: Constants) -> dict[str, float | np.ndarray]:
 def _box(constants: Constants) -> tuple[np.ndarray, float]:
     """Return the center (3,) and largest side of the box around a model."""
     f, reference = constants.fields, constants.reference
-    places = [reference.xpos[1:], reference.xipos[1:], reference.xanchor, reference.site_xpos]
-    radii = [np.zeros(len(p)) for p in places]
-    places.append(reference.geom_xpos)
+    positions = [reference.xpos[1:], reference.xipos[1:], reference.xanchor, reference.site_xpos]
+    radii = [np.zeros(len(p)) for p in positions]
+    positions.append(reference.geom_xpos)
     radii.append(_geom_radius(f))
-    points, radius = np.concatenate(places), np.concatenate(radii)[:, None]
+    points, radius = np.concatenate(positions), np.concatenate(radii)[:, None]
     if not len(points):
         return np.zeros(3), 0.0
     low, high = np.min(points - radius, axis=0), np.max(points + radius, axis=0)

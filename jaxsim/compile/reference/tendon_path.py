@@ -63,13 +63,13 @@ def _spatial_stretch(reference: Reference, path: range) -> Stretch:
     here: _Point | None = None
     obstacle: int | None = None
     for i in path:
-        kind, thing = f["wrap_type"][i], f["wrap_objid"][i]
+        kind, obj_id = f["wrap_type"][i], f["wrap_objid"][i]
         if kind == WrapType.PULLEY:
             divisor, here = f["wrap_prm"][i], None
         elif kind in _GEOMS:
             obstacle = i
         else:
-            there = _Point(reference.site_xpos[thing], f["site_bodyid"][thing])
+            there = _Point(reference.site_xpos[obj_id], f["site_bodyid"][obj_id])
             if here is not None:
                 points, curved = _leg(reference, here, there, obstacle)
                 length += curved / divisor

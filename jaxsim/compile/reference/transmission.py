@@ -101,8 +101,8 @@ def _site(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stre
     # dofs that move both sites cause no relative motion
     row[np.intersect1d(shared, dofs)] = 0.0
     offset = reference.site_xpos[site] - reference.site_xpos[refsite]
-    turn = _relative_rotation(reference, site, refsite)
-    length = offset @ wrench[0] + turn @ gear[3:]
+    rotation_vector = _relative_rotation(reference, site, refsite)
+    length = offset @ wrench[0] + rotation_vector @ gear[3:]
     return [_sparse(length, row)]
 
 
@@ -122,13 +122,13 @@ def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
     target, refsite = f["actuator_trnid"][actuator]
     if refsite < 0:
         adr, dof = f["jnt_qposadr"][target], f["jnt_dofadr"][target]
-        turn = quaternion.quat_to_rotation_vector(
+        rotation_vector = quaternion.quat_to_rotation_vector(
             quaternion.quat_normalize(reference.qpos[adr : adr + 4])
         )
         rows = np.zeros((3, f["nv"]))
         rows[np.arange(3), dof + np.arange(3)] = 1.0
     else:
-        turn = _relative_rotation(reference, target, refsite)
+        rotation_vector = _relative_rotation(reference, target, refsite)
         rows = np.zeros((3, f["nv"]))
         axes = quaternion.quat_to_matrix(reference.site_xquat[target]).T
         dofs, jacobian = _site_jacobian(reference, target)
@@ -137,7 +137,7 @@ def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
         dofs, jacobian = _site_jacobian(reference, refsite)
         rows[:, dofs] -= axes @ jacobian[:, :3].T
         rows[:, np.intersect1d(shared, dofs)] = 0.0
-    return [_sparse(turn[k], rows[k]) for k in range(3)]
+    return [_sparse(rotation_vector[k], rows[k]) for k in range(3)]
 
 
 def _relative_rotation(reference: Reference, site: int, refsite: int) -> np.ndarray:

@@ -21,13 +21,13 @@ def views(reference: Reference) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     for kind in ("cam", "light"):
         body = f[f"{kind}_bodyid"]
-        place = reference.place(body, f[f"{kind}_pos"])
+        place = reference.world_position(body, f[f"{kind}_pos"])
         found[f"{kind}_pos0"] = place - reference.xpos[body]
         target = f[f"{kind}_targetbodyid"]
         found[f"{kind}_poscom0"] = (
             place - reference.subtree_com[np.where(target >= 0, target, body)]
         )
-    frames = reference.turn(f["cam_bodyid"], f["cam_quat"])
+    frames = reference.world_rotation(f["cam_bodyid"], f["cam_quat"])
     found["cam_mat0"] = quaternion.quat_to_matrix(frames).reshape(-1, 9)
     found["light_dir0"] = quaternion.quat_rotate(reference.xquat[f["light_bodyid"]], f["light_dir"])
     return found

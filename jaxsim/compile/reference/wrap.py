@@ -84,14 +84,14 @@ def _tangent_points(
     if (distance < radius).any():
         return None
     if side is None or np.linalg.norm(side) < MINVAL:
-        turn = _angle(ends[0], ends[1])
+        wrap_angle = _angle(ends[0], ends[1])
     else:
-        turn = _angle(ends[0], side) + _angle(side, ends[1])
+        wrap_angle = _angle(ends[0], side) + _angle(side, ends[1])
     to_tangent = np.arccos(np.minimum(radius / distance, 1.0))
-    angle = abs(turn) - to_tangent.sum()
+    angle = abs(wrap_angle) - to_tangent.sum()
     if angle <= 0:
         return None
-    tangent = np.arctan2(ends[:, 1], ends[:, 0]) + np.sign(turn) * to_tangent * np.array(
+    tangent = np.arctan2(ends[:, 1], ends[:, 0]) + np.sign(wrap_angle) * to_tangent * np.array(
         [1.0, -1.0]
     )
     return radius * np.stack([np.cos(tangent), np.sin(tangent)], axis=1), float(angle)

@@ -115,6 +115,6 @@ def write_stretched(c: Compilation) -> None:
             element.attrs["name"] = name
         element.attrs["vertex"] = mesh.placement.point(mesh.surface.vertex).ravel()
         if len(source.face):
-            element.attrs["face"] = mesh.placement.turned(mesh.surface.face).ravel()
+            element.attrs["face"] = mesh.placement.orient_faces(mesh.surface.face).ravel()
         if source.texcoord is not None and source.face_texcoord is None:
             element.attrs["texcoord"] = np.ravel(source.texcoord)

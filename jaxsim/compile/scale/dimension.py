@@ -59,7 +59,7 @@ class Scale:
             () if alike else tuple((self.linear * lengths).ravel().tolist()),
         )
 
-    def within(self, R: np.ndarray) -> Scale:
+    def in_axes(self, R: np.ndarray) -> Scale:
         """Return this scale in other axes, the columns of R (3, 3)."""
         if not self.map:
             return self

@@ -31,7 +31,7 @@ def find_scales(c: Compilation) -> Scales:
         if scale != UNIT_SCALE:
             inside[element] = _along_axis(element, scale)
         turned = bool(scale.map) and not element.unframed
-        within = scale.within(quat_to_matrix(orientation(c, element))) if turned else scale
+        within = scale.in_axes(quat_to_matrix(orientation(c, element))) if turned else scale
         if element.tag == "frame":
             within = _inside_frame(c, element, within)
         own[element] = within
@@ -48,14 +48,14 @@ def unframed_positions(c: Compilation) -> dict[SpecElement, np.ndarray]:
     return {e: pose_of(c, e).pos for e in c.spec.walk() if e.unframed}
 
 
-def place_unframed(
+def reposition_unframed(
     c: Compilation, scales: Scales, places: Mapping[SpecElement, np.ndarray]
 ) -> None:
     """Set the positions of the bodies to which no frame applies, after everything else is
     scaled."""
     for body, pos in places.items():
-        place = scales.own[_body_around(body)].linear @ pos
-        inner = frame_pose(c, body).inverse().apply(FramePose(place, IDENTITY))
+        position = scales.own[_body_around(body)].linear @ pos
+        inner = frame_pose(c, body).inverse().apply(FramePose(position, IDENTITY))
         body.attrs.update(pos=inner.pos, quat=inner.quat)
     c.frames.clear()
 

@@ -13,7 +13,7 @@ from jaxsim.compile.scale.assets import scale_assets
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.compile.scale.factors import (
     find_scales,
-    place_unframed,
+    reposition_unframed,
     scale_attributes,
     unframed_positions,
 )
@@ -47,7 +47,7 @@ def scale_frames(c: Compilation) -> None:
     scale_assets(c, scales)
     for element, scale in scales.inside.items():
         _scale_element(c, element, scale)
-    place_unframed(c, scales, unframed)
+    reposition_unframed(c, scales, unframed)
     for section, rules in CONSTRAINT_RULES.items():
         for element in c.spec.section(section):
             rule = rules.get(element.tag) or rules.get("")

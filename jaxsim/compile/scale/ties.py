@@ -22,8 +22,8 @@ def _tendon(c: Compilation, element: SpecElement, scales: Scales) -> None:
     scale, angular = scales.tendon(element)
     scale_attributes(element, scale, angular=angular)
     for part in element.children if element.tag == "fixed" else ():
-        own, turns = scales.joint(part.get("joint"))
-        if not turns and own.length != scale.length:
+        own, is_angular = scales.joint(part.get("joint"))
+        if not is_angular and own.length != scale.length:
             part.attrs["coef"] = float(part.get("coef")) * scale.length / own.length
 
 
@@ -70,12 +70,12 @@ def _coupling(c: Compilation, element: SpecElement, scales: Scales) -> None:
             tendon = c.spec.find("tendon", name) if name else None
             scale, angular = (UNIT_SCALE, True) if tendon is None else scales.tendon(tendon)
         found.append((scale, angular))
-    first, turns = found[0]
+    first, is_angular = found[0]
     units = [scale.factor("Q", angular=angular) for scale, angular in found]
     coefficients = np.asarray(element.get("polycoef"), float)
     powers = np.arange(len(coefficients))
     element.attrs["polycoef"] = coefficients * units[0] / units[1] ** powers
-    scale_attributes(element, first, angular=turns, units={"solimp": "1, 1, Q, 1, 1"})
+    scale_attributes(element, first, angular=is_angular, units={"solimp": "1, 1, Q, 1, 1"})
 
 
 _SOLIMP = "1, 1, m, 1, 1"

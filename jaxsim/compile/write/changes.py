@@ -39,7 +39,7 @@ class Changes:
             found |= set(np.flatnonzero(different).tolist())
         return sorted(found)
 
-    def changed(self) -> dict[str, np.ndarray]:
+    def changed_fields(self) -> dict[str, np.ndarray]:
         """Return the changed fields, as they were given."""
         return {name: self.given[name] for name in self.names}
 

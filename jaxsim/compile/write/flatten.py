@@ -35,7 +35,7 @@ _WEIGHING = (
     "boundinertia",
 )
 # Settings of the whole model: those of an attached model have no effect.
-_WHOLE = ("settotalmass", "fusestatic", "discardvisual")
+_MODEL_SETTINGS = ("settotalmass", "fusestatic", "discardvisual")
 
 
 def flatten_spec(c: Compilation) -> Spec:
@@ -93,7 +93,7 @@ def _differ(own: Settings, other: Settings, names: tuple[str, ...]) -> list[str]
 
 def _refuse(c: Compilation, element: SpecElement, settings: Settings) -> None:
     """Report settings of an attached model that cannot be converted to values of the element."""
-    handled = {*_CARRIED, *_WEIGHING, *_WHOLE}
+    handled = {*_CARRIED, *_WEIGHING, *_MODEL_SETTINGS}
     names = tuple(n for n in Settings.__dataclass_fields__ if n not in handled)
     if element.tag in ("freejoint", "joint", "mesh"):
         for name in _differ(c.settings, settings, names):

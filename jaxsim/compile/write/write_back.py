@@ -136,9 +136,9 @@ def spec_from_tables(
             break
         # values that the compiler has derived from the new ones are written too
         c, flat = again, flatten_spec(again)
-    wrong = _missing_numbers(c, wanted | changes.changed(), changes, again.fields)
-    wrong += _missing_numbers(c, options.changed(), options, again.opt)
-    wrong += _missing_numbers(c, statistics.changed(), statistics, again.stat)
+    wrong = _missing_numbers(c, wanted | changes.changed_fields(), changes, again.fields)
+    wrong += _missing_numbers(c, options.changed_fields(), options, again.opt)
+    wrong += _missing_numbers(c, statistics.changed_fields(), statistics, again.stat)
     if wrong:
         raise ValueError("MJCF cannot express these values: " + "; ".join(wrong))
     return flat
@@ -284,7 +284,7 @@ def _is_near(
 ) -> np.ndarray:
     """Return where a value reproduces the wanted one: exactly, if it is written.
 
-    Values that have not been `changed` may follow from changed ones.
+    Values that have not been `changed_fields` may follow from changed ones.
     """
     if name.endswith(_UNIT_FIELDS):
         eps = max(float(np.finfo(kind).eps) for kind in (dtype, got.dtype))

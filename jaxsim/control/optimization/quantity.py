@@ -40,12 +40,12 @@ class Quantity(NamedTuple):
     Attributes:
       read: (m, d) -> vector (n,).
       keep: fields of Data that it needs to be kept; None: unknown.
-      missed: (value (n,), target (n,)) -> residual.
+      target_error: (value (n,), target (n,)) -> residual.
     """
 
     read: Residual
     keep: tuple[str, ...] | None
-    missed: _ErrorFunction
+    target_error: _ErrorFunction
 
 
 # pose fields of objects
@@ -84,23 +84,23 @@ def _difference(value: jax.Array, target: np.ndarray) -> jax.Array:
 def _state(m: Model, kind: str, name: str, _: Path) -> Quantity:
     """Return the controls and velocities."""
     find = {"ctrl": ctrl_index, "qvel": dof_index}[kind]
-    places = find(m, name) if name else slice(None)
-    return Quantity(lambda m, d: getattr(d, kind)[places], (), _difference)
+    indices = find(m, name) if name else slice(None)
+    return Quantity(lambda m, d: getattr(d, kind)[indices], (), _difference)
 
 
 def _sensor(m: Model, kind: str, name: str, _: Path) -> Quantity:
-    places = sensor_index(m, name)
-    return Quantity(lambda m, d: d.sensordata[places], ("sensordata",), _difference)
+    indices = sensor_index(m, name)
+    return Quantity(lambda m, d: d.sensordata[indices], ("sensordata",), _difference)
 
 
 def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
     """Return the positions of one joint or all, with the error in tangent coordinates."""
     s = m.structure
     joints = [name2id(m, "joint", name)] if name else range(m.njnt)
-    places = qpos_index(m, name) if name else np.arange(m.nq)
+    indices = qpos_index(m, name) if name else np.arange(m.nq)
     types = [JointType(s.jnt_type[j]) for j in joints]
 
-    def missed(value: jax.Array, target: np.ndarray) -> jax.Array:
+    def target_error(value: jax.Array, target: np.ndarray) -> jax.Array:
         parts, at = [], 0
         for joint in types:
             size = _QPOS_WIDTHS.get(joint, 1)
@@ -108,7 +108,7 @@ def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
             at += size
         return jnp.concatenate(parts)
 
-    return Quantity(lambda m, d: d.qpos[places], (), missed)
+    return Quantity(lambda m, d: d.qpos[indices], (), target_error)
 
 
 _QPOS_WIDTHS = {JointType.FREE: 7, JointType.BALL: 4}
@@ -140,11 +140,11 @@ def _angle_quantity(m: Model, kind: str, name: str, _: Path) -> Quantity:
         raise ValueError(f"angle: joint {name!r} is no hinge; use qpos:{name}")
     place = qpos_index(m, name)
 
-    def missed(value: jax.Array, target: np.ndarray) -> jax.Array:
+    def target_error(value: jax.Array, target: np.ndarray) -> jax.Array:
         left = _difference(value, target)
         return jnp.concatenate([jnp.sin(left), 1 - jnp.cos(left)])
 
-    return Quantity(lambda m, d: d.qpos[place], (), missed)
+    return Quantity(lambda m, d: d.qpos[place], (), target_error)
 
 
 def _frame_quantity(m: Model, kind: str, name: str, _: Path) -> Quantity:

@@ -59,7 +59,7 @@ class Optimization:
         """Return the knots of splines, (guesses, knots, nu): the guess itself, and perturbations of
         it."""
         form, m = self.form, self.m
-        guess, steps = self._given(), self.steps
+        guess, steps = self._guess_controls(), self.steps
         rows = np.round(np.linspace(0, steps - 1, knots)).astype(int)
         unit = np.asarray(half_range(m, self.problem))
         noise = np.random.default_rng(form.seed).normal(size=(form.guesses, knots, m.nu))
@@ -69,11 +69,11 @@ class Optimization:
     def controls(self) -> jax.Array:
         """Return the guesses of the controls, (guesses, steps, nu), within the limits."""
         others = jax.vmap(lambda k: spline(k, self.steps))(self.guesses(self.form.guess.knots))
-        ctrl = others.at[0].set(jnp.asarray(self._given(), others.dtype))
+        ctrl = others.at[0].set(jnp.asarray(self._guess_controls(), others.dtype))
         lower, upper = (a[None, None] for a in self.problem.limits(self.m))
         return jnp.clip(ctrl, lower, upper)
 
-    def _given(self) -> np.ndarray:
+    def _guess_controls(self) -> np.ndarray:
         """Return the guess that the file gives, (steps, nu)."""
         guess = self.form.guess
         ctrl = np.zeros((self.steps, self.m.nu))
@@ -195,13 +195,15 @@ def _steps(m: Model, form: OptimizationForm, places: Places) -> int:
 
 
 def _cost(m: Model, cost: CostForm, path: str, places: Places) -> tuple[Quantity, Quantity | None]:
-    def named(key: str, text: str) -> Quantity:
+    def named_quantity(key: str, text: str) -> Quantity:
         try:
             return quantity(m, text, places.folder)
         except ValueError as error:
             raise places.error(f"{path}.{key}", str(error)) from None
 
-    return named("of", cost.of), None if cost.minus is None else named("minus", cost.minus)
+    return named_quantity("of", cost.of), None if cost.minus is None else named_quantity(
+        "minus", cost.minus
+    )
 
 
 def _kept_fields(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ...] | None:
@@ -290,7 +292,7 @@ def _term(
 def _residual(of: Quantity, minus: Quantity | None, target: np.ndarray) -> Residual:
     def residual(m: Model, d: Data) -> jax.Array:
         value = of.read(m, d)
-        return of.missed(value if minus is None else value - minus.read(m, d), target)
+        return of.target_error(value if minus is None else value - minus.read(m, d), target)
 
     return residual
 

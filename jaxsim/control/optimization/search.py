@@ -20,7 +20,7 @@ from jaxsim.control.multiple_shooting import multiple_shooting, straight_line
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
-from jaxsim.derivative.limits import unclamped
+from jaxsim.derivative.limits import without_ctrl_clamp
 from jaxsim.derivative.tangent import difference, tangent_size
 from jaxsim.io.phase import phase
 from jaxsim.model.data import Data
@@ -167,7 +167,7 @@ class Judge:
     def _run(
         self, m: Model, d: Data, ctrl: jax.Array, states: Any, gains: jax.Array, problem: Problem
     ) -> tuple:
-        free, (lower, upper) = unclamped(m), problem.limits(m)
+        free, (lower, upper) = without_ctrl_clamp(m), problem.limits(m)
 
         def advance(now: Data, row: tuple) -> tuple[Data, tuple]:
             u, K, old, is_end = row

@@ -18,10 +18,10 @@ from jaxsim.control.solve.relaxed_promotion import relaxed_promotion
 from jaxsim.optional import require
 
 # damping lambda: initial value, factors of change, upper limit
-FIRST, LESS, MORE, MOST = 1e-3, 0.1, 8.0, 1e12
+_INITIAL_DAMPING, _DAMPING_DECREASE, _DAMPING_INCREASE, _MAX_DAMPING = 1e-3, 0.1, 8.0, 1e12
 
 
-class _Turn(NamedTuple):
+class _Iteration(NamedTuple):
     number: jax.Array
     x: jax.Array
     tried: jax.Array
@@ -55,26 +55,28 @@ def least_squares(
     close = 16 * jnp.finfo(x.dtype).eps
     unit = jnp.eye(n, dtype=x.dtype)
 
-    def turn(now: _Turn) -> _Turn:
+    def turn(now: _Iteration) -> _Iteration:
         r, J = value_and_jacobian(residuals, now.tried)
         better = (jnp.sum(r * r) < jnp.sum(now.r * now.r)) | (now.number == 0)
         x, r, J = (
             jnp.where(better, new, old) for new, old in ((now.tried, now.x), (r, now.r), (J, now.J))
         )
-        factor = jnp.where(now.number == 0, 1, jnp.where(better, LESS, MORE))
+        factor = jnp.where(
+            now.number == 0, 1, jnp.where(better, _DAMPING_DECREASE, _DAMPING_INCREASE)
+        )
         damping = jnp.maximum(now.damping * factor, close * close).astype(x.dtype)
         scale = jnp.max(jnp.abs(J), initial=0)
         rows = jnp.sqrt(damping) * jnp.where(scale > 0, scale, 1) * unit
         Q, R = jnp.linalg.qr(jnp.concatenate([J, rows]))
         step = -jax.scipy.linalg.solve_triangular(R, Q[: len(r)].T @ r)
         ended = jnp.max(jnp.abs(step)) <= close * (1 + jnp.max(jnp.abs(x)))
-        ended = ended | (damping > MOST) | ~jnp.all(jnp.isfinite(step))
-        return _Turn(now.number + 1, x, x + step, r, J, damping, ended)
+        ended = ended | (damping > _MAX_DAMPING) | ~jnp.all(jnp.isfinite(step))
+        return _Iteration(now.number + 1, x, x + step, r, J, damping, ended)
 
     k = jax.eval_shape(residuals, x).size
     nothing, none = jnp.zeros(k, x.dtype), jnp.zeros((k, n), x.dtype)
-    damping, number = jnp.asarray(FIRST, x.dtype), jnp.zeros((), jnp.int32)
-    start = _Turn(number, x, x, nothing, none, damping, jnp.zeros((), bool))
+    damping, number = jnp.asarray(_INITIAL_DAMPING, x.dtype), jnp.zeros((), jnp.int32)
+    start = _Iteration(number, x, x, nothing, none, damping, jnp.zeros((), bool))
     end = lax.while_loop(lambda s: ~s.ended & (s.number < iterations), turn, start)
     return end.x
 
@@ -85,10 +87,10 @@ def value_and_jacobian(
     """Return a function (n,) -> (k,) and its Jacobian (k, n), from one evaluation in forward
     mode."""
 
-    def along(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def jvp_along(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.jvp(function, (x,), (direction,))
 
-    values: tuple = jax.vmap(along, out_axes=(None, 1))(jnp.eye(len(x), dtype=x.dtype))
+    values: tuple = jax.vmap(jvp_along, out_axes=(None, 1))(jnp.eye(len(x), dtype=x.dtype))
     return values
 
 

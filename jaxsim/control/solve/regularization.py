@@ -12,7 +12,7 @@ from jax import lax
 
 from jaxsim.control.solve.backward import Policy
 
-LEAST, MOST, RATE = 1e-6, 1e8, 1.6
+MIN_REGULARIZATION, MAX_REGULARIZATION, _REGULARIZATION_RATE = 1e-6, 1e8, 1.6
 
 
 def next_regularization(
@@ -28,9 +28,12 @@ def next_regularization(
     Returns:
       The new factor and the new regularization.
     """
-    down, up = jnp.minimum(1 / RATE, growth / RATE), jnp.maximum(RATE, growth * RATE)
-    lowered, raised = mu * down, jnp.maximum(LEAST, mu * up)
-    lowered = jnp.where(lowered < LEAST, 0, lowered)
+    down, up = (
+        jnp.minimum(1 / _REGULARIZATION_RATE, growth / _REGULARIZATION_RATE),
+        jnp.maximum(_REGULARIZATION_RATE, growth * _REGULARIZATION_RATE),
+    )
+    lowered, raised = mu * down, jnp.maximum(MIN_REGULARIZATION, mu * up)
+    lowered = jnp.where(lowered < MIN_REGULARIZATION, 0, lowered)
     return jnp.where(better, down, up), jnp.where(better, lowered, raised)
 
 
@@ -46,11 +49,13 @@ def regularized_policy(
       mu: the initial regularization, ().
     """
 
-    def again(state: tuple) -> tuple:
+    def increase_mu(state: tuple) -> tuple:
         _, mu = state
         policy = solve(mu)
-        return policy, jnp.where(policy.good, mu, jnp.maximum(LEAST, 10 * mu))
+        return policy, jnp.where(policy.good, mu, jnp.maximum(MIN_REGULARIZATION, 10 * mu))
 
     bad = before._replace(good=jnp.zeros_like(before.good))
-    found: tuple = lax.while_loop(lambda s: ~s[0].good & (s[1] < MOST), again, (bad, mu))
+    found: tuple = lax.while_loop(
+        lambda s: ~s[0].good & (s[1] < MAX_REGULARIZATION), increase_mu, (bad, mu)
+    )
     return found

@@ -41,10 +41,10 @@ def _hook_outputs(hook: Callable, *given: Any) -> Any:
     """Return the shapes and types that a hook returns; non-arrays are returned as they are."""
     found: list[Any] = []
 
-    def traced(*given: Any) -> None:
+    def record_shapes(*given: Any) -> None:
         found.append(jax.tree.map(_shape, hook(*given), is_leaf=lambda x: x is None))
 
-    jax.eval_shape(traced, *given)
+    jax.eval_shape(record_shapes, *given)
     return found[0]
 
 
@@ -231,7 +231,7 @@ def check_models(base: Model, model: Any, axes: Any) -> None:
         raise ValueError(f"model: expected a Model, got {type(model).__name__}; {cure}")
     like = base  # some of its fields may have become traced by `randomize`
     if differ_in_switches(base.structure, model.structure):
-        like = base.converted({"structure": model.structure}, native=False)
+        like = base.replace_unchecked({"structure": model.structure}, native=False)
     form: Any = jax.tree.structure(like)
     if form != jax.tree.structure(model):
         raise ValueError("model: has another structure than that of env; make it from env.m")

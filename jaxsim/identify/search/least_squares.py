@@ -23,7 +23,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-FIRST, LEAST, MOST = 1e-3, 1e-10, 1e6  # damping: initial value, and its limits
+_INITIAL_DAMPING, _MIN_DAMPING, _MAX_DAMPING = (
+    1e-3,
+    1e-10,
+    1e6,
+)  # damping: initial value, and its limits
 LESS, MORE = 0.2, 2.0  # largest decrease after a good step, first increase after a bad one
 _MAX_BLOCK_RATIO = 4  # a block has this many times as many rows as columns
 _CONVERGENCE_POWER = 0.8  # exponent of the machine epsilon: relative decrease that counts as none
@@ -104,11 +108,11 @@ class Chart(NamedTuple):
 
     Attributes:
       slope: function from x to dy/dx, (n,) both.
-      moved: function from x and a change of y to the new x, and the change it amounts to.
+      apply_change: function from x and a change of y to the new x, and the change it amounts to.
     """
 
     slope: Callable[[jax.Array], jax.Array]
-    moved: Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
+    apply_change: Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
 
 _IDENTITY_CHART = Chart(jnp.ones_like, lambda x, change: (x + change, change))
@@ -149,7 +153,7 @@ def _begin(x: jax.Array, rows: int, iterations: int) -> _Search:
         tried=x,
         promised=jnp.zeros((), number),
         cost=jnp.full((), jnp.inf, number),
-        damping=jnp.full((), FIRST, number),
+        damping=jnp.full((), _INITIAL_DAMPING, number),
         more=jnp.full((), MORE, number),
         scale=jnp.zeros_like(x),
         triangle=jnp.zeros((min(rows, side), side), number),
@@ -173,7 +177,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     ratio = jnp.where(better & begun, gain / jnp.maximum(s.promised, jnp.finfo(r.dtype).tiny), 1)
     fewer = jnp.maximum(LESS, 1 - (2 * jnp.minimum(ratio, 1) - 1) ** 3)
     damping = s.damping * jnp.where(begun, jnp.where(better, fewer, s.more), 1)
-    damping = jnp.maximum(damping, LEAST)
+    damping = jnp.maximum(damping, _MIN_DAMPING)
 
     # accept the trial point, and solve for the next step there
     take = better | ~begun
@@ -185,10 +189,10 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     J, before = triangle[:, :-1] / slope[None], triangle[:, -1]
     step = _step(J, before, jnp.where(scale > 0, scale, 1), damping)
     hoped = _predicted_decrease(J, before, step)
-    tried, step = chart.moved(x, step)
+    tried, step = chart.apply_change(x, step)
     least = jnp.where(take, cost, s.cost)
     # a bound may limit a step to nothing: this is no convergence
-    ended = (begun & small) | (hoped <= tolerance * least) | (damping > MOST)
+    ended = (begun & small) | (hoped <= tolerance * least) | (damping > _MAX_DAMPING)
     new = _Search(
         x=x,
         tried=tried,

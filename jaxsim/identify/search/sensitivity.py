@@ -112,13 +112,13 @@ def _tile_sensitivities(m: Model, given: tuple, observe: Observe) -> tuple[jax.A
             after = _carried_fields(step(model(fields), before), d)
             return (observe(before, after), _state(after)), after
 
-        def along(d_fields: dict, d_state: list, d_ctrl: Any) -> tuple:
+        def jvp_along(d_fields: dict, d_state: list, d_ctrl: Any) -> tuple:
             at = (motion.fields, _state(d), varied)
             by = (d_fields, d_state, {} if d_ctrl is None else {"ctrl": d_ctrl})
             (seen, _), (d_seen, d_next), after = jax.jvp(one_step, at, by, has_aux=True)
             return seen, after, d_seen, d_next
 
-        each = jax.vmap(along, out_axes=(None, None, 0, 0))
+        each = jax.vmap(jvp_along, out_axes=(None, None, 0, 0))
         found: tuple = each(change.fields, d_state, d_ctrl)
         seen, after, d_seen, d_next = found
         return (after, d_next), (seen, d_seen)

@@ -122,7 +122,7 @@ def _in_double(model: Any, d: Data) -> Data:
         history = np.array(d.history, np.float64)
         history[time_indices(model)] += d.history_low
         whole |= {"history": history, "history_low": None}
-    return d.converted(whole, native=False)
+    return d.replace_unchecked(whole, native=False)
 
 
 def _package(model: Any) -> Any:

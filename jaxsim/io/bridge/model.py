@@ -62,7 +62,7 @@ def put_model(
     for name in dir(model):
         value = getattr(model, name)
         if name in _LEAF_FIELDS or (
-            _is_whole(value) and not _IGNORED_FIELD_PATTERN.fullmatch(name)
+            _is_integer_table(value) and not _IGNORED_FIELD_PATTERN.fullmatch(name)
         ):
             fields[name] = value
     fields |= {"text_data": model.text_data, "stat_given": _statistics_given(fields, model.stat)}
@@ -93,7 +93,7 @@ def _statistics_given(fields: dict[str, Any], stat: Any) -> np.ndarray:
     return ~np.fromiter(same, bool)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integer_table(value: Any) -> bool:
     """Return whether a value is a count, or a table of integers or flags."""
     table = isinstance(value, np.ndarray) and value.dtype.kind in "iub"
     return table or isinstance(value, int | np.integer)

@@ -27,8 +27,8 @@ def sparse_pattern(name: str, model: Any, data: Any) -> SparsePattern | None:
 def _row_pattern(count: np.ndarray, first: np.ndarray, columns: np.ndarray) -> SparsePattern:
     """Return the pattern of a matrix from the count, first address and columns of its rows."""
     row = np.repeat(np.arange(len(count)), count)
-    place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-    return SparsePattern(row[np.argsort(place)], columns[np.sort(place)])
+    value_adr = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    return SparsePattern(row[np.argsort(value_adr)], columns[np.sort(value_adr)])
 
 
 def dense_field(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray:

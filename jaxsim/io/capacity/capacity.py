@@ -30,15 +30,15 @@ def with_capacity(m: Model, contacts: int | None, pairs: int | None) -> Model:
     """
     boxes = boxes_at_start(m)
     known = near_at_start(m, boxes) | {"body_rest": points_at_rest(m, boxes)}
-    chosen = m.extended(nnear=0, **known)
+    chosen = m.with_tables(nnear=0, **known)
     if pairs is None and (custom := _custom(m, PAIRS)):
         groups = layout_without_capacity(chosen).groups
         pairs = custom * max((len(g.kinds) for g in groups), default=1)
-    m = m.extended(nnear=pairs, **known) if pairs else chosen
+    m = m.with_tables(nnear=pairs, **known) if pairs else chosen
     if contacts is None:
         contacts = _condims(m) * _custom(m, CONTACTS) or default_capacity(m)
     # At least one slot, so that `d.contact` has the same form in every model.
-    return m.extended(ncontact=max(1, contacts))
+    return m.with_tables(ncontact=max(1, contacts))
 
 
 def _custom(m: Model, name: str) -> int:

@@ -65,19 +65,19 @@ def _max_resting_contacts(m: Model, boxes: GeomBoxes, geoms: np.ndarray) -> int:
 def _points(m: Model, boxes: GeomBoxes, geom: int) -> tuple[np.ndarray, float]:
     """Return points in the world and the radius of spheres around them that cover a geom."""
     kind = GeomType(m.structure.geom_type[geom])
-    half, center, turn = boxes.half[geom], boxes.center[geom], boxes.rot[geom].T
+    half, center, geom_rot = boxes.half[geom], boxes.center[geom], boxes.rot[geom].T
     if kind in MESH_TYPES and (corners := hull_corners(m, boxes, geom)) is not None:
         return corners[np.unique(np.argmax(corners @ _NEIGHBOR_DIRECTIONS.T, axis=0))], 0.0
     if kind in (GeomType.SPHERE, GeomType.CAPSULE):
         radius = half[0]
         ends = np.array([[0, 0, z] for z in {half[2] - radius, radius - half[2]}])
-        return center + ends @ turn, float(radius)
+        return center + ends @ geom_rot, float(radius)
     if kind == GeomType.ELLIPSOID:
-        return center + (np.concatenate([np.eye(3), -np.eye(3)]) * half) @ turn, 0.0
+        return center + (np.concatenate([np.eye(3), -np.eye(3)]) * half) @ geom_rot, 0.0
     if kind == GeomType.CYLINDER:
         ring = np.stack([np.cos(_RIM_ANGLES), np.sin(_RIM_ANGLES), np.ones(_RIM_POINTS)], axis=1)
-        return center + (np.concatenate([ring, ring * [1, 1, -1]]) * half) @ turn, 0.0
-    return center + (UNIT_BOX_CORNERS * half) @ turn, 0.0
+        return center + (np.concatenate([ring, ring * [1, 1, -1]]) * half) @ geom_rot, 0.0
+    return center + (UNIT_BOX_CORNERS * half) @ geom_rot, 0.0
 
 
 def _sides(point: np.ndarray, rot: np.ndarray) -> np.ndarray:

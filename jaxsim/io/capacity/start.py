@@ -74,9 +74,9 @@ def gap_between_boxes(boxes: GeomBoxes, geom1: np.ndarray, geom2: np.ndarray) ->
     a, b = (GeomBoxes(*(field[geom] for field in boxes)) for geom in (geom1, geom2))
     offset = b.center - a.center
     in_a, in_b = (np.einsum("nji,nj->ni", g.rot, offset) for g in (a, b))
-    turn = np.abs(np.einsum("nji,njk->nik", a.rot, b.rot))  # axes of a in the frame of b
-    gap_a = np.abs(in_a) - a.half - np.einsum("nij,nj->ni", turn, b.half)
-    gap_b = np.abs(in_b) - b.half - np.einsum("nij,ni->nj", turn, a.half)
+    axis_products = np.abs(np.einsum("nji,njk->nik", a.rot, b.rot))  # axes of a in the frame of b
+    gap_a = np.abs(in_a) - a.half - np.einsum("nij,nj->ni", axis_products, b.half)
+    gap_b = np.abs(in_b) - b.half - np.einsum("nij,ni->nj", axis_products, a.half)
     extent = np.sum(np.abs(in_a) * a.half + np.abs(in_b) * b.half, axis=1)
     distance = np.linalg.norm(offset, axis=1)
     # boxes with equal centers have no line of centers

@@ -105,7 +105,7 @@ _OF_SUBTREE = (
     ("subtreelinvel", "m/s", "Linear velocity of that center."),
     ("subtreeangmom", "kg m^2/s", "Angular momentum about that center."),
 )
-_BETWEEN = (
+_GEOM_PAIR = (
     ("distance", "m", "Smallest distance between two geoms or bodies."),
     ("normal", "1", "Direction from one to the other where they are nearest."),
     ("fromto", "m", "The two points where they are nearest."),
@@ -250,7 +250,7 @@ SENSOR = row(
         *(_sensor(*entry, FRAME_OBJECT) for entry in _OF_FRAME_IN_WORLD),
         *_of("body", _OF_SUBTREE),
         INSIDESITE,
-        *(_sensor(*entry, _GEOM_OR_BODY, rules=_TWO_SIDES) for entry in _BETWEEN),
+        *(_sensor(*entry, _GEOM_OR_BODY, rules=_TWO_SIDES) for entry in _GEOM_PAIR),
         _CONTACT_SENSOR,
         *(_sensor(*entry) for entry in _OF_MODEL),
         _TACTILE_SENSOR,

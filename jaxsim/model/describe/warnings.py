@@ -80,7 +80,7 @@ def _entries(m: Model) -> dict[str, list[str]]:
 def _controls(m: Model) -> list[str]:
     """Return the name of each control: its actuator and input."""
     return [
-        " ".join(filter(None, (name_of(m, "actuator", a), actuator_input_name(m, a, place))))
+        " ".join(filter(None, (name_of(m, "actuator", a), actuator_input_name(m, a, index))))
         for a in range(m.nactuator)
-        for place in range(int(m.actuator_ctrlnum[a]))
+        for index in range(int(m.actuator_ctrlnum[a]))
     ]

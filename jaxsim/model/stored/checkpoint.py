@@ -93,7 +93,7 @@ def _fill_record(like: Any, state: Any, prefix: str) -> Any:
             values[name] = jnp.zeros(old.shape, old.dtype)
     if rest:
         raise ValueError(f"state: {prefix}{sorted(rest)[0]} is no field of the given record")
-    new = like.converted(values, native=False)
+    new = like.replace_unchecked(values, native=False)
     if isinstance(new, Model):
         new.check_values(f"state: {prefix}")
     if isinstance(new, Model) and hulls_differ(new.structure, new.mesh_vert):

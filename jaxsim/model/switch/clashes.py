@@ -130,7 +130,7 @@ def _springy(m: Any) -> np.ndarray:
     return found & ~np.asarray(m.flex_rigid, bool)
 
 
-def _carried(m: Any) -> np.ndarray:
+def _carried_shells(m: Any) -> np.ndarray:
     """Return which shells are carried by joints that the flag ipc does not support, as in MuJoCo.
 
     A vertex is free if its body has exactly three slides. A body that carries a free vertex may
@@ -259,7 +259,7 @@ CLASHES = (
         "flex",
     ),
     Clash(
-        lambda m: _if(_enables(m, EnableBit.IPC), _carried, m),
+        lambda m: _if(_enables(m, EnableBit.IPC), _carried_shells, m),
         "under the flag ipc what carries vertices may move by slides only, and not at all where "
         "they have three slides of their own, as in MuJoCo; attach it to what is fixed, or remove "
         "ipc='enable'",

@@ -152,7 +152,7 @@ def without_slot(structure: Structure, field: str, ids: np.ndarray) -> str | Non
             switch in FIXED_FIELDS
             and not np.asarray(getattr(structure, switch.flag), bool)[ids].all()
         ):
-            return _lack(switch, name)
+            return _missing_program_reason(switch, name)
     return None
 
 
@@ -186,13 +186,15 @@ def check_switches(
             continue
         if isinstance(value, jax.core.Tracer):
             if not flag.any():
-                raise ValueError(f"{name}: {_lack(switch, name)}")
+                raise ValueError(f"{name}: {_missing_program_reason(switch, name)}")
             continue
         on = _by_item(value, len(fields[name].shape)) if switch.each else _any(switch, value)
         dropped = np.flatnonzero(on & ~flag)
         if dropped.size:
             items = f" of {_list_names(dropped)}" if switch.each else ""
-            raise ValueError(f"{name}: {_lack(switch, name)} (a value{items} is not zero)")
+            raise ValueError(
+                f"{name}: {_missing_program_reason(switch, name)} (a value{items} is not zero)"
+            )
 
 
 def check_states(structure: Structure, values: Mapping[str, Any]) -> None:
@@ -236,7 +238,7 @@ def _affected_switches(values: Mapping[str, Any]) -> Iterator[tuple[Switch, str]
     )
 
 
-def _lack(switch: Switch, name: str) -> str:
+def _missing_program_reason(switch: Switch, name: str) -> str:
     remedy = (
         f"load it with free=({name!r},)"
         if switch in SWITCHES

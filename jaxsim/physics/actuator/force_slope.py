@@ -38,7 +38,7 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     # Inputs of the force laws are held constant.
     ctrl = effective_controls(m, d)
     given = laws.force_inputs(m, d, ctrl)
-    of_engine = m.converted({"callbacks": None}, native=True)
+    of_engine = m.replace_unchecked({"callbacks": None}, native=True)
 
     # One JVP of the force laws gives all derivatives.
     def force(x: Array) -> Array:

@@ -43,7 +43,7 @@ def _with_contacts(m: Model, d: Data, at: Stage) -> Data:
     # Create a contact list for a Data without one.
     if d.contact is None:
         places = jnp.zeros((collision_layout(m).capacity, *d.qpos.shape[1:]), d.qpos.dtype)
-        d = d.replace(contact=Contact().converted({"dist": places}, native=True))
+        d = d.replace(contact=Contact().replace_unchecked({"dist": places}, native=True))
         d = d.replace(contact=list_contacts(m, d, d.found))
     # Contact forces exist after the solver only.
     force = net_contact_force(d) if at == Stage.ACC else None

@@ -64,7 +64,9 @@ class Log(NamedTuple):
             a = jnp.where(there[:, None], gather_world_items(a, index), 0)
             return jnp.pad(a, (*lacks, *((0, 0),) * (a.ndim - 2)))[:NISLAND]
 
-        return SolverStat().converted({n: to_slots(a) for n, a in self._asdict().items()}, True)
+        return SolverStat().replace_unchecked(
+            {n: to_slots(a) for n, a in self._asdict().items()}, True
+        )
 
 
 def no_statistics(like: SolverStat | None) -> SolverStat | None:

@@ -21,7 +21,7 @@ def around_motion(
     """
     number = min(motion.records, _MAX_RECORDS)
     records = np.linspace(0, motion.records - 1, number).round().astype(int)
-    first, *later = (scene.around(posing.of(motion.at(int(i), worlds))) for i in records)
+    first, *later = (scene.bounding_balls(posing.of(motion.at(int(i), worlds))) for i in records)
     middle = (first.center.min(axis=0) + first.center.max(axis=0)) / 2
     size = float((np.linalg.norm(first.center - middle, axis=1) + first.radius).max())
     center = np.concatenate([first.center, *(b.center for b in later)])

@@ -57,8 +57,8 @@ class Live:
         where: dict[str, Any] = {"port": port, "host": host, "names": names}
         self.viewer = Viewer(m, on_part=self._on_part, on_soft=self._on_soft, **where)
         try:
-            self.simulation = Simulation(m, self._seen)
-            self.viewer.scene.then.append(self.simulation.look_again)
+            self.simulation = Simulation(m, self._show_world)
+            self.viewer.scene.then.append(self.simulation.request_redraw)
             gui = self.viewer.server.gui
             self._words = gui.add_markdown("", order=0)
             self._add_time(gui)
@@ -85,7 +85,7 @@ class Live:
             self._telling.join()
             self.viewer.close()
 
-    def _seen(self, d: Data) -> None:
+    def _show_world(self, d: Data) -> None:
         self.viewer.show(d)
         self._plots.add(d)
 
@@ -113,18 +113,18 @@ class Live:
             s.run(s.paused)
             play.label = "Play" if s.paused else "Pause"
 
-        step.on_click(lambda _: s.step_once())
+        step.on_click(lambda _: s.request_step())
 
         @speed.on_update
         def _(_: Any) -> None:
             s.speed = float(speed.value)
 
-        def back(_: Any) -> None:
+        def reset_world(_: Any) -> None:
             s.reset(None if key.value == _START_LABEL else names.index(key.value))
             self._show_ctrl()
 
-        key.on_update(back)
-        reset.on_click(back)
+        key.on_update(reset_world)
+        reset.on_click(reset_world)
 
     def _add_controls(self, gui: Any) -> None:
         """Add a slider for each control."""
@@ -191,7 +191,7 @@ class Live:
         def change(event: Any) -> None:
             if event.client is not None and self.simulation.paused:
                 self._moved, value = time.monotonic(), slider.value
-                self.simulation.place(lambda qpos: _with(qpos, adr, value))
+                self.simulation.move_joints(lambda qpos: _with(qpos, adr, value))
 
         return change
 
@@ -248,7 +248,7 @@ class Live:
                 x, y = (here - last) * [camera.aspect, 1]
                 ahead = np.array(camera.look_at) - np.array(camera.position)
                 azimuth = float(np.rad2deg(np.arctan2(ahead[1], ahead[0])))
-                self.simulation.turn(azimuth, float(x), float(y), action)
+                self.simulation.rotate(azimuth, float(x), float(y), action)
             else:
                 self.simulation.let_go()
             last[:] = here

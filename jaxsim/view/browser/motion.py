@@ -37,7 +37,7 @@ class RecordedMotion:
         """Return the number of worlds."""
         return self.state["qpos"].shape[1]
 
-    def shown(self, worlds: int | None, most: int) -> int:
+    def num_shown(self, worlds: int | None, most: int) -> int:
         """Return the number of worlds to show: as requested, else at most `most`.
 
         Raises:
@@ -99,7 +99,7 @@ def motion_of(m: Model, recorded: Recorded) -> RecordedMotion:
     state = {name: value[:, None] if one else value for name, value in state.items()}
     time = step * np.arange(len(qpos))
     if "time" in recorded:
-        told = np.asarray(recorded["time"], float).reshape(len(qpos), -1)[:, 0]
-        if np.all(np.diff(told) > 0):  # otherwise worlds were reset during the motion
-            time = told - told[0]
+        record_times = np.asarray(recorded["time"], float).reshape(len(qpos), -1)[:, 0]
+        if np.all(np.diff(record_times) > 0):  # otherwise worlds were reset during the motion
+            time = record_times - record_times[0]
     return RecordedMotion(time, state)

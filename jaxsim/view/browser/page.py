@@ -51,7 +51,7 @@ def record(
     if not rate > 0:
         raise ValueError(f"record: rate: expected pictures a second, got {rate}")
     target, moving = target_of(path), motion_of(m, motion)
-    number = moving.shown(worlds, _MAX_PAGE_WORLDS)
+    number = moving.num_shown(worlds, _MAX_PAGE_WORLDS)
     times = np.arange(0, moving.time[-1] + 0.5 / rate, 1 / rate)
     records = np.clip(np.searchsorted(moving.time, times + 1e-9, side="right") - 1, 0, None)
     html = _film(m, moving, number, ghosts, records, rate)

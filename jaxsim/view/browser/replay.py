@@ -61,7 +61,7 @@ class Replay:
         self.now, self.playing, self.speed = 0.0, True, 1.0
         self.fault: BaseException | None = None
         self._first = 0
-        self._number = self.motion.shown(worlds, _MAX_REPLAY_WORLDS)
+        self._number = self.motion.num_shown(worlds, _MAX_REPLAY_WORLDS)
         self._news, self._ending = threading.Event(), False
         self._recall = Recall(m)
         where: dict[str, Any] = {"port": port, "host": host, "names": names}
@@ -155,12 +155,12 @@ class Replay:
 
     def _run(self) -> None:
         try:
-            self._turns()
+            self._run_loop()
         except BaseException as error:  # noqa: BLE001  (reported on the page)
             self.fault = error
             self._words.content = stop_message(error)
 
-    def _turns(self) -> None:
+    def _run_loop(self) -> None:
         begun = time.perf_counter()
         while not self._ending:
             now = time.perf_counter()

@@ -122,16 +122,18 @@ def aim(server: Any, balls: Balls, above: bool = False) -> None:
       above: whether the elevation is that for several worlds.
     """
     center, radius = balls
-    turn, rise = np.deg2rad(AZIMUTH), np.deg2rad(_MANY_WORLDS_ELEVATION if above else ELEVATION)
-    forward = np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
-    right = np.array([np.sin(turn), -np.cos(turn), 0.0])
+    azimuth, rise = np.deg2rad(AZIMUTH), np.deg2rad(_MANY_WORLDS_ELEVATION if above else ELEVATION)
+    forward = np.array(
+        [np.cos(rise) * np.cos(azimuth), np.cos(rise) * np.sin(azimuth), np.sin(rise)]
+    )
+    right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
     middle = (center.min(axis=0) + center.max(axis=0)) / 2
-    beside = center - middle
+    offset = center - middle
     distance = 0.0
     for way, wide in ((np.cross(right, forward), 1.0), (right, _MIN_ASPECT)):
         half = np.arctan(wide * np.tan(np.deg2rad(PAGE_FOVY) / 2))
-        reach = np.abs(beside @ way) / np.tan(half) + radius / np.sin(half)
-        distance = max(distance, float((reach - beside @ forward).max()))
+        reach = np.abs(offset @ way) / np.tan(half) + radius / np.sin(half)
+        distance = max(distance, float((reach - offset @ forward).max()))
     distance *= _VIEW_MARGIN
     camera = server.initial_camera
     camera.position = middle - distance * forward

@@ -95,11 +95,11 @@ class Simulation:
         self._asked.put(change)
         self._news.set()
 
-    def look_again(self) -> None:
+    def request_redraw(self) -> None:
         """Request that the state is shown again, even if paused."""
         self.ask(lambda d: d)
 
-    def step_once(self) -> None:
+    def request_step(self) -> None:
         """Make a single step of a paused world."""
         self.ask(lambda d: self._advance(d, 1))
 
@@ -109,18 +109,18 @@ class Simulation:
         self.ctrl = np.asarray(d.ctrl).copy()
         self.ask(lambda _: d)
 
-    def place(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    def move_joints(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
         """Set coordinates of a paused world, with zero velocity.
 
         Args:
           change: returns the new `qpos` for the present one, (nq,).
         """
 
-        def moved(d: Data) -> Data:
+        def set_qpos(d: Data) -> Data:
             qpos = jnp.asarray(change(np.array(d.qpos)), d.qpos.dtype)
             return d.replace(qpos=qpos, qvel=jnp.zeros_like(d.qvel))
 
-        self.ask(moved)
+        self.ask(set_qpos)
 
     def hold(self, body: int, point: np.ndarray, active: int) -> None:
         """Start a perturbation of a body at a point in the world (3,) [m]; bits of `PertBit`."""
@@ -130,13 +130,13 @@ class Simulation:
     def pull(self, point: np.ndarray) -> None:
         """Move the target of the perturbed point in the world, (3,) [m]."""
 
-        def pulled(_: Data, held: Perturb) -> Perturb:
+        def pull_hold(_: Data, held: Perturb) -> Perturb:
             way = jnp.asarray(point, held.refpos.dtype) - held.refselpos
             return held._replace(refselpos=held.refselpos + way, refpos=held.refpos + way)
 
-        self._grasp(pulled)
+        self._grasp(pull_hold)
 
-    def turn(self, azimuth: float, x: float, y: float, action: Mouse = Mouse.ROTATE_V) -> None:
+    def rotate(self, azimuth: float, x: float, y: float, action: Mouse = Mouse.ROTATE_V) -> None:
         """Rotate the target of the perturbed body.
 
         Args:
@@ -145,11 +145,11 @@ class Simulation:
           action: ROTATE_V or ROTATE_H, see `move_perturb`.
         """
 
-        def turned(d: Data, held: Perturb) -> Perturb:
+        def rotate_hold(d: Data, held: Perturb) -> Perturb:
             numbers = (jnp.asarray(v, held.scale.dtype) for v in (azimuth, x, y))
             return _ROTATION_PROGRAMS[action](self._m, d, held, *numbers)
 
-        self._grasp(turned)
+        self._grasp(rotate_hold)
 
     def let_go(self) -> None:
         """End the perturbation."""
@@ -164,23 +164,23 @@ class Simulation:
         to the last one.
         """
 
-        def changed(d: Data) -> Data:
+        def apply_change(d: Data) -> Data:
             self.held = change(d, self.held)
             return d
 
-        self.ask(changed)
+        self.ask(apply_change)
 
     def _run(self) -> None:
         try:
             self._show(self.d)
-            self.d = jax.block_until_ready(self._evaluated(self.d))  # compiles
+            self.d = jax.block_until_ready(self._evaluate(self.d))  # compiles
             self.ready = True
             self._show(self.d)
-            self._turns()
+            self._run_loop()
         except BaseException as error:  # noqa: BLE001  (reported by the page)
             self.fault = error
 
-    def _turns(self) -> None:
+    def _run_loop(self) -> None:
         begun = time.perf_counter()
         while not self._ending:
             now = time.perf_counter()
@@ -192,8 +192,8 @@ class Simulation:
                 self._step_time += _PACE_SMOOTHING * (
                     (time.perf_counter() - now) / count - self._step_time
                 )
-            elif self.paused and (self._carried() or changed):
-                self.d = self._evaluated(self.d)
+            elif self.paused and (self._carry_held() or changed):
+                self.d = self._evaluate(self.d)
                 changed = True
             if count or changed:
                 self._show(self.d)
@@ -230,7 +230,7 @@ class Simulation:
             changed = True
         return changed
 
-    def _evaluated(self, d: Data) -> Data:
+    def _evaluate(self, d: Data) -> Data:
         """Return the state with its contacts, forces and sensors.
 
         They are computed by the program of a step, so that no other program is compiled.
@@ -238,7 +238,7 @@ class Simulation:
         after = self._advance(d, 1)
         return after.replace(**{name: getattr(d, name) for name in _SIMULATION_STATE})
 
-    def _carried(self) -> bool:
+    def _carry_held(self) -> bool:
         """Move a perturbed body of a paused world to its target."""
         if int(self.held.active) == 0:
             return False
@@ -254,13 +254,13 @@ class Simulation:
 def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
     """Return the state after some steps with the perturbation."""
 
-    def pulled(d: Data) -> Data:
+    def pull_hold(d: Data) -> Data:
         d = apply_perturb_pose(m, d, held)
         return apply_perturb_force(m, d, held)
 
     def one(_: jax.Array, d: Data) -> Data:
         d = d.replace(xfrc_applied=jnp.zeros_like(d.xfrc_applied))
-        return step(m, lax.cond(held.active != 0, pulled, lambda d: d, d))
+        return step(m, lax.cond(held.active != 0, pull_hold, lambda d: d, d))
 
     return lax.fori_loop(0, count, one, d)
 

@@ -88,13 +88,13 @@ class Viewer:
                 self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft
             )
             add_sight(self.server, m, self.scene, contacts)
-            aim(self.server, self.scene.around(poses))
+            aim(self.server, self.scene.bounding_balls(poses))
             # a page that opens while nothing moves must be set to the selected camera
-            self.server.on_client_connect(lambda _: self.scene.again())
+            self.server.on_client_connect(lambda _: self.scene.redraw())
         except BaseException:
             close_server(self.server)
             raise
-        self._balls: Callable[[Poses], Balls] = self.scene.around
+        self._balls: Callable[[Poses], Balls] = self.scene.bounding_balls
         self._next: tuple[dict, dict | None] | None = None
         self._news = threading.Condition()
         self._closed, self._laid_out = False, True
@@ -210,12 +210,12 @@ class Viewer:
 
     def _draw(self) -> None:
         try:
-            self._turns()
+            self._run_loop()
         except BaseException as error:  # noqa: BLE001  (reported by the page and by `show`)
             self._fault = error
             self.server.gui.add_markdown(stop_message(error), order=-1)
 
-    def _turns(self) -> None:
+    def _run_loop(self) -> None:
         """Draw the last state shown, repeatedly, until the viewer is closed."""
         while True:
             if not self._await(_SETTLE_DELAY):

@@ -56,9 +56,9 @@ def _flexes(m: Model, d: Data) -> DeformablePoints:
 def skin_points(m: Model, d: Data) -> DeformablePoints:
     """Return the vertices of skins, moved by their bones."""
     bone, vert, skin, around, corner, meets = skin_tables(m.structure)
-    turn = gather_static(d.xquat, m.skin_bonebodyid) * m.skin_bonebindquat.normalize().conj
-    shift = gather_static(d.xpos, m.skin_bonebodyid) - turn.rotate(m.skin_bonebindpos)
-    turned = gather_static(turn, bone).rotate(gather_static(m.skin_vert, vert)) + gather_static(
+    rotation = gather_static(d.xquat, m.skin_bonebodyid) * m.skin_bonebindquat.normalize().conj
+    shift = gather_static(d.xpos, m.skin_bonebodyid) - rotation.rotate(m.skin_bonebindpos)
+    turned = gather_static(rotation, bone).rotate(gather_static(m.skin_vert, vert)) + gather_static(
         shift, bone
     )
     pos = sum_groups(turned.scale(m.skin_bonevertweight), around)

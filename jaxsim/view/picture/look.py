@@ -37,12 +37,12 @@ _FREE_CAMERA_DEFAULTS = {
     "elevation": DEFAULT_ELEVATION,
     "fovy": DEFAULT_FOVY,
 }  # of visual/global
-_STATIC_DOC = """
+_STATIC_FIELDS = """
 znear zfar haze_part fogstart fogend layers azimuth elevation fovy orthographic textures
 """.split()
 
 
-@node(*_STATIC_DOC)
+@node(*_STATIC_FIELDS)
 class Look:
     """Appearance settings; a pytree whose arrays may be batched, for worlds of different
     appearance.

@@ -90,7 +90,7 @@ def pixel_colors(
     if not look.layers:
         return select(found.met, color, behind).map(lambda x: x.clip(0, 1))
 
-    def turn(state: _Path, _: None) -> tuple[_Path, None]:
+    def bounce(state: _Path, _: None) -> tuple[_Path, None]:
         return lax.cond(jnp.any(state.going), farther, lambda s: s, state), None
 
     def farther(state: _Path) -> _Path:
@@ -107,7 +107,7 @@ def pixel_colors(
     total = _surface_color(found, color, painted, behind)
     state = _Path(total, one, one, 0 * one, no, rays[0], found.way, 0 * one, beam, no)
     state = _continue_rays(m, d, found, painted, state)
-    state = lax.scan(turn, state, None, length=look.layers)[0]
+    state = lax.scan(bounce, state, None, length=look.layers)[0]
     # the remaining transparency shows the background
     rest = behind.scale(jnp.where(state.going & ~state.mirrored, state.weight, 0))
     return (state.total + rest).map(lambda x: x.clip(0, 1))
@@ -122,21 +122,21 @@ def _continue_rays(m: Model, d: Data, found: PixelHits, surface: HitSurface, sta
     """Return the continuation of rays behind transparent surfaces or from mirrors."""
     through = 1 - surface.opacity
     mirror = jnp.where(found.met & ~state.mirrored & _flat(m, d, found), surface.reflectance, 0)
-    turns = (mirror > 0) & (through <= 0)
-    weight = state.weight * jnp.where(turns, mirror, through)
+    is_mirrored = (mirror > 0) & (through <= 0)
+    weight = state.weight * jnp.where(is_mirrored, mirror, through)
     n, way = found.normal, found.way
-    way = select(turns, way - n.scale(2 * n.dot(way)), way)
+    way = select(is_mirrored, way - n.scale(2 * n.dot(way)), way)
     going = found.met & (weight > _MIN_CONTRIBUTION)
     return _Path(
         total=state.total,
         weight=jnp.where(going, weight, 0),
-        dim=jnp.where(turns, mirror, state.dim),
-        gone=jnp.where(turns, found.depth, state.gone),
-        mirrored=state.mirrored | turns,
-        pos=select(turns, found.point + n.scale(SHADOW_RAY_OFFSET * found.depth), state.pos),
+        dim=jnp.where(is_mirrored, mirror, state.dim),
+        gone=jnp.where(is_mirrored, found.depth, state.gone),
+        mirrored=state.mirrored | is_mirrored,
+        pos=select(is_mirrored, found.point + n.scale(SHADOW_RAY_OFFSET * found.depth), state.pos),
         way=way,
-        begin=jnp.where(turns, 0, found.depth * (1 + CONTINUE_STEP)),
-        beam=state.beam.mirrored(turns, n, found.point, way),
+        begin=jnp.where(is_mirrored, 0, found.depth * (1 + CONTINUE_STEP)),
+        beam=state.beam.mirror(is_mirrored, n, found.point, way),
         going=going,
     )
 

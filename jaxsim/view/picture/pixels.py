@@ -99,10 +99,10 @@ def rays_of(
         for k in (index % size[0], index // size[0])
     )
     x, y = (column + 0.5) / size[0], 1 - (row + 0.5) / size[1]
-    beside = view.right.scale(view.left + x * view.width)
-    beside = beside + view.up.scale(view.bottom + y * view.height)
-    pos = view.pos + beside if parallel else view.pos
-    way = view.ahead if parallel else view.ahead + beside
+    offset = view.right.scale(view.left + x * view.width)
+    offset = offset + view.up.scale(view.bottom + y * view.height)
+    pos = view.pos + offset if parallel else view.pos
+    way = view.ahead if parallel else view.ahead + offset
     return jax.tree.map(lambda a: a + like, (pos, way))
 
 
@@ -128,7 +128,7 @@ class Beam(NamedTuple):
         right, up = (jax.tree.map(lambda a: a + zero, side) for side in sides)
         return cls(begin, right, up, zero + (1.0 if parallel else 0.0))
 
-    def near(self, way: Vec, point: Vec, normal: Vec) -> tuple[Vec, Vec]:
+    def plane_hits(self, way: Vec, point: Vec, normal: Vec) -> tuple[Vec, Vec]:
         """Return the intersections of the adjacent pixels' rays with the tangent planes at hit
         points.
 
@@ -147,16 +147,16 @@ class Beam(NamedTuple):
 
         return one(self.right), one(self.up)
 
-    def mirrored(self, turns: Array, normal: Vec, point: Vec, way: Vec) -> "Beam":
+    def mirror(self, is_mirrored: Array, normal: Vec, point: Vec, way: Vec) -> "Beam":
         """Return the differentials reflected by mirrors at points, for rays with new directions
         `way`."""
         right, up = (
-            select(turns, side - normal.scale(2 * normal.dot(side)), side)
+            select(is_mirrored, side - normal.scale(2 * normal.dot(side)), side)
             for side in (self.right, self.up)
         )
         far = (point - self.begin).norm() / way.norm()
         return self._replace(
-            begin=select(turns, point - way.scale(far), self.begin), right=right, up=up
+            begin=select(is_mirrored, point - way.scale(far), self.begin), right=right, up=up
         )
 
 

@@ -142,10 +142,10 @@ def _half(xp: Any, image: Any, axis: int) -> Any:
     number = image.shape[axis]
     if number == 1:
         return image
-    place = (np.arange(number // 2) + 0.5) * number / (number // 2) - 0.5
-    first = np.floor(place).astype(int)
+    position = (np.arange(number // 2) + 0.5) * number / (number // 2) - 0.5
+    first = np.floor(position).astype(int)
     shape = [1] * image.ndim
     shape[axis] = -1
-    share = (place - first).astype(np.float32).reshape(shape)
+    share = (position - first).astype(np.float32).reshape(shape)
     some = [xp.take(image, k, axis=axis) for k in (first, np.minimum(first + 1, number - 1))]
     return (1 - share) * some[0] + share * some[1]

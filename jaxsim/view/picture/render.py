@@ -34,8 +34,8 @@ from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.path import pixel_colors
 from jaxsim.view.picture.pixels import Beam, PixelHits, Reach, View, rays_of, trace_rays
 from jaxsim.view.picture.scene import PictureScene, scene
-from jaxsim.view.picture.sites import sites_seen, with_sites
-from jaxsim.view.picture.soft import NO_HIT_ID, flex_constants, thing_of
+from jaxsim.view.picture.sites import visible_sites, with_sites
+from jaxsim.view.picture.soft import NO_HIT_ID, flex_constants, object_of_piece
 from jaxsim.view.select import DEFAULT_GROUPS
 
 _RAYS_PER_LANE = 64  # chunk of rays, in multiples of the lanes searched together
@@ -157,7 +157,10 @@ def _drawing(
         none = d.xpos[:0]
         d = com_pos(m, kinematics(m, d))
         d = camlight(m, d.replace(light_xpos=none, light_xdir=none))
-        geoms, sites = filter_visible_geoms(m.structure, groups), sites_seen(m.structure, sitegroup)
+        geoms, sites = (
+            filter_visible_geoms(m.structure, groups),
+            visible_sites(m.structure, sitegroup),
+        )
         geoms = np.append(geoms, m.ngeom + np.arange(len(sites)))
         m, d = with_sites(m, d, sitegroup)
         world = scene(m, d, geoms, groups)
@@ -202,10 +205,10 @@ def _objects(m: Model, scene: PictureScene, found: PixelHits, sites: np.ndarray)
     which = jnp.where(found.geom >= 0, found.geom, m.ngeom)
     number, kind = jnp.asarray(ids)[which], jnp.asarray(kinds)[which]
     if scene.soft is not None:
-        table, thing = flex_constants(m.structure), thing_of(m, scene.soft, found.piece)
-        here = thing >= 0
-        number = jnp.where(here, jnp.asarray(table.id)[jnp.maximum(thing, 0)], number)
-        kind = jnp.where(here, jnp.asarray(table.type)[jnp.maximum(thing, 0)], kind)
+        table, part_id = flex_constants(m.structure), object_of_piece(m, scene.soft, found.piece)
+        here = part_id >= 0
+        number = jnp.where(here, jnp.asarray(table.id)[jnp.maximum(part_id, 0)], number)
+        kind = jnp.where(here, jnp.asarray(table.type)[jnp.maximum(part_id, 0)], kind)
     return jnp.stack([number, kind], axis=1)
 
 

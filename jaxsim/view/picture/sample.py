@@ -150,13 +150,13 @@ def _interpolate_bilinear(
             row, col = index(y0 + dy, height), index(x0 + dx, width)
             byte = look_up(pixels, start + (row * width + col) * channels + channel, world)
             share = (fx if dx else 1 - fx) * (fy if dy else 1 - fy)
-            total = total + share * _light(textures, which, byte.astype(u.dtype) / 255, c)
+            total = total + share * _to_linear(textures, which, byte.astype(u.dtype) / 255, c)
         found.append(total)
     opacity = jnp.where(channels == 4, found[3], 1) if len(found) == 4 else jnp.ones_like(u)
     return Vec(*found[:3]), opacity
 
 
-def _light(textures: tuple[Texture, ...], which: Array, value: Array, channel: int) -> Array:
+def _to_linear(textures: tuple[Texture, ...], which: Array, value: Array, channel: int) -> Array:
     """Return the values of a channel in linear space, as they are interpolated."""
     if channel == 3 or not any(t.srgb for t in textures):
         return value

@@ -22,7 +22,7 @@ _SHARED_TABLES = ("type", "bodyid", "dataid", "matid", "group")  # tables that s
 _SITE_DEFAULTS = {"contype": 0, "conaffinity": 0, "castshadow": 1}
 
 
-def sites_seen(s: Structure, sitegroup: tuple[bool, ...]) -> np.ndarray:
+def visible_sites(s: Structure, sitegroup: tuple[bool, ...]) -> np.ndarray:
     """Return the visible sites, except meshes without faces; larger group numbers count as the
     last."""
     shown = np.array(sitegroup)[np.clip(s.site_group, 0, len(sitegroup) - 1)]
@@ -39,7 +39,7 @@ def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, D
       m, d: model and data, unpacked, with the poses of geoms and sites.
       sitegroup: visible groups.
     """
-    sites = sites_seen(m.structure, sitegroup)
+    sites = visible_sites(m.structure, sitegroup)
     if not len(sites):
         return m, d
     values = {
@@ -55,7 +55,7 @@ def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, D
         "geom_xpos": concat([d.geom_xpos, pos]),
         "geom_xmat": concat([d.geom_xmat, rot]),
     }
-    return m.converted(values, native=True), d.converted(poses, native=True)
+    return m.replace_unchecked(values, native=True), d.replace_unchecked(poses, native=True)
 
 
 def _site_poses(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
@@ -66,13 +66,13 @@ def _site_poses(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
         return pos, rot
     mesh = np.where(is_mesh, m.site_dataid[sites], 0)
     here = column(is_mesh, pos)
-    shift, turn = gather_static((m.mesh_pos, m.mesh_quat), mesh)
-    return select(here, pos + rot @ shift, pos), select(here, rot @ turn.matrix(), rot)
+    shift, quat = gather_static((m.mesh_pos, m.mesh_quat), mesh)
+    return select(here, pos + rot @ shift, pos), select(here, rot @ quat.matrix(), rot)
 
 
 @cache_by_structure
 def _structure(s: Structure, sitegroup: tuple[bool, ...]) -> Structure:
-    sites, tables = sites_seen(s, sitegroup), {}
+    sites, tables = visible_sites(s, sitegroup), {}
     for name in _SHARED_TABLES:
         tables[f"geom_{name}"] = getattr(s, f"site_{name}")[sites]
     for name, value in _SITE_DEFAULTS.items():

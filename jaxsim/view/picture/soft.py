@@ -171,7 +171,7 @@ def nearest(m: Model, scene: FlexScene, pos: Vec, way: Vec, limit: Array) -> tup
     if scene.strands is not None:
         first = flex_constants(m.structure).faces
 
-        def turn(state: tuple, one: tuple) -> tuple:
+        def iteration(state: tuple, one: tuple) -> tuple:
             best, part = state
             number, piece = one
             dist, _ = crossing(jax.tree.map(lambda x: x[None], piece), pos, way)
@@ -179,7 +179,7 @@ def nearest(m: Model, scene: FlexScene, pos: Vec, way: Vec, limit: Array) -> tup
             return (jnp.where(nearer, dist, best), jnp.where(nearer, first + number, part)), None
 
         number = jnp.arange(len(scene.strands.radius), dtype=jnp.int32)
-        (best, part), _ = lax.scan(turn, (best, part), (number, scene.strands))
+        (best, part), _ = lax.scan(iteration, (best, part), (number, scene.strands))
     return jnp.where(part >= 0, best, NO_HIT), part
 
 
@@ -220,7 +220,7 @@ def differentiable_hits(m: Model, scene: FlexScene, pos: Vec, way: Vec, part: Ar
     return FlexHits(dist, normal.scale(back), shade.scale(turned), weights)
 
 
-def thing_of(m: Model, scene: FlexScene, part: Array) -> Array:
+def object_of_piece(m: Model, scene: FlexScene, part: Array) -> Array:
     """Return the object that a part belongs to, an index into `FlexConstants`; NONE for none."""
     table = flex_constants(m.structure)
     first = len(surface_topology(m.structure).type)

@@ -26,7 +26,7 @@ from jaxsim.view.picture.pixels import Beam, PixelHits
 from jaxsim.view.picture.pyramid import TEXTURE_2D, textures_of
 from jaxsim.view.picture.sample import TexCoord, sample_cube, sample_flat
 from jaxsim.view.picture.scene import PictureScene
-from jaxsim.view.picture.soft import FlexScene, flex_constants, thing_of
+from jaxsim.view.picture.soft import FlexScene, flex_constants, object_of_piece
 from jaxsim.view.picture.soft import object_colors as thing_colors
 from jaxsim.view.picture.wrap import WRAP_FUNCTIONS
 
@@ -140,16 +140,16 @@ def surface(
     """
     plan, which, soft = plan_of(m), jnp.maximum(seen.geom, 0), scene.soft
     if soft is not None:
-        which = jnp.where(seen.piece >= 0, m.ngeom + thing_of(m, soft, seen.piece), which)
+        which = jnp.where(seen.piece >= 0, m.ngeom + object_of_piece(m, soft, seen.piece), which)
     color, opacity, specular, shininess, emission, reflectance = gather(_paint(m, soft), which)
     normal, image = seen.normal, None
-    near = lax.stop_gradient(beam.near(seen.way, seen.point, seen.normal))
+    near = lax.stop_gradient(beam.plane_hits(seen.way, seen.point, seen.normal))
     if m.ngeom:
         normal, image = _of_geoms(m, d, plan, scene, seen, near, pixels, world)
     if soft is not None and seen.soft is not None:
         here = seen.piece >= 0
         normal = select(here, seen.soft.shade, normal)
-        other = _of_things(m, plan, soft, seen, near, pixels, world)
+        other = _object_images(m, plan, soft, seen, near, pixels, world)
         if other is not None:
             one = jnp.ones_like(opacity)
             image = select(here, other, (Vec(one, one, one), one) if image is None else image)
@@ -181,12 +181,12 @@ def _of_geoms(
         is_mesh = jnp.asarray(m.geom_type == GeomType.MESH)[geom]
         normal = select(is_mesh & (seen.geom >= 0), rot @ bent, normal)
     if plan.pictured:
-        beside = [rot.T @ (point - pos) for point in near]
-        image = _image(m, plan, scene, seen, local, beside, weights, pixels, world)
+        neighbors = [rot.T @ (point - pos) for point in near]
+        image = _image(m, plan, scene, seen, local, neighbors, weights, pixels, world)
     return normal, image
 
 
-def _of_things(
+def _object_images(
     m: Model,
     plan: RasterPlan,
     soft: FlexScene,
@@ -206,20 +206,22 @@ def _of_things(
     assert soft.points is not None  # objects with texture coordinates have triangles
     corner = [look_up(soft.points.pos, c[face], world) for c in soft.corner]
 
-    def between(weights: tuple[Array, ...]) -> TexCoord:
+    def interpolate(weights: tuple[Array, ...]) -> TexCoord:
         u, v = (
             weights[0] * x + weights[1] * y + weights[2] * z
             for x, y, z in zip(*corners, strict=True)
         )
         return u, v
 
-    beside = [between(triangle.barycentric_weights(*(c - point for c in corner))) for point in near]
-    thing = jnp.maximum(thing_of(m, soft, seen.piece), 0)
-    texture = jnp.asarray(plan.of_thing)[thing]
+    neighbors = [
+        interpolate(triangle.barycentric_weights(*(c - point for c in corner))) for point in near
+    ]
+    part_id = jnp.maximum(object_of_piece(m, soft, seen.piece), 0)
+    texture = jnp.asarray(plan.of_thing)[part_id]
     has = (texture != NO_ID) & (soft.place[0][face] >= 0) & (seen.piece < number)
     which = jnp.maximum(texture, 0)
-    at, textures = between(met.weights), textures_of(m.structure)
-    color, opacity = sample_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
+    at, textures = interpolate(met.weights), textures_of(m.structure)
+    color, opacity = sample_flat(textures, which, at, (neighbors[0], neighbors[1]), pixels, world)
     one = jnp.ones_like(opacity)
     return select(has, color, Vec(one, one, one)), jnp.where(has, opacity, one)
 
@@ -355,9 +357,9 @@ def _image(
             return u, v
 
         given = plan.texcoord.any() and weights is not None
-        beside = [place(p, _weights(m, scene, seen, p, world) if given else None) for p in near]
+        neighbors = [place(p, _weights(m, scene, seen, p, world) if given else None) for p in near]
         at = place(local, weights)
-        color = sample_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
+        color = sample_flat(textures, which, at, (neighbors[0], neighbors[1]), pixels, world)
     if not plan.flat[plan.texture != NO_ID].all():
         span = [
             jnp.where(formed, jnp.where(uniform, 1 / h, 1), jnp.where(uniform, 1, h)) for h in half

@@ -145,7 +145,7 @@ def test_setting_time_sets_the_clock(single):
         late.replace(time=jnp.asarray(5.0)),
         late.tree_replace({"time": jnp.asarray(5.0)}),
         jaxsim.set_state(m, late, jnp.asarray([5.0]), jaxsim.State.TIME),
-        late.converted({"time": jnp.asarray(5.0)}, native=False),  # past all checks
+        late.replace_unchecked({"time": jnp.asarray(5.0)}, native=False),  # past all checks
     ):
         np.testing.assert_allclose(clock(step(m, again)), 5 + np.float32(H), atol=1e-9)
     assert float(jaxsim.reset_data(m, late).time_low) == 0

@@ -419,7 +419,7 @@ def test_every_field_has_its_shape_and_is_checked(field):
     m, d = ours(), jaxsim.make_data(ours())
     shape = jaxsim.model.data.Data.fields[field].dims(m.structure.sizes)
     assert getattr(d, field).shape == shape
-    wrong = d.converted({field: jnp.zeros((99,), jnp.int32)}, native=False)
+    wrong = d.replace_unchecked({field: jnp.zeros((99,), jnp.int32)}, native=False)
     with pytest.raises(ValueError, match=f"d.{field}: expected shape"):
         jaxsim.step(m, wrong)
 

@@ -239,7 +239,7 @@ def test_a_world_that_is_looked_at_stays_as_it_is():
     )
     m = jaxsim.load_model(late)
     world = Simulation(m, lambda d: None)
-    seen = world._evaluated(world.start)
+    seen = world._evaluate(world.start)
     assert seen.history.size
     before, after = (jaxsim.get_state(m, d, State.INTEGRATION) for d in (world.start, seen))
     np.testing.assert_array_equal(after, before)

@@ -65,7 +65,7 @@ class MeshPlacement:
         """Return whether the scale inverts the orientation of a surface."""
         return bool(np.prod(np.sign(self.scale)) < 0)
 
-    def turned(self, face: np.ndarray) -> np.ndarray:
+    def orient_faces(self, face: np.ndarray) -> np.ndarray:
         """Return the faces (n, 3) with the vertex order that keeps their outside."""
         return face[:, [0, 2, 1]] if self.mirrors else face
 
@@ -134,7 +134,7 @@ def make_mesh(
     if hull:
         _ = surface.hull  # raises if there is no hull, whatever the inertia is made of
     face = surface.hull.face if over_hull else surface.face
-    mass = distribution(vertex, placement.turned(face))
+    mass = distribution(vertex, placement.orient_faces(face))
     moments, quat = principal_axes(mass.tensor, _ALIGNED_TOLERANCE)
     check_moments(moments)
     pose = identity_pose() if fixed else FramePose(mass.center, quat)

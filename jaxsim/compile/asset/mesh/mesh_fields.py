@@ -15,9 +15,12 @@ _DATA: dict[str, tuple[Callable[[Mesh], np.ndarray], type]] = {
     "vert": (lambda mesh: mesh.vertex, np.float32),
     "normal": (lambda mesh: mesh.normal, np.float32),
     "texcoord": (lambda mesh: mesh.surface.texcoord, np.float32),
-    "face": (lambda mesh: mesh.placement.turned(mesh.surface.face), np.int32),
-    "facenormal": (lambda mesh: mesh.placement.turned(mesh.surface.face_normal), np.int32),
-    "facetexcoord": (lambda mesh: mesh.placement.turned(mesh.surface.face_texcoord), np.int32),
+    "face": (lambda mesh: mesh.placement.orient_faces(mesh.surface.face), np.int32),
+    "facenormal": (lambda mesh: mesh.placement.orient_faces(mesh.surface.face_normal), np.int32),
+    "facetexcoord": (
+        lambda mesh: mesh.placement.orient_faces(mesh.surface.face_texcoord),
+        np.int32,
+    ),
 }
 _WIDTHS = {"texcoord": 2}
 
@@ -80,7 +83,7 @@ def _no_polygons(mesh: Mesh) -> Polygons:
 def _graph(mesh: Mesh) -> np.ndarray:
     if mesh.hull is None:
         return np.zeros(0, np.int32)
-    return mesh.hull.graph(mesh.placement.turned(mesh.hull.face))
+    return mesh.hull.graph(mesh.placement.orient_faces(mesh.hull.face))
 
 
 def _extrema(mesh: Mesh) -> np.ndarray:

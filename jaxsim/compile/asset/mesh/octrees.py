@@ -49,7 +49,7 @@ def octree_fields(trees: list[Octree | None]) -> dict[str, Any]:
 
 
 def _tree(mesh: Mesh) -> Octree:
-    face = mesh.placement.turned(mesh.surface.face)
+    face = mesh.placement.orient_faces(mesh.surface.face)
     return octree(mesh.vertex[face], *mesh.bounds, SurfaceDistance(mesh.vertex, face))
 
 

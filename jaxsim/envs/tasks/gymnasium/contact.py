@@ -23,14 +23,14 @@ def contact_wrenches(m: Model, d: Data) -> jax.Array:
     """
     c = d.contact
     force = contact_forces(m, d)
-    push, turn = (jnp.einsum("nij,ni->nj", c.frame, f) for f in (force[:, :3], force[:, 3:]))
+    forces, torques = (jnp.einsum("nij,ni->nj", c.frame, f) for f in (force[:, :3], force[:, 3:]))
 
     center = d.subtree_com[m.body_rootid]
     wrenches = jnp.zeros((m.nbody, 6), d.qpos.dtype)
     for side, geom in ((-1.0, c.geom[:, 0]), (1.0, c.geom[:, 1])):
         body = jnp.asarray(m.geom_bodyid)[geom]
-        torque = turn + jnp.cross(c.pos - center[body], push)
-        wrench = side * jnp.concatenate([torque, push], axis=1)
+        torque = torques + jnp.cross(c.pos - center[body], forces)
+        wrench = side * jnp.concatenate([torque, forces], axis=1)
         real = (geom >= 0) & (body > 0) & (d.time > 0)
         wrenches = wrenches.at[body].add(jnp.where(real[:, None], wrench, 0.0))
     return wrenches

@@ -50,7 +50,7 @@ class SuiteHumanoid(SuiteTask):
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
         """Return a state at rest with random angles and orientation, without contacts."""
 
-        def again(found: tuple[jax.Array, jax.Array]) -> jax.Array:
+        def touches_ground(found: tuple[jax.Array, jax.Array]) -> jax.Array:
             moved = refresh_world(m, d.replace(qpos=found[1]))
             return moved.ncon > 0
 
@@ -58,7 +58,7 @@ class SuiteHumanoid(SuiteTask):
             key, own = jax.random.split(found[0])
             return key, random_joints(m, d.qpos, own)
 
-        return d.replace(qpos=lax.while_loop(again, draw, draw((key, d.qpos)))[1])
+        return d.replace(qpos=lax.while_loop(touches_ground, draw, draw((key, d.qpos)))[1])
 
     def observe(self, m: Model, d: Data) -> jax.Array:
         """Return the observation of the class's documentation."""

@@ -47,9 +47,9 @@ class Eye:
             seen = self._seen.get(number)
             if seen is None or np.abs(pose - seen).max() > _MIN_CAMERA_MOTION:
                 self._seen[number] = pose
-                self._turn(client, pos, mat, fovy)
+                self._rotate_view(client, pos, mat, fovy)
 
-    def _turn(self, client: Any, pos: np.ndarray, mat: np.ndarray, fovy: float) -> None:
+    def _rotate_view(self, client: Any, pos: np.ndarray, mat: np.ndarray, fovy: float) -> None:
         """Set the view of a page: along -z of the frame `mat`, y up; `fovy` in degrees."""
         with client.atomic():
             client.camera.up_direction = mat[:, 1]

@@ -99,12 +99,12 @@ def add_sky(server: Any, m: Model) -> Any:
     if not len(skies):
         return None
     image = image_of(m, int(skies[0]))[..., :3]
-    shape, place = _box(image.shape[0] == image.shape[1])
+    shape, texcoord = _box(image.shape[0] == image.shape[1])
     trimesh, visual = require("trimesh", "view"), require("trimesh.visual", "view")
     material = require("trimesh.visual.material", "view").PBRMaterial(
         baseColorTexture=require("PIL.Image", "view").fromarray(image)
     )
-    uv = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)
+    uv = np.stack([texcoord[:, 0], 1 - texcoord[:, 1]], axis=1)
     looks = visual.TextureVisuals(uv=uv, material=material)
     mesh = trimesh.Trimesh(
         _SKY_EXTENTS * float(m.stat.extent) * shape.vertex, shape.face, process=False, visual=looks
@@ -130,7 +130,7 @@ def _box(one: bool) -> tuple[TriangleShape, np.ndarray]:
     Args:
       one: whether there is a single image for all sides.
     """
-    vertex, place, face = [], [], []
+    vertex, texcoord, face = [], [], []
     for side, (right, down) in enumerate(CUBE_AXES):
         ahead = np.zeros(3)
         ahead[side // 2] = 1 - 2 * (side % 2)
@@ -139,7 +139,7 @@ def _box(one: bool) -> tuple[TriangleShape, np.ndarray]:
             # half a pixel inside, so that the next image of the strip does not show
             across, along = (0.5 + 0.498 * k for k in (x, y))
             vertex.append(ahead + x * u + y * v)
-            place.append((across, along if one else (side + along) / 6))
+            texcoord.append((across, along if one else (side + along) / 6))
         face += [np.array(k) + 4 * side for k in ((0, 1, 2), (0, 2, 3))]
     # y is up in the cube, z in the world
     turned = np.array(vertex)[:, [0, 2, 1]] * [1, -1, 1]
@@ -147,7 +147,7 @@ def _box(one: bool) -> tuple[TriangleShape, np.ndarray]:
     normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     inward = (normal * corner.mean(axis=1)).sum(axis=1) < 0
     turned_face = np.where(inward[:, None], face, np.array(face)[:, ::-1])
-    return TriangleShape(turned, -turned, turned_face), np.array(place)
+    return TriangleShape(turned, -turned, turned_face), np.array(texcoord)
 
 
 def _fading(attenuation: np.ndarray) -> tuple[float, float]:

@@ -145,10 +145,10 @@ def tendon_lines(poses: Poses, offset: np.ndarray) -> tuple[np.ndarray, np.ndarr
     worlds = len(adr)
     point = poses.paths["wrap_xpos"].reshape(worlds, -1, 3) + offset[:, None]
     pulley = poses.paths["wrap_obj"].reshape(worlds, -1) == _PULLEY_OBJ
-    place = np.arange(point.shape[1])
+    index = np.arange(point.shape[1])
     # the tendon of each point: the first one that ends after it
     end = adr + num
-    tendon = (place[None, :, None] >= end[:, None, :]).sum(axis=-1)
+    tendon = (index[None, :, None] >= end[:, None, :]).sum(axis=-1)
     joined = (tendon[:, :-1] == tendon[:, 1:]) & (tendon[:, 1:] < adr.shape[1])
     joined &= ~(pulley[:, :-1] | pulley[:, 1:])
     lines = np.stack([point[:, :-1], point[:, 1:]], axis=2)[joined]

@@ -85,7 +85,7 @@ class BrowserScene:
         self.marks, self.lights = Marks(server, m), Lights(server, m)
         self.eye = Eye(server, m)
         self.sky = add_sky(server, m)
-        self._radius = float(self.around(start).radius.max())
+        self._radius = float(self.bounding_balls(start).radius.max())
         self.draw()
         self.show(start)
 
@@ -116,16 +116,16 @@ class BrowserScene:
             self._last, self._taken = None, set()
             self._bodies = [self._frame(b) for b in range(self._m.nbody)]
             self._handles = [(part, self._first(part)) for part in self.parts]
-            several = [part for part in self.parts if self.worlds > 1 and not self._once(part)]
+            several = [part for part in self.parts if self.worlds > 1 and not self._is_shared(part)]
             self._instances = [(part, self._others(part)) for part in several]
             if self._on_part is not None:
                 for world, drawn in enumerate((self._handles, self._instances)):
                     for part, handle in drawn:
                         if not _is_floor(part):  # viser's grids cannot be clicked
                             self._on_part(handle, part, world)
-            self.again()
+            self.redraw()
 
-    def again(self) -> None:
+    def redraw(self) -> None:
         """Show the same poses again, with the present marks."""
         with self._lock:
             if self.poses is not None:
@@ -135,13 +135,13 @@ class BrowserScene:
         """Let all pages look through a camera of the first world; None: release them."""
         with self._lock:
             self.eye.choose(camera)
-            self.again()
+            self.redraw()
 
     def mark(self, name: str) -> None:
         """Toggle the visibility of marks of a kind."""
         with self._lock:
             self.marks.shown ^= {name}
-            self.again()
+            self.redraw()
         for act in self.then:
             act()
 
@@ -163,7 +163,7 @@ class BrowserScene:
         """Move everything to the poses of the worlds; objects with non-finite poses stay."""
         with self._lock, self._server.atomic():
             self.poses = poses
-            pose, moved = self._moved(poses)
+            pose, moved = self._drawn_poses(poses)
             for body in np.flatnonzero(moved[0]):
                 handle = self._bodies[body]
                 handle.position, handle.wxyz = pose[0, body, :3], pose[0, body, 3:]
@@ -189,7 +189,7 @@ class BrowserScene:
         with self._lock, self._server.atomic():
             return self.softs.settle()
 
-    def around(self, poses: Poses) -> Balls:
+    def bounding_balls(self, poses: Poses) -> Balls:
         """Return bounding spheres of worlds; static geometry counts only if nothing moves.
 
         Returns:
@@ -213,7 +213,7 @@ class BrowserScene:
         far = np.linalg.norm(point - center[:, None], axis=-1) + reach[:, 0]
         return Balls(center, far.max(axis=1))
 
-    def _moved(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
+    def _drawn_poses(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
         """Return the poses of bodies as drawn, (worlds, nbody, 7), and which have changed."""
         pose = np.concatenate([poses.xpos + self.offset[:, None], poses.xquat], axis=-1)
         finite = np.isfinite(pose).all(axis=(1, 2))[:, None, None]
@@ -247,7 +247,7 @@ class BrowserScene:
     def _opacity(self, part: Part) -> float:
         return 1.0 if self._m.body_weldid[part.body] == 0 else self.opacity
 
-    def _once(self, part: Part) -> bool:
+    def _is_shared(self, part: Part) -> bool:
         """Return whether a part is drawn once for all worlds: a common floor, or static parts of
         ghosts."""
         if self._m.body_weldid[part.body] != 0:
@@ -276,7 +276,7 @@ class BrowserScene:
         )
         # infinite planes end where they are no longer visible from any world
         reach = _FLOOR_EXTENTS * extent
-        endless = (part.size[:2] <= 0) | (self.worlds > 1 and self._once(part))
+        endless = (part.size[:2] <= 0) | (self.worlds > 1 and self._is_shared(part))
         far = 2 * (2 * reach + float(np.abs(self.offset).max()))
         width, height = np.where(endless, far, 2 * part.size[:2])
         return self._server.scene.add_grid(

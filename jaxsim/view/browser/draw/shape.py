@@ -116,10 +116,10 @@ def _mesh(m: Model, mesh: int) -> TriangleShape:
     corner, face = np.unique(corner, axis=0, return_inverse=True)
     vertex = np.asarray(m.mesh_vert)[m.mesh_vertadr[mesh] + corner[:, 0]]
     normal = np.asarray(m.mesh_normal)[m.mesh_normaladr[mesh] + corner[:, 1]]
-    place = None
+    vertex_texcoord = None
     if has_texture:
-        place = np.asarray(m.mesh_texcoord)[m.mesh_texcoordadr[mesh] + corner[:, 2]]
-    return TriangleShape(vertex, normal, face.reshape(-1, 3), place)
+        vertex_texcoord = np.asarray(m.mesh_texcoord)[m.mesh_texcoordadr[mesh] + corner[:, 2]]
+    return TriangleShape(vertex, normal, face.reshape(-1, 3), vertex_texcoord)
 
 
 def _hfield(m: Model, field: int) -> TriangleShape:

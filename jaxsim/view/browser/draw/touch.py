@@ -53,12 +53,12 @@ class Touching:
         """Return the contacts that `find` computes, when they are ready."""
         if found is None:
             return None
-        world, place = np.nonzero(np.asarray(found["there"]))
+        world, index = np.nonzero(np.asarray(found["there"]))
         force = found.get("force")
         return Touch(
             world,
-            np.asarray(found["pos"])[world, place],
-            None if force is None else np.asarray(force)[world, place],
+            np.asarray(found["pos"])[world, index],
+            None if force is None else np.asarray(force)[world, index],
         )
 
 

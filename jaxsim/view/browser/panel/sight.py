@@ -51,7 +51,7 @@ def _surroundings(gui: Any, scene: BrowserScene) -> None:
         @lights.on_update
         def _(_: Any) -> None:
             scene.lights.shine(lights.value)
-            scene.again()
+            scene.redraw()
 
     if scene.sky is not None:
         sky = gui.add_checkbox("sky", initial_value=True)

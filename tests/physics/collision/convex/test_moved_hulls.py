@@ -78,7 +78,9 @@ def test_leaves_that_change_inside_a_program(scene):
     m, found, expected = scene
 
     def stretched(scale):
-        changed = jax.tree.map(lambda a: a, m).converted({"mesh_vert": m.mesh_vert * scale}, False)
+        changed = jax.tree.map(lambda a: a, m).replace_unchecked(
+            {"mesh_vert": m.mesh_vert * scale}, False
+        )
         return found(changed)
 
     got = jax.jit(jax.vmap(stretched))(jnp.asarray([np.ones((1, 3)), STRETCH]))
