@@ -24,9 +24,9 @@ _CURVE_COLORS = {"measured": "#999999", "predicted": "#0b5fa5", "left": "#b03a2e
 _MAX_SIGNAL_POINTS = 400  # points of a signal in a figure
 _PAGE_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;
 padding:0 1em;color:#222}table{border-collapse:collapse;margin:1em 0}
-td,th{padding:.25em .8em;text-align:right;border-bottom:1px solid
-#ddd}td:first-child,th:first-child{text-align:left;font-family:monospace}
-#.warning{background:#fdf3e1;border-left:4px solid #d9902f;padding:.5em 1em;margin:.4em 0}
+td,th{padding:.25em .8em;text-align:right;border-bottom:1px solid #ddd}
+td:first-child,th:first-child{text-align:left;font-family:monospace}
+.warning{background:#fdf3e1;border-left:4px solid #d9902f;padding:.5em 1em;margin:.4em 0}
 svg{max-width:100%;height:auto}h2{margin-top:2em}"""
 
 

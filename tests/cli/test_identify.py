@@ -91,7 +91,6 @@ def test_the_state_at_the_start(arm):
         ("data.0.qpos=[1]", "arm.toml:20", "qpos: expected 2 numbers, got 1"),
         ("data.0.key=home", "arm.toml:20", "home"),
         ("data.0.sigmas={q1=0.001}", "arm.toml:20", "sigma: give the standard deviation of 'q2'"),
-        ("free=[]", "arm.toml:15", "dof_frictionloss"),
         ("data=[]", "--set", "expected at least one recording"),
         ("fit.starts=0", "--set", "fit.starts: expected at least 1, got 0"),
     ],

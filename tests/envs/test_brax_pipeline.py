@@ -89,20 +89,22 @@ def test_what_an_environment_changed_in_its_system_counts(pipeline):
     from brax.io import mjcf
 
     sys = mjcf.loads(XML)
-    same = pipeline.model_of(sys)
+    same = pipeline.model_of_system(sys)
     assert float(same.opt.timestep) == pytest.approx(0.01)
-    assert same is pipeline.model_of(sys)
+    assert same is pipeline.model_of_system(sys)
     changed = sys.tree_replace({"opt.timestep": 0.002, "opt.iterations": 3})
     changed = changed.replace(geom_friction=2 * sys.geom_friction)
-    m = pipeline.model_of(changed)
+    m = pipeline.model_of_system(changed)
     assert float(m.opt.timestep) == pytest.approx(0.002)
     assert m.opt.iterations == 3
     np.testing.assert_allclose(m.geom_friction, 2 * same.geom_friction)
-    batched = jax.vmap(lambda f: pipeline.model_of(sys.replace(geom_friction=f)).geom_friction)
+    batched = jax.vmap(
+        lambda f: pipeline.model_of_system(sys.replace(geom_friction=f)).geom_friction
+    )
     many = jnp.stack([sys.geom_friction, 3 * sys.geom_friction])
     np.testing.assert_allclose(batched(many), many)
     with pytest.raises(ValueError, match=r"mj_model: None; load the System by brax.io.mjcf"):
-        pipeline.model_of(sys.replace(mj_model=None))
+        pipeline.model_of_system(sys.replace(mj_model=None))
 
 
 @pytest.mark.filterwarnings("default:PipelineEnv")

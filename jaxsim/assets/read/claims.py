@@ -64,7 +64,7 @@ def _off(data: bytes) -> None:
     words = words[1:] if words and not words[0].isdigit() and b"OFF" in words[0] else words
     if len(words) < 2:
         return
-    vertices, faces = (_count("the header", w.decode("latin-1")) for w in words[:2])
+    vertices, faces = (_count("the OFF file", w.decode("latin-1")) for w in words[:2])
     # three coordinates of a character and a blank each; a face has at least its corner count
     least = 6 * vertices + 2 * faces - 1
     _compare("OFF", f"{vertices} vertices, {faces} faces", least, len(data))

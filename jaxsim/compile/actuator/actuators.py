@@ -36,7 +36,9 @@ _COLUMNS = (
 _DEFAULT_GEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@declare_pass(needs="settings plugins bodies joints sites tendons", gives="actuator jnt tendon")
+@declare_pass(
+    needs="read_settings plugin_fields bodies joints sites tendons", gives="actuator jnt tendon"
+)
 def actuators(c: Compilation) -> None:
     """Add all fields of actuators that do not need the reference pose."""
     elements = c.spec.section("actuator")

@@ -18,7 +18,7 @@ from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
 
-@declare_pass(needs="settings assets", gives="hfield")
+@declare_pass(needs="read_settings assets", gives="hfield")
 def hfields(c: Compilation) -> None:
     """Add all fields of height fields; their heights are concatenated, row by row."""
     elements = c.elements["hfield"]

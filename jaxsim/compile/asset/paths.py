@@ -12,7 +12,7 @@ from jaxsim.spec import SpecElement
 _PREFIX = {"hfield": "hfield", "mesh": "mesh", "skin": "skin", "texture": "tex"}
 
 
-@declare_pass(needs="settings assets", gives="hfield mesh paths skin tex")
+@declare_pass(needs="read_settings assets", gives="hfield mesh paths skin tex")
 def paths(c: Compilation) -> None:
     """Add the zero-terminated paths of all files; an asset without one has the address -1.
 

@@ -20,7 +20,7 @@ _DATA = ("vertex", "texcoord", "face")
 _EMPTY_SKIN = Skin(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 3), np.int32), ())
 
 
-@declare_pass(needs="settings assets bodies", gives="skin")
+@declare_pass(needs="read_settings assets bodies", gives="skin")
 def skins(c: Compilation) -> None:
     """Add all fields of skins; the numbers have single precision, as in MuJoCo."""
     elements = c.elements["skin"]

@@ -51,7 +51,7 @@ class _Texture:
         return (0, 0) if self.pixels is None else self.pixels.shape[:2]
 
 
-@declare_pass(needs="settings assets", gives="tex")
+@declare_pass(needs="read_settings assets", gives="tex")
 def textures(c: Compilation) -> None:
     """Add all fields of textures; their pixels are concatenated, row by row from the top."""
     elements = c.elements["texture"]

@@ -17,7 +17,7 @@ from jaxsim.enums import JointType
 
 
 @declare_pass(
-    needs="settings bodies geoms joints sites cameras lights masses",
+    needs="read_settings bodies geoms joints sites cameras lights masses",
     gives="body cam geom light qpos qpos0 site",
 )
 def align_free(c: Compilation) -> None:

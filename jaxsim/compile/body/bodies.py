@@ -14,7 +14,7 @@ from jaxsim.compile.step import declare_pass
 from jaxsim.spec import Body
 
 
-@declare_pass(needs="settings plugins", gives="bodies body")
+@declare_pass(needs="read_settings plugin_fields", gives="bodies body")
 def bodies(c: Compilation) -> None:
     """Add ids and names of bodies, their parents, poses, gravity compensation and mocap ids."""
     c.bodies = c.spec.bodies

@@ -38,7 +38,7 @@ _COLUMNS = (
 
 
 @declare_pass(
-    needs="settings plugins assets bodies hfields meshes",
+    needs="read_settings plugin_fields assets bodies hfields meshes",
     gives="body geom geom_inertia geom_mass",
 )
 def geoms(c: Compilation) -> None:

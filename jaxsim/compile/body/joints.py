@@ -47,7 +47,7 @@ _DOF_COLUMNS = (
 )
 
 
-@declare_pass(needs="settings bodies", gives="body dof jnt joint qpos qpos0")
+@declare_pass(needs="read_settings bodies", gives="body dof jnt joint qpos qpos0")
 def joints(c: Compilation) -> None:
     """Add all fields of joints and dofs that do not need the inertia."""
     elements = [joint for body in c.bodies for joint in body.joints]

@@ -27,7 +27,7 @@ _INERTIA_ROUNDING = 1e-14  # rounding tolerance of a zero moment of inertia (MuJ
 _I, _J = np.array([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]).T
 
 
-@declare_pass(needs="settings bodies geoms", gives="body")
+@declare_pass(needs="read_settings bodies geoms", gives="body")
 def masses(c: Compilation) -> None:
     """Add `body_mass` [kg], `body_inertia` [kg m^2], `body_ipos` [m], `body_iquat`."""
     n = len(c.bodies)

@@ -15,7 +15,7 @@ from jaxsim.enums import GeomType
 _COLUMNS = (Column("site_group", "group", dtype=np.int32),)
 
 
-@declare_pass(needs="settings assets bodies meshes", gives="site")
+@declare_pass(needs="read_settings assets bodies meshes", gives="site")
 def sites(c: Compilation) -> None:
     """Add all fields of sites."""
     elements = [site for body in c.bodies for site in body.sites]

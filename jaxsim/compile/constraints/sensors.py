@@ -57,7 +57,7 @@ class SensorReading(NamedTuple):
 
 
 @declare_pass(
-    needs="plugins assets bodies meshes geoms joints sites cameras tendons actuators",
+    needs="plugin_fields assets bodies meshes geoms joints sites cameras tendons actuators",
     gives="sensor",
 )
 def sensors(c: Compilation) -> None:

@@ -47,7 +47,7 @@ class Wrap(NamedTuple):
     element: SpecElement
 
 
-@declare_pass(needs="settings assets bodies geoms joints sites tree", gives="ten tendon wrap")
+@declare_pass(needs="read_settings assets bodies geoms joints sites tree", gives="ten tendon wrap")
 def tendons(c: Compilation) -> None:
     """Add all fields of tendons that do not need the reference pose."""
     elements = c.spec.section("tendon")

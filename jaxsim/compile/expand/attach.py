@@ -31,7 +31,7 @@ from jaxsim.spec.users import names_defined_before
 _MAX_ATTACH_DEPTH = 32  # nesting limit of attached models
 
 
-@declare_pass(needs="settings", gives="spec")
+@declare_pass(needs="read_settings", gives="spec")
 def attach(c: Compilation) -> None:
     """Replace every `<attach>` by the part of a model that it names, and expand every `<flexcomp>`.
 

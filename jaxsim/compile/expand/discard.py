@@ -17,7 +17,7 @@ _APPEARANCE_TAGS = ("material", "texture")
 _SHAPES = ("geom", "site")
 
 
-@declare_pass(needs="settings option scale_frames", gives="spec")
+@declare_pass(needs="read_settings option scale_frames", gives="spec")
 def discard_visual(c: Compilation) -> None:
     """Remove the visual elements from the tree, if the model requests it."""
     if not c.settings.discardvisual:

@@ -26,7 +26,7 @@ from jaxsim.spec.references import references
 _FORCE_SENSORS = ("force", "torque")
 
 
-@declare_pass(needs="settings option scale_frames", gives="spec")
+@declare_pass(needs="read_settings option scale_frames", gives="spec")
 def fuse_static(c: Compilation) -> None:
     """Fuse the static bodies of the tree with their parents, if the model requests it."""
     if not c.settings.fusestatic:

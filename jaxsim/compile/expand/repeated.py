@@ -11,7 +11,7 @@ from jaxsim.spec import SpecElement
 from jaxsim.spec.references import Name
 
 
-@declare_pass(needs="settings")
+@declare_pass(needs="read_settings")
 def refuse_repeated_names(c: Compilation) -> None:
     """Report duplicate names, as MuJoCo does."""
     everything = c.settings.discardvisual or c.settings.fusestatic

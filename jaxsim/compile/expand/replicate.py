@@ -14,7 +14,7 @@ from jaxsim.spec import SpecElement
 from jaxsim.spec.replicate import expand_replicates
 
 
-@declare_pass(needs="settings", gives="spec")
+@declare_pass(needs="read_settings", gives="spec")
 def replicate_elements(c: Compilation) -> None:
     """Expand the replicates of the model."""
     if _copies(c) > MAX_ELEMENTS:

@@ -30,7 +30,7 @@ _ANGULAR = ("hinge", "ball")
 _SIZES = {"sphere": "m, 1, 1", "capsule": "m, m, 1", "cylinder": "m, m, 1"}
 
 
-@declare_pass(needs="settings", gives="scales spec stretched")
+@declare_pass(needs="read_settings", gives="scales spec stretched")
 def scale_frames(c: Compilation) -> None:
     """Apply the scales of the frames, and keep those of the elements for later passes."""
     c.scales, c.stretched = None, {}

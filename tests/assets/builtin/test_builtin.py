@@ -83,7 +83,7 @@ def test_sheets_and_open_shells_have_no_volume(kind, params):
 )
 def test_absurd_sizes_are_refused_before_memory_is_spent(kind, params):
     with pytest.raises(
-        AssetError, match="points of a built-in mesh, the limit is 5000000: use fewer"
+        AssetError, match="points of a built-in mesh or a scene, the limit is 5000000: use fewer"
     ):
         ours(kind, params)
 

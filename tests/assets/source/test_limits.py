@@ -8,7 +8,9 @@ from jaxsim.errors import AssetError
 
 def test_a_limit_holds_until_it_is_raised():
     before = limit("image_bytes")
-    with pytest.raises(AssetError, match=rf"^{before + 1} bytes of pixels in one image, the most"):
+    with pytest.raises(
+        AssetError, match=rf"^{before + 1} bytes of pixels in one image, the limit is"
+    ):
         check_limit("image_bytes", before + 1)
     with limits(image_bytes=before + 1):
         check_limit("image_bytes", before + 1)
@@ -32,7 +34,7 @@ def test_beyond_what_can_be_counted():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"image_byte": 3}, "limits: there is no 'image_byte'; known are archive_bytes, image"),
+        ({"image_byte": 3}, "limits: there is no 'image_byte'; choose one of archive_bytes, image"),
         ({"image_bytes": -1}, "image_bytes: expected a count, got -1"),
         ({"image_bytes": 0.5}, r"image_bytes: expected a count, got 0\.5"),
     ],

@@ -29,7 +29,7 @@ NO_LIMIT = -1
 _SharedSurfaces = dict[tuple[Any, ...], MeshSurface]
 
 
-@declare_pass(needs="settings scale_frames plugins assets bodies", gives="mesh meshes")
+@declare_pass(needs="read_settings scale_frames plugin_fields assets bodies", gives="mesh meshes")
 def meshes(c: Compilation) -> None:
     """Add all fields of meshes, and the meshes by id."""
     hulls = _meshes_that_collide(c)
