@@ -23,10 +23,13 @@ MINIMUM_TESTS := tests/test_minimum.py \
   tests/learn/test_train.py::test_the_curve \
   tests/learn/test_train.py::test_events_for_tensorboard
 
-.PHONY: demo test test-all test-minimum docs reference lint format clean
+.PHONY: demo smoke test test-all test-minimum docs reference lint format clean
 
 demo: $(VENV)/.demo  ## simulate 4,096 humanoids with contacts
 	$(BIN)/jaxsim rollout configs/humanoid.xml --worlds 4096 --steps 500
+
+smoke: $(VENV)/.test  ## the main paths, compiled as users compile: three minutes
+	TEST_OPTIMIZED=1 $(BIN)/python -m pytest -q tests/test_smoke.py
 
 test: $(VENV)/.test  ## the tests, on two cores; without those marked slow
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"

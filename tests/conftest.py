@@ -29,7 +29,7 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 # them and about code that is written differently for them, steps and rollouts, whole models, and
 # what is compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
 KERNELS = re.compile(
-    r"tests/(test_(configs|transformations|program_size)|arrays/|transforms/|linalg/|rollout/"
+    r"tests/(test_(smoke|configs|transformations|program_size)|arrays/|transforms/|linalg/|rollout/"
     r"|envs/test_env|physics/(collision/test_|constraint/|solver/|sleep/test_still|integrate/"
     r"|test_(stages|together)|query/test_object_motion|constants/test_every_form))"
 )
