@@ -60,7 +60,7 @@ def _of_model(m: Model) -> str:
         "flexes": f"{m.nflex}{_kinds(FlexDim, m.flex_dim)}",
         "equalities": f"{m.neq}{_kinds(EqType, m.eq_type)}",
         "sensors": f"{m.nsensor}{_kinds(SensorType, m.sensor_type)}",
-        "key frames": f"{m.nkey}{_format_names(m.names.get('key', []))}",
+        "keyframes": f"{m.nkey}{_format_names(m.names.get('key', []))}",
         "time step": f"{float(m.opt.timestep):g} s, {_word(IntegratorType, m.opt.integrator)}",
         "solver": (
             f"{_word(SolverType, m.opt.solver)}, {m.opt.iterations} iterations, "
