@@ -151,7 +151,7 @@ def test_fields_of_the_model_are_set_and_differentiated(ours):
         (lambda m, d: d.bind(m, []), ValueError, "one kind"),
         (lambda m, d: d.bind(m, "joint:h").foo, AttributeError, "joint: Data has no field 'foo'"),
         (lambda m, d: d.bind(m, "joint:h").qfrc_spring, AttributeError, "keep=.'qfrc_spring'"),
-        (lambda m, d: d.bind(m, "body:a").mocap_pos, AttributeError, "mocap body"),
+        (lambda m, d: d.bind(m, "body:a").mocap_pos, AttributeError, "not mocap bodies"),
         (lambda m, d: m.bind("joint:h").set("type", 1), ValueError, "jnt_type: is static"),
         (
             lambda m, d: d.bind(m, "joint:v").set("qvel", jnp.zeros(2)),

@@ -39,6 +39,8 @@ InertiaMatrix = Array | TreeSparse | BlockDiagonal
 
 def raise_diagonal(M: Array) -> Array:
     """Return M with numbers below MINVAL on its diagonal raised to it, `[nv, nv, *W]`."""
+    if not len(M):
+        return M
     unit = column(np.eye(len(M), dtype=bool), M[0])
     return jnp.where(unit & (M < MINVAL), jnp.asarray(MINVAL, M.dtype), M)
 
