@@ -159,7 +159,7 @@ from jaxsim.physics.api import tendon_bias as tendon_bias
 from jaxsim.physics.api import transmission as transmission
 from jaxsim.physics.api import xfrc_accumulate as xfrc_accumulate
 from jaxsim.physics.constants.set_const import set_const as set_const
-from jaxsim.physics.history.clock import clock_phase as clock_phase
+from jaxsim.physics.history.clock import phase as phase
 from jaxsim.physics.make_data import reset_ctrl as reset_ctrl
 from jaxsim.physics.make_data import reset_data as reset_data
 from jaxsim.physics.make_data import reset_data_keyframe as reset_data_keyframe

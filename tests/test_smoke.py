@@ -19,14 +19,17 @@ SCENE = """
 <mujoco><option integrator="implicitfast" timestep=".002" density="1.2"/>
 <option><flag energy="enable"/></option>
 <asset><mesh name="hull" vertex="0 0 0 .3 0 0 0 .3 0 0 0 .3"/></asset>
-<worldbody><geom type="plane" size="3 3 1" contype="3" conaffinity="3"/><camera name="eye" pos="2 0 2"/>
+<worldbody><geom type="plane" size="3 3 1" contype="3" conaffinity="3"/>
+  <camera name="eye" pos="2 0 2"/>
   <body name="box" pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
-  <body name="stone" pos="1 0 .1"><freejoint/><geom type="mesh" mesh="hull" contype="2" conaffinity="2"/></body>
+  <body name="stone" pos="1 0 .1"><freejoint/>
+    <geom type="mesh" mesh="hull" contype="2" conaffinity="2"/></body>
   <body name="arm" pos="0 1 1"><joint name="turn" axis="0 1 0" damping=".1" frictionloss=".05"/>
     <geom type="capsule" size=".04" fromto="0 0 0 .3 0 0"/><site name="tip" pos=".3 0 0"/>
     <body pos=".3 0 0"><joint name="bend" axis="0 1 0" range="-.1 .1" limited="true"/>
       <geom size=".05" pos=".1 0 0"/><site name="end" pos=".1 0 0"/></body></body>
-  <body name="ball" pos="0 2 1"><joint type="ball" stiffness="2"/><geom size=".1" pos=".2 0 0"/></body>
+  <body name="ball" pos="0 2 1"><joint type="ball" stiffness="2"/>
+    <geom size=".1" pos=".2 0 0"/></body>
 </worldbody>
 <equality><connect body1="ball" anchor=".2 0 0"/></equality>
 <tendon><spatial name="cord" stiffness="3"><site site="tip"/><site site="end"/></spatial></tendon>
@@ -89,7 +92,9 @@ def test_the_gradient_of_a_rollout_through_contacts_is_that_of_differences():
         return jaxsim.rollout(m, d.replace(qvel=d.qvel.at[0].set(x)), 3)[0].qpos[0]
 
     slope = jax.jit(jax.grad(end))(0.3)
-    np.testing.assert_allclose(slope, (end(0.3 + 1e-6) - end(0.3 - 1e-6)) / 2e-6, **ROUGH_DIFFERENCE)
+    np.testing.assert_allclose(
+        slope, (end(0.3 + 1e-6) - end(0.3 - 1e-6)) / 2e-6, **ROUGH_DIFFERENCE
+    )
 
 
 def test_an_environment_runs_many_worlds():
