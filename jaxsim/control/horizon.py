@@ -235,7 +235,7 @@ def shift_plan(rows: jax.Array, by: jax.Array) -> jax.Array:
     held.
 
     Example:
-      >>> moved_on(jnp.array([[0.0], [1.0], [4.0]]), jnp.array(0.5))[:, 0].tolist()
+      >>> shift_plan(jnp.array([[0.0], [1.0], [4.0]]), jnp.array(0.5))[:, 0].tolist()
       [0.5, 2.5, 4.0]
     """
     n = len(rows)

@@ -41,7 +41,7 @@ ADDRESSES = {f"name_{table}adr": kind for kind, table in NAME_TABLES.items()}
 
 
 class NameText(bytes):
-    """Names of all objects, zero-terminated; indexing with a kind returns the list of its names.
+    r"""Names of all objects, zero-terminated; indexing with a kind returns the list of its names.
 
     Example:
       >>> m.names["body"]
