@@ -83,7 +83,7 @@ def gram_basis(
     """Return H + J' W J of contacts.
 
     Args:
-      H: a symmetric matrix with `plus_products` (system/lower.py, system/factor.py).
+      H: a symmetric matrix with `plus_products` (linalg/packed_lower.py, linalg/factor.py).
       J: `[basis, ncon, nv, *W]`.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
       used, size: as in `chunks`.

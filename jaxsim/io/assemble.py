@@ -58,8 +58,8 @@ def assemble(
       opt: simulation options, by name.
       stat: statistics, by name.
       names: names of the objects of each kind, by id.
-      contacts: contact capacity of a world; None: a default (`room/capacity.py`).
-      pairs: capacity for near pairs of each group; None: a default (`room/capacity.py`).
+      contacts: contact capacity of a world; None: a default (`capacity/capacity.py`).
+      pairs: capacity for near pairs of each group; None: a default (`capacity/capacity.py`).
       smooth: distance at which contacts start to act [m]; None or 0: only in contact.
       origin: file the model came from, for messages.
       places: source locations of the objects of each kind, by id, for messages.

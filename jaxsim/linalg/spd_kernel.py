@@ -1,8 +1,8 @@
 """Symmetric positive definite systems A x = b in a GPU kernel, the matrix in registers.
 
 XLA splits a factorization and its substitutions into some thirty kernels, each of which reads and
-writes the trailing matrix in memory. Here one warp solves one world (arrays/kernel.py). The matrix
-is held as one tile, or for larger systems as the upper triangle of `_MIN_TILE_SIDE` x
+writes the trailing matrix in memory. Here one warp solves one world (transforms/pallas.py). The
+matrix is held as one tile, or for larger systems as the upper triangle of `_MIN_TILE_SIDE` x
 `_MIN_TILE_SIDE` tiles. Right-looking A = L D L' from the first row down; b is one more column, so
 elimination includes forward substitution. By symmetry the column below a pivot equals the row to
 its right, so lanes only exchange a row, through `SystemMemory`.

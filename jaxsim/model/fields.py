@@ -148,7 +148,7 @@ class Record:
     _statics: ClassVar[tuple[str, ...]] = ()
     _children: ClassVar[Any]  # _values_of(_leaves)
     _identity: ClassVar[Any]  # _values_of(_statics)
-    _native: bool  # in the form used inside the physics, see arrays/native.py
+    _native: bool  # in the form used inside the physics, see transforms/layout.py
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

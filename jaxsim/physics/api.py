@@ -2,7 +2,7 @@
 
 The names are MuJoCo's without the prefix. `step`, `forward`, `inverse`, `constraint_rows`, mass
 matrix and Jacobians compute everything they need from the state. A single stage reads the results
-of the stages before it: fields that its Data does not carry are recomputed (resume.py), or the
+of the stages before it: fields that its Data does not carry are recomputed (recompute.py), or the
 stage raises an error that names the missing field.
 """
 

@@ -1,8 +1,8 @@
 """Test for the discrete integrator, under which a step and its solver are one operation.
 
 It changes the inertia of the solver (integrate/metric.py), the constraint rows
-(constraint/impedance.py, constraint/weigh.py) and the meaning of `qacc`: the change of velocity
-over a step divided by its length.
+(constraint/impedance.py, constraint/regularize.py) and the meaning of `qacc`: the change of
+velocity over a step divided by its length.
 """
 
 from jaxsim.enums import IntegratorType

@@ -2,7 +2,7 @@
 
 MuJoCo's documentation, Programming: Simulation loop; Computation: Forward dynamics. Each stage is a
 pure function `(m, d) -> d` with declared reads and writes (stage.py), in a module of its own; this
-module calls them in order and runs the constraint solver. Standalone stages: alone.py.
+module calls them in order and runs the constraint solver. Standalone stages: standalone.py.
 """
 
 from collections.abc import Callable

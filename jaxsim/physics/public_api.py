@@ -2,9 +2,9 @@
 
 `api.py` lists the public functions. A core function takes records and arrays with the batch axis
 last and runs on any number of worlds. The wrapper checks the arguments (arguments.py), recomputes
-intermediate values that the caller's Data does not carry (resume.py), registers a batching rule so
-that `vmap` becomes the batch axis (transforms/), and compiles a program unless it is called inside
-one.
+intermediate values that the caller's Data does not carry (recompute.py), registers a batching rule
+so that `vmap` becomes the batch axis (transforms/), and compiles a program unless it is called
+inside one.
 """
 
 import functools

@@ -9,7 +9,7 @@ and `step` adds an integrator. The stages of a step (forward.py) have other boun
 rows are made after the velocities, on which their reference acceleration depends, and the
 unconstrained acceleration is iteration 0 of the solver. The functions here regroup them, so that
 each stage computes what its counterpart in MuJoCo does. Intermediate values that no Data carries
-are recomputed (resume.py). Each stage declares its reads and writes with `@stage`.
+are recomputed (recompute.py). Each stage declares its reads and writes with `@stage`.
 """
 
 import jax.numpy as jnp

@@ -176,7 +176,7 @@ def _advance(
       record: names of the recorded fields.
     """
     # Keep the batch axis last from the first step to the last, as in the physics
-    # (arrays/native.py); otherwise each step would transpose all its arrays twice.
+    # (transforms/layout.py); otherwise each step would transpose all its arrays twice.
     many = jax.vmap(step, in_axes=(None, -1), out_axes=-1)
 
     def advance_tile(arguments):

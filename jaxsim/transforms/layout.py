@@ -6,7 +6,8 @@ field) and arrays `[items, *W]`. `batched` makes it a public function:
   * called for one world, it unpacks, runs and packs;
   * under `vmap` it moves the batch axis last and runs the same code once for all worlds. JAX's own
     batching, with the batch axis first in every operation, would be several times slower;
-  * derivatives keep this layout in any order of jit, vmap, grad, jvp and scan (call/call.py).
+  * derivatives keep this layout in any order of jit, vmap, grad, jvp and scan
+  (transforms/primitive.py).
 
 On a CPU worlds run in tiles of as many worlds as a vector register has numbers (`tile_size`).
 """

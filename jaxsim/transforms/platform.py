@@ -34,7 +34,7 @@ class Platform(NamedTuple):
       gathers: worlds may gather their own items of a table; a TPU fetches a tile of 1,024 numbers
         for each, where comparing the index with all items is one sum (gather.py).
       blocks: large linear systems are solved one after another, by blocks: the library would wake
-        threads for each small one (system/factor.py).
+        threads for each small one (linalg/factor.py).
       fuses_calls: programs run as a few large kernels, in which loops are inexpensive
         (cpu_fusion.py).
       lanes: number of shape pairs that are searched at a time (compaction.py).

@@ -1,7 +1,7 @@
 """Split step, forward and inverse dynamics, between whose parts a program can set inputs.
 
 MuJoCo's documentation, Programming: Simulation loop. A part declares which results of earlier
-stages it reads (`_STAGE_INPUTS`); those that no Data carries are recomputed (resume.py).
+stages it reads (`_STAGE_INPUTS`); those that no Data carries are recomputed (recompute.py).
 """
 
 from collections.abc import Callable

@@ -85,7 +85,7 @@ class Look:
     orthographic: bool = False
     textures: tuple[Texture, ...] = ()
 
-    for_all_worlds: ClassVar[bool] = True  # arrays/native.py: may be shared by all worlds
+    for_all_worlds: ClassVar[bool] = True  # transforms/layout.py: may be shared by all worlds
 
     @classmethod
     def of(

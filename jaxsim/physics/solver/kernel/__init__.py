@@ -1,1 +1,1 @@
-"""Newton's method as one GPU kernel, on warps (arrays/kernel.py)."""
+"""Newton's method as one GPU kernel, on warps (transforms/pallas.py)."""
