@@ -36,7 +36,7 @@ _MAX_CACHED_MODELS = 8  # models that are cached with the MjModel of the System
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PipelineState(_brax_base.PipelineState):  # type: ignore[name-defined]
+class PipelineState(_brax_base.State):  # type: ignore[name-defined]
     """PipelineState of a pipeline: Brax's fields, and the fields of Data by their names.
 
     Attributes:

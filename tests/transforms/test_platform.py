@@ -12,7 +12,7 @@ from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import _supports_kernels as takes_kernels
 from jaxsim.transforms.platform import for_platform, platform
 
-PHYSICS = Path(jaxsim.__file__).parent / "physics"
+PACKAGE = Path(jaxsim.__file__).parent
 
 
 def branches(function, *args) -> int:
@@ -87,5 +87,5 @@ def test_an_unknown_platform_is_refused():
 
 
 def test_nobody_else_asks_for_the_backend():
-    asking = {p.name for p in PHYSICS.rglob("*.py") if "default_backend" in p.read_text()}
+    asking = {p.name for p in PACKAGE.rglob("*.py") if "default_backend" in p.read_text()}
     assert asking == {"platform.py"}
