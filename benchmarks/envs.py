@@ -30,7 +30,7 @@ class Walk(Env):
         return d.replace(qpos=d.qpos + 0.02 * jax.random.normal(key, d.qpos.shape, d.qpos.dtype))
 
     def observe(self, m, d):
-        return jnp.concatenate([d.qpos[1:], d.qvel, jaxsim.sensor(m, d, "velocity")])
+        return jnp.concatenate([d.qpos[1:], d.qvel, jaxsim.sensor_data(m, d, "velocity")])
 
     def reward(self, m, before, after, action):
         return after.qvel[1]

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from jaxsim import sensor
+from jaxsim import sensor_data
 from jaxsim.envs import Env
 from jaxsim.envs.tasks import make
 from jaxsim.envs.tasks.quadruped import QUADRUPED_MODEL
@@ -94,7 +94,7 @@ def _here(env: Env, act: Act) -> Callable:
 
 
 def sensor_of(env: Env, d: Any, name: str) -> jax.Array:
-    return jax.vmap(lambda d: sensor(env.m, d, name))(d)
+    return jax.vmap(lambda d: sensor_data(env.m, d, name))(d)
 
 
 # --- in MuJoCo C ---

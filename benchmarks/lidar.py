@@ -203,11 +203,11 @@ def jaxsim_engine(m: mujoco.MjModel, qpos: np.ndarray, way: np.ndarray) -> dict:
     import jaxsim
 
     model, body = jaxsim.put_model(m), m.body(SENSOR).id
-    d = jaxsim.kinematics(model, jaxsim.make_data(model, keep=["xpos", "xmat"]))
+    d = jaxsim.stages.kinematics(model, jaxsim.make_data(model, keep=["xpos", "xmat"]))
 
     def world(q, way):
-        here = jaxsim.kinematics(model, d.replace(qpos=q))
-        hit = jaxsim.multi_ray(
+        here = jaxsim.stages.kinematics(model, d.replace(qpos=q))
+        hit = jaxsim.support.multi_ray(
             model, here, here.xpos[body], way @ here.xmat[body].T, bodyexclude=body
         )
         return hit.dist

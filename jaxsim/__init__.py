@@ -1,47 +1,28 @@
-"""A physics engine for articulated bodies with contacts, in pure JAX; it reads MuJoCo models."""
+"""A physics engine for articulated bodies with contacts, in pure JAX; it reads MuJoCo models.
+
+The names here load models, simulate them and read their state. Other names are in namespaces, which
+are imported when they are first used:
+
+- `stages`: single stages of a step, MuJoCo's components;
+- `support`: mass matrix, Jacobians, contact forces, rays, distances, total mass, profile;
+- `functions`: functions of plain arrays; `derivative`: derivatives of a step; `enums`;
+- `control`, `identify`, `envs`, `learn`, `view`: tasks on top of the physics;
+- `extend`: plugins, shapes, colliders, file formats and sources of files;
+- `mjx`: the names of MJX, for programs written for it.
+"""
+
+import importlib
+import warnings
+from typing import TYPE_CHECKING, Any
 
 import jaxsim.plugins  # registers the bundled plugins
 import jaxsim.xla
 from jaxsim.assets.builtin import terrain as terrain
-from jaxsim.assets.read.decoder import register_decoder as register_decoder
-from jaxsim.assets.read.decoder import unregister_decoder as unregister_decoder
-from jaxsim.assets.source.filesystem import register_filesystems as register_filesystems
-from jaxsim.assets.source.limits import limits as limits
-from jaxsim.assets.source.provider import register_provider as register_provider
-from jaxsim.assets.source.provider import unregister_provider as unregister_provider
 from jaxsim.assets.source.vfs import Vfs as Vfs
 from jaxsim.compile import flatten as flatten
-from jaxsim.enums import BiasType as BiasType
-from jaxsim.enums import ConeType as ConeType
-from jaxsim.enums import ConstraintType as ConstraintType
-from jaxsim.enums import DisableBit as DisableBit
-from jaxsim.enums import DynType as DynType
-from jaxsim.enums import EnableBit as EnableBit
-from jaxsim.enums import EqType as EqType
-from jaxsim.enums import GainType as GainType
-from jaxsim.enums import GeomType as GeomType
-from jaxsim.enums import IntegratorType as IntegratorType
-from jaxsim.enums import JacobianType as JacobianType
-from jaxsim.enums import JointType as JointType
-from jaxsim.enums import ObjType as ObjType
-from jaxsim.enums import SensorType as SensorType
-from jaxsim.enums import SolverType as SolverType
-from jaxsim.enums import Stage as Stage
-from jaxsim.enums import State as State
-from jaxsim.enums import TrnType as TrnType
-from jaxsim.enums import WrapType as WrapType
 from jaxsim.errors import ConfigError as ConfigError
 from jaxsim.errors import InputError as InputError
 from jaxsim.errors import ModelError as ModelError
-from jaxsim.extend.plugin import Attached as Attached
-from jaxsim.extend.plugin import Plugin as Plugin
-from jaxsim.extend.registry import load_plugins as load_plugins
-from jaxsim.extend.registry import register_collider as register_collider
-from jaxsim.extend.registry import register_plugin as register_plugin
-from jaxsim.extend.registry import register_shape as register_shape
-from jaxsim.extend.registry import unregister_collider as unregister_collider
-from jaxsim.extend.registry import unregister_plugin as unregister_plugin
-from jaxsim.functions.set_inertia import set_inertia as set_inertia
 from jaxsim.io.bridge import get_data as get_data
 from jaxsim.io.bridge import get_data_into as get_data_into
 from jaxsim.io.bridge import make_data as make_data
@@ -59,16 +40,14 @@ from jaxsim.model.data import SolverStat as SolverStat
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
 from jaxsim.model.describe import describe as describe
 from jaxsim.model.describe import warning_texts as warning_texts
-from jaxsim.model.fields import Impl as Impl
 from jaxsim.model.lookup import ctrl_index as ctrl_index
 from jaxsim.model.lookup import dof_index as dof_index
 from jaxsim.model.lookup import qpos_index as qpos_index
-from jaxsim.model.lookup import sensor as sensor
+from jaxsim.model.lookup import sensor_data as sensor_data
 from jaxsim.model.lookup import sensor_index as sensor_index
 from jaxsim.model.model import Model as Model
 from jaxsim.model.model import Option as Option
 from jaxsim.model.model import Statistic as Statistic
-from jaxsim.model.names import actuator_input_name as actuator_input_name
 from jaxsim.model.names import id2name as id2name
 from jaxsim.model.names import name2id as name2id
 from jaxsim.model.stored.checkpoint import from_state_dict as from_state_dict
@@ -78,128 +57,23 @@ from jaxsim.model.stored.state import extract_state as extract_state
 from jaxsim.model.stored.state import get_state as get_state
 from jaxsim.model.stored.state import set_state as set_state
 from jaxsim.model.stored.state import state_size as state_size
-from jaxsim.model.warning import WarningCount as WarningCount
-from jaxsim.model.warning import check as check
+from jaxsim.model.warning import check_warnings as check_warnings
 from jaxsim.model.warning import diverged as diverged
 from jaxsim.model.warning import warning_counts as warning_counts
-from jaxsim.physics.api import add_m as add_m
-from jaxsim.physics.api import angmom_mat as angmom_mat
-from jaxsim.physics.api import apply_ft as apply_ft
-from jaxsim.physics.api import camlight as camlight
-from jaxsim.physics.api import check_acc as check_acc
-from jaxsim.physics.api import check_pos as check_pos
-from jaxsim.physics.api import check_vel as check_vel
-from jaxsim.physics.api import collision as collision
-from jaxsim.physics.api import com_pos as com_pos
-from jaxsim.physics.api import com_vel as com_vel
-from jaxsim.physics.api import compare_fwd_inv as compare_fwd_inv
-from jaxsim.physics.api import constraint_rows as constraint_rows
-from jaxsim.physics.api import constraint_update as constraint_update
-from jaxsim.physics.api import contact_force as contact_force
-from jaxsim.physics.api import contact_forces as contact_forces
-from jaxsim.physics.api import crb as crb
-from jaxsim.physics.api import differentiate_pos as differentiate_pos
-from jaxsim.physics.api import energy_pos as energy_pos
-from jaxsim.physics.api import energy_vel as energy_vel
-from jaxsim.physics.api import euler as euler
-from jaxsim.physics.api import factor_m as factor_m
-from jaxsim.physics.api import flex as flex
 from jaxsim.physics.api import forward as forward
-from jaxsim.physics.api import forward_skip as forward_skip
-from jaxsim.physics.api import full_m as full_m
-from jaxsim.physics.api import fwd_acceleration as fwd_acceleration
-from jaxsim.physics.api import fwd_actuation as fwd_actuation
-from jaxsim.physics.api import fwd_constraint as fwd_constraint
-from jaxsim.physics.api import fwd_kinematics as fwd_kinematics
-from jaxsim.physics.api import fwd_position as fwd_position
-from jaxsim.physics.api import fwd_velocity as fwd_velocity
-from jaxsim.physics.api import geom_distance as geom_distance
-from jaxsim.physics.api import implicit as implicit
-from jaxsim.physics.api import integrate_pos as integrate_pos
-from jaxsim.physics.api import inv_constraint as inv_constraint
-from jaxsim.physics.api import inv_position as inv_position
-from jaxsim.physics.api import inv_velocity as inv_velocity
 from jaxsim.physics.api import inverse as inverse
-from jaxsim.physics.api import inverse_skip as inverse_skip
-from jaxsim.physics.api import island as island
-from jaxsim.physics.api import jac as jac
-from jaxsim.physics.api import jac_body as jac_body
-from jaxsim.physics.api import jac_body_com as jac_body_com
-from jaxsim.physics.api import jac_dot as jac_dot
-from jaxsim.physics.api import jac_geom as jac_geom
-from jaxsim.physics.api import jac_point_axis as jac_point_axis
-from jaxsim.physics.api import jac_site as jac_site
-from jaxsim.physics.api import jac_subtree_com as jac_subtree_com
-from jaxsim.physics.api import kinematics as kinematics
-from jaxsim.physics.api import local_to_global as local_to_global
-from jaxsim.physics.api import make_constraint as make_constraint
-from jaxsim.physics.api import make_m as make_m
-from jaxsim.physics.api import mul_jac_t_vec as mul_jac_t_vec
-from jaxsim.physics.api import mul_jac_vec as mul_jac_vec
-from jaxsim.physics.api import mul_m as mul_m
-from jaxsim.physics.api import mul_m2 as mul_m2
-from jaxsim.physics.api import normalize_quat as normalize_quat
-from jaxsim.physics.api import passive as passive
-from jaxsim.physics.api import project_constraint as project_constraint
-from jaxsim.physics.api import rne as rne
-from jaxsim.physics.api import rne_postconstraint as rne_postconstraint
-from jaxsim.physics.api import rungekutta4 as rungekutta4
-from jaxsim.physics.api import sensor_acc as sensor_acc
-from jaxsim.physics.api import sensor_pos as sensor_pos
-from jaxsim.physics.api import sensor_vel as sensor_vel
-from jaxsim.physics.api import solve as solve
-from jaxsim.physics.api import solve_m as solve_m
-from jaxsim.physics.api import solve_m2 as solve_m2
 from jaxsim.physics.api import step as step
 from jaxsim.physics.api import step1 as step1
 from jaxsim.physics.api import step2 as step2
-from jaxsim.physics.api import subtree_vel as subtree_vel
-from jaxsim.physics.api import tendon as tendon
-from jaxsim.physics.api import tendon_bias as tendon_bias
-from jaxsim.physics.api import transmission as transmission
-from jaxsim.physics.api import xfrc_accumulate as xfrc_accumulate
 from jaxsim.physics.constants.set_const import set_const as set_const
-from jaxsim.physics.history.clock import phase as phase
 from jaxsim.physics.make_data import reset_ctrl as reset_ctrl
 from jaxsim.physics.make_data import reset_data as reset_data
 from jaxsim.physics.make_data import reset_data_keyframe as reset_data_keyframe
 from jaxsim.physics.make_data import set_keyframe as set_keyframe
-from jaxsim.physics.query.capacities import Capacities as Capacities
 from jaxsim.physics.query.capacities import suggest_capacities as suggest_capacities
-from jaxsim.physics.query.geom_sdf import GeomSdf as GeomSdf
-from jaxsim.physics.query.geom_sdf import geom_sdf as geom_sdf
-from jaxsim.physics.query.history import init_ctrl_history as init_ctrl_history
-from jaxsim.physics.query.history import init_sensor_history as init_sensor_history
-from jaxsim.physics.query.history import read_ctrl as read_ctrl
-from jaxsim.physics.query.history import read_sensor as read_sensor
-from jaxsim.physics.query.inside_site import inside_site as inside_site
-from jaxsim.physics.query.mass_matrix import MassFactor as MassFactor
-from jaxsim.physics.query.matrix.sparse import sparse_actuator_moment as sparse_actuator_moment
-from jaxsim.physics.query.matrix.sparse import sparse_flexedge_j as sparse_flexedge_j
-from jaxsim.physics.query.matrix.sparse import sparse_m as sparse_m
-from jaxsim.physics.query.matrix.sparse import sparse_ten_j as sparse_ten_j
-from jaxsim.physics.query.object_motion import object_acceleration as object_acceleration
-from jaxsim.physics.query.object_motion import object_velocity as object_velocity
-from jaxsim.physics.query.plugin_params import get_plugin_params as get_plugin_params
-from jaxsim.physics.query.plugin_params import plugin_state_index as plugin_state_index
-from jaxsim.physics.query.plugin_params import set_plugin_params as set_plugin_params
-from jaxsim.physics.query.ray import RayHit as RayHit
-from jaxsim.physics.query.ray import multi_ray as multi_ray
-from jaxsim.physics.query.ray import ray as ray
-from jaxsim.physics.query.ray_of_geom import FlexHit as FlexHit
-from jaxsim.physics.query.ray_of_geom import SurfaceHit as SurfaceHit
-from jaxsim.physics.query.ray_of_geom import ray_flex as ray_flex
-from jaxsim.physics.query.ray_of_geom import ray_hfield as ray_hfield
-from jaxsim.physics.query.ray_of_geom import ray_mesh as ray_mesh
-from jaxsim.physics.query.total_mass import get_total_mass as get_total_mass
-from jaxsim.physics.query.total_mass import set_total_mass as set_total_mass
 from jaxsim.rollout.devices import over_devices as over_devices
-from jaxsim.rollout.log import WarningEvent as WarningEvent
 from jaxsim.rollout.log import log_warnings as log_warnings
 from jaxsim.rollout.loop import ControlLoop as ControlLoop
-from jaxsim.rollout.profile import Profile as Profile
-from jaxsim.rollout.profile import StageTime as StageTime
-from jaxsim.rollout.profile import profile as profile
 from jaxsim.rollout.program import BatchProgram as BatchProgram
 from jaxsim.rollout.program import replicate as replicate
 from jaxsim.rollout.scan import rollout as rollout
@@ -207,6 +81,127 @@ from jaxsim.rollout.trajectory import load_trajectory as load_trajectory
 from jaxsim.spec import Spec as Spec
 from jaxsim.transforms.platform import for_platform as for_platform
 from jaxsim.version import __version__ as __version__
-from jaxsim.view.picture.render import render as render
+
+if TYPE_CHECKING:  # imported when they are first used
+    from jaxsim import control as control
+    from jaxsim import derivative as derivative
+    from jaxsim import enums as enums
+    from jaxsim import envs as envs
+    from jaxsim import extend as extend
+    from jaxsim import functions as functions
+    from jaxsim import identify as identify
+    from jaxsim import learn as learn
+    from jaxsim import mjx as mjx
+    from jaxsim import stages as stages
+    from jaxsim import support as support
+    from jaxsim import view as view
+    from jaxsim.view.picture.render import render as render
+
+__all__ = [  # noqa: RUF022 (grouped)
+    # load, save and exchange models
+    "load_model",
+    "save_model",
+    "Spec",
+    "Vfs",
+    "terrain",
+    "put_model",
+    "put_data",
+    "get_data",
+    "get_data_into",
+    "recompile",
+    "replace_structure",
+    "write_back",
+    "flatten",
+    # records
+    "Model",
+    "Data",
+    "Option",
+    "Statistic",
+    "Contact",
+    "SolverStat",
+    "Callbacks",
+    "ModelError",
+    "InputError",
+    "ConfigError",
+    # simulate
+    "make_data",
+    "step",
+    "step1",
+    "step2",
+    "forward",
+    "inverse",
+    "set_const",
+    # many steps, many worlds
+    "rollout",
+    "replicate",
+    "over_devices",
+    "BatchProgram",
+    "ControlLoop",
+    "for_platform",
+    "load_trajectory",
+    # state
+    "reset_data",
+    "reset_data_keyframe",
+    "set_keyframe",
+    "reset_ctrl",
+    "get_state",
+    "set_state",
+    "copy_state",
+    "extract_state",
+    "state_size",
+    "state_dict",
+    "from_state_dict",
+    # names
+    "name2id",
+    "id2name",
+    "qpos_index",
+    "dof_index",
+    "ctrl_index",
+    "sensor_index",
+    "sensor_data",
+    # inspect
+    "describe",
+    "bytes_per_world",
+    "suggest_capacities",
+    "check_warnings",
+    "diverged",
+    "warning_counts",
+    "warning_texts",
+    "log_warnings",
+    "render",
+    "__version__",
+]
+
+_NAMESPACES = frozenset(
+    "control derivative enums envs extend functions identify learn mjx stages support view".split()
+)
+# Names of version 0.1 are aliases until 0.3: those of these namespaces, and renamed ones.
+_MOVED_TO = ("stages", "support", "enums", "extend")
+_RENAMED = {"sensor": "sensor_data", "check": "check_warnings", "Impl": "mjx.Impl"}
 
 jaxsim.xla.tell_xla()
+
+
+def __getattr__(name: str) -> Any:
+    """Return a namespace, the renderer, or a name of version 0.1 with a warning."""
+    if name in _NAMESPACES:
+        return importlib.import_module(f"jaxsim.{name}")
+    if name == "render":
+        return importlib.import_module("jaxsim.view.picture.render").render
+    for path in () if name.startswith("_") else _new_paths(name):
+        namespace, _, new = f"jaxsim.{path}".rpartition(".")
+        value = getattr(importlib.import_module(namespace), new, None)
+        if getattr(value, "__module__", "").startswith("jaxsim."):
+            text = f"jaxsim.{name} is now jaxsim.{path}; version 0.3 removes the old name"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            return value
+    raise AttributeError(f"module 'jaxsim' has no attribute '{name}'", name=name, obj=jaxsim)
+
+
+def _new_paths(name: str) -> list[str]:
+    """Return the paths that a name of version 0.1 may have now."""
+    return [_RENAMED[name]] if name in _RENAMED else [f"{home}.{name}" for home in _MOVED_TO]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_NAMESPACES])

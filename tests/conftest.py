@@ -6,7 +6,6 @@ Compiled programs are kept in `.cache/jax`, so that a second run of the tests on
 import ctypes
 import gc
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,14 +24,9 @@ MEMORY = os.environ.get("TEST_MEMORY")
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 
 # A program in kernels (cpu_fusion.py) takes up to twice as long to trace and compile as one
-# without, and saves nothing where it runs a few times. So only these files use kernels: those about
-# them and about code that is written differently for them, steps and rollouts, whole models, and
-# what is compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
-KERNELS = re.compile(
-    r"tests/(test_(smoke|configs|transformations|program_size)|arrays/|transforms/|linalg/|rollout/"
-    r"|envs/test_env|physics/(collision/test_|constraint/|solver/|sleep/test_still|integrate/"
-    r"|test_(stages|together)|query/test_object_motion|constants/test_every_form))"
-)
+# without, and saves nothing where it runs a few times. So only files marked `kernels` use them:
+# those about them and about code that is written differently for them, steps and rollouts, whole
+# models, and what is compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
 BY_KERNELS = PLATFORMS["cpu"]
 
 # Half of the time of these tests would be XLA's: it optimizes programs that run a few times.
@@ -53,14 +47,10 @@ jax.config.update("jax_platforms", "cpu")
 # tenth of the time.
 gc.set_threshold(100_000, 20, 10)
 
-# Files with tests of a minute. They come first: at the end one core would wait for another's.
-LONG = re.compile(
-    r"tests/(test_(every_output|model_leaves|gradients)|physics/(flex|sleep|solver)/)"
-)
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not LONG.search(item.nodeid))
+    """Begin with files of long tests: at the end one core would wait for another's."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_collection_finish() -> None:
@@ -79,7 +69,7 @@ def programs_of_one_file(request) -> Iterator[None]:
     XLA compiles in threads of its own. glibc keeps what these threads free for their next use, a
     gigabyte after a large file, until it is returned to the system explicitly.
     """
-    kernels = OPTIMIZED or bool(KERNELS.search(request.node.nodeid))
+    kernels = OPTIMIZED or request.node.get_closest_marker("kernels") is not None
     PLATFORMS["cpu"] = BY_KERNELS._replace(fuses_calls=kernels)
     yield
     most = memory("VmHWM") if MEMORY else ""

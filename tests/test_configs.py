@@ -6,6 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.kernels
+
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 

@@ -21,6 +21,8 @@ from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Contact, 
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
 
+pytestmark = pytest.mark.long
+
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
 
 # Both solve the same problem until nothing changes. What is left of the solver's error, seen
@@ -227,7 +229,7 @@ def forces(case: str, stage: str) -> jax.Array:
 def _run(case: str, stage: str) -> tuple[Data, jax.Array]:
     def run(m, d):
         new = getattr(jaxsim, stage)(m, d)
-        return new, jaxsim.contact_forces(m, new)
+        return new, jaxsim.support.contact_forces(m, new)
 
     m = put_model(model(case))
     return jax.jit(jax.vmap(run, (None, 0)))(m, worlds(m, "all", starts(case)))

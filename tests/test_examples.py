@@ -67,7 +67,7 @@ def test_the_python_of_the_page_on_extensions():
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(code, "extend.md", "exec"), names)
     for row in ("lab.servo", "lab.linear"):
-        jaxsim.unregister_plugin(row)
+        jaxsim.extend.unregister_plugin(row)
     assert abs(names["angle"] - 0.2) < 1e-3
     assert (names["slope"] != 0).all()
 
@@ -103,7 +103,7 @@ def test_the_example_of_an_extension(name, capsys):
             shown = example["main"](**few)
     finally:
         for plugin in set(registered_plugins()) - before:
-            jaxsim.unregister_plugin(plugin)
+            jaxsim.extend.unregister_plugin(plugin)
     assert SHOWN[name](shown)
     assert capsys.readouterr().out.count("\n") == 1
 

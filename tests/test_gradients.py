@@ -10,6 +10,8 @@ from tolerance import DIFFERENCE, DYNAMICS, ROUNDING
 
 import jaxsim
 
+pytestmark = pytest.mark.long
+
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 

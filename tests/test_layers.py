@@ -23,7 +23,7 @@ ROWS = (
     "arrays transforms linalg",
     "physics",
     "io",
-    "rollout functions derivative plugins",
+    "rollout functions derivative plugins stages support",
     "view envs control identify shard mjx",
     "learn",
     "cli",

@@ -14,6 +14,8 @@ from tolerance import STIFF
 import jaxsim
 from jaxsim.model.model import Model
 
+pytestmark = pytest.mark.long
+
 MODELS = {
     "machine": """
 <mujoco>
@@ -200,7 +202,7 @@ def state(m: Model, speed: float) -> jaxsim.Data:
 
     # of the solver's last iterations statistics have nothing but rounding
     d = jaxsim.make_data(m, "all").replace(solver=None)
-    qpos = jaxsim.integrate_pos(m, d.qpos, noise(m.nv, 0.03), 1.0)
+    qpos = jaxsim.support.integrate_pos(m, d.qpos, noise(m.nv, 0.03), 1.0)
     history = d.history + noise(m.nhistory, 1e-4)  # times keep their order
     inputs = {"act": noise(m.na), "ctrl": 0.5 + noise(m.nu), "history": history}
     return d.replace(qpos=qpos, qvel=noise(m.nv, speed), **inputs)

@@ -14,6 +14,8 @@ import pytest
 import jaxsim
 from jaxsim.transforms.primitive import PHYSICS_P, program_of
 
+pytestmark = pytest.mark.kernels
+
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 WORLDS = 64
 MARGIN = 1.02  # versions of JAX differ a little in what they make of the same code

@@ -8,12 +8,15 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
 from tolerance import DYNAMICS, ROUGH_DIFFERENCE, STIFF
 
 import jaxsim
 from jaxsim.cli import main
 from jaxsim.envs import VectorEnv
 from jaxsim.envs.tasks import make
+
+pytestmark = pytest.mark.kernels
 
 SCENE = """
 <mujoco><option integrator="implicitfast" timestep=".002" density="1.2"/>

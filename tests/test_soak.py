@@ -63,12 +63,12 @@ def test_ten_thousand_steps_in_a_loop_take_no_more_memory():
 def test_200_models_come_and_go():
     """They have one structure, and every fifth one of its own."""
     base = jaxsim.load_model(PENDULUM.format(name="a", damping=0.1))
-    jaxsim.kinematics(base, jaxsim.make_data(base))
+    jaxsim.stages.kinematics(base, jaxsim.make_data(base))
     before = live()
     for k in range(200):
         name = f"b{k}" if k % 5 == 0 else "a"
         m = jaxsim.load_model(PENDULUM.format(name=name, damping=0.1 + k))
-        d = jaxsim.kinematics(m, jaxsim.make_data(m))
+        d = jaxsim.stages.kinematics(m, jaxsim.make_data(m))
         assert np.isfinite(d.xpos).all()
         del m, d
     after = live()

@@ -10,6 +10,8 @@ from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, SAME
 
 import jaxsim
 
+pytestmark = pytest.mark.kernels
+
 # A world, a dof, a counter or a pose that no batched input reaches stays the same in all worlds.
 XML = """
 <mujoco>

@@ -7,7 +7,7 @@ mjv_; a test compares them with the header. Summaries are the first paragraphs o
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 HEAD = """# MuJoCo's functions
@@ -16,18 +16,18 @@ Generated from the table in `docs/tools/functions.py` and the docstrings by
 `python docs/tools/reference.py functions`; do not edit.
 
 Names are MuJoCo's without the prefix, in snake case, with `2` spelled `to`: `mj_jacSubtreeCom` is
-`jaxsim.jac_subtree_com`, `mju_quat2Mat` is `jaxsim.functions.quat_to_mat`. `mj_` functions are in
-`jaxsim`, `mju_` in `jaxsim.functions`, `mjd_` in `jaxsim.derivative`, `mjv_` in `jaxsim.view`;
-import the last three by name.
+`jaxsim.support.jac_subtree_com`, `mju_quat2Mat` is `jaxsim.functions.quat_to_mat`. `mj_` functions
+are in `jaxsim`, `jaxsim.stages` and `jaxsim.support`, `mju_` in `jaxsim.functions`, `mjd_` in
+`jaxsim.derivative`, `mjv_` in `jaxsim.view`.
 Functions return what MuJoCo writes into its arguments. Functions of a model and a state, and
 functions of arrays, work under `jit`, `vmap` and `grad`.
 """
 
 NAMESPACES = {
-    "mj": "jaxsim",
-    "mju": "jaxsim.functions",
-    "mjd": "jaxsim.derivative",
-    "mjv": "jaxsim.view",
+    "mj": ("jaxsim", "jaxsim.stages", "jaxsim.support"),
+    "mju": ("jaxsim.functions",),
+    "mjd": ("jaxsim.derivative",),
+    "mjv": ("jaxsim.view",),
 }
 
 # by title: functions whose name follows from MuJoCo's
@@ -97,26 +97,26 @@ RENAMED = {
     "mj_deleteVFS": "jaxsim.Vfs.close",
     "mj_printModel": "jaxsim.describe",
     "mj_printFormattedModel": "jaxsim.describe",
-    "mjc_distance": "jaxsim.geom_sdf",
-    "mjc_gradient": "jaxsim.geom_sdf",
-    "mj_rnePostConstraint": "jaxsim.rne_postconstraint",
-    "mj_Euler": "jaxsim.euler",
-    "mj_implicit": "jaxsim.implicit",
-    "mj_RungeKutta": "jaxsim.rungekutta4",
+    "mjc_distance": "jaxsim.support.geom_sdf",
+    "mjc_gradient": "jaxsim.support.geom_sdf",
+    "mj_rnePostConstraint": "jaxsim.stages.rne_postconstraint",
+    "mj_Euler": "jaxsim.stages.euler",
+    "mj_implicit": "jaxsim.stages.implicit",
+    "mj_RungeKutta": "jaxsim.stages.rungekutta4",
     "mj_printData": "jaxsim.describe",
     "mj_printFormattedData": "jaxsim.describe",
     "mjv_cameraInModel": "jaxsim.view.camera_frame",
     "mjv_frustumHeight": "jaxsim.view.Frustum.height",
     "mjv_defaultCamera": "jaxsim.view.Camera",
     "mjv_defaultPerturb": "jaxsim.view.Perturb",
-    "mj_getTotalmass": "jaxsim.get_total_mass",
-    "mj_setTotalmass": "jaxsim.set_total_mass",
+    "mj_getTotalmass": "jaxsim.support.get_total_mass",
+    "mj_setTotalmass": "jaxsim.support.set_total_mass",
     "mju_warningText": "jaxsim.warning_texts",
 }
 
 # replacements in a program that uses JAX
 INSTEAD = {
-    "mj_loadAllPluginLibraries": "`jaxsim.load_plugins(folder)`, of Python files",
+    "mj_loadAllPluginLibraries": "`jaxsim.extend.load_plugins(folder)`, of Python files",
     "mj_copyModel": "an immutable Model needs no copy; `m.replace(...)`",
     "mj_copyData": "an immutable Data needs no copy; `d.replace(...)`",
     "mjv_copyData": "an immutable Data needs no copy; `d.replace(...)`",
@@ -128,13 +128,13 @@ INSTEAD = {
     "mj_isDual": "`m.opt.solver == SolverType.PGS or m.opt.noslip_iterations > 0`",
     "mj_isPyramidal": "`m.opt.cone == ConeType.PYRAMIDAL`",
     "mj_maxContact": "`m.ncontact`; `jaxsim.suggest_capacities` measures what is needed",
-    "mj_referenceConstraint": "`jaxsim.constraint_rows`, then `rows.efc_aref`",
+    "mj_referenceConstraint": "`jaxsim.support.constraint_rows`, then `rows.efc_aref`",
     "mj_setLengthRange": "done when the model is loaded",
     "mj_warning": "`d.warning`, `jaxsim.warning_counts(d)`; `jaxsim.log_warnings` as it happens",
     "mj_version": "`jaxsim.__version__`",
     "mj_versionString": "`jaxsim.__version__`",
     "mj_getPluginConfig": "the attributes that a plugin's functions are given (`docs/extend.md`)",
-    "mjc_getSDF": "`jaxsim.geom_sdf` knows the function of a geom",
+    "mjc_getSDF": "`jaxsim.support.geom_sdf` knows the function of a geom",
     "mj_encode": "one for each format: `jaxsim.save_model`, `jaxsim.Spec.to_xml`, `Spec.to_zip`",
     "mj_embedAssets": "`<texture embed='true'>`, or no `<compiler passthrough>`, and load again",
     "mj_printSchema": "`docs/reference/mjcf.md`, made from the schema table",
@@ -184,7 +184,7 @@ INSTEAD = {
     "mju_mulMatMatT": "`A @ B.T`",
     "mju_mulMatTMat": "`A.T @ B`",
     "mju_sqrMatTD": "`A.T @ (d[:, None] * A)`",
-    "mju_dense2sparse": "`jax.experimental.sparse.BCSR.fromdense(A)`; `jaxsim.sparse_m`",
+    "mju_dense2sparse": "`jax.experimental.sparse.BCSR.fromdense(A)`; `jaxsim.support.sparse_m`",
     "mju_sparse2dense": "`A.todense()`",
     "mju_sym2dense": "`A + jnp.tril(A, -1).T`",
     "mju_min": "`jnp.minimum(a, b)`",
@@ -212,13 +212,13 @@ INSTEAD = {
     "mju_info": "`logging`",
     "mju_message": "`logging`",
     "mju_threadpool": "XLA has its own threads",
-    "mju_openResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
-    "mju_closeResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
-    "mju_readResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
-    "mju_writeResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
-    "mju_getResourceDir": "`jaxsim.register_provider`, `jaxsim.Vfs`",
-    "mju_isModifiedResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
-    "mju_decodeResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
+    "mju_openResource": "`jaxsim.extend.register_provider`, `jaxsim.Vfs`",
+    "mju_closeResource": "`jaxsim.extend.register_provider`, `jaxsim.Vfs`",
+    "mju_readResource": "`jaxsim.extend.register_provider`, `jaxsim.Vfs`",
+    "mju_writeResource": "`jaxsim.extend.register_provider`, `jaxsim.Vfs`",
+    "mju_getResourceDir": "`jaxsim.extend.register_provider`, `jaxsim.Vfs`",
+    "mju_isModifiedResource": "`jaxsim.extend.register_provider`, `jaxsim.Vfs`",
+    "mju_decodeResource": "`jaxsim.extend.register_provider`, `jaxsim.Vfs`",
 }
 
 # by reason: functions without a counterpart
@@ -263,7 +263,7 @@ PACKAGE = {
     "from_zip": "`jaxsim.Spec.from_zip`; `jaxsim.load_model` reads archives too",
     "to_zip": "`jaxsim.Spec.to_zip`",
     "set_mjcb_control": "`jaxsim.Callbacks`, as for all of MuJoCo's `set_mjcb_` functions",
-    "set_mju_user_warning": "`jaxsim.check`, `jaxsim.warning_texts`; memory is JAX's",
+    "set_mju_user_warning": "`jaxsim.check_warnings`, `jaxsim.warning_texts`; memory is JAX's",
     "introspect": "`docs/reference/fields.md`; `jaxsim.Data` and `jaxsim.Model` have `fields`",
     "rendering": "OpenGL and Filament, as `cgl`, `egl`, `glfw`, `osmesa`, `gl_context`, `mjrf`",
     "studio": "an application in C++: not planned",
@@ -275,7 +275,7 @@ BATCH = {
     "nthread": "XLA has its own threads; `jaxsim.BatchProgram` takes all devices",
     "nstate": "`jaxsim.state_size(m, spec)`",
     "persistent": "a Data has all that a world has",
-    "error": "`jaxsim.warning_counts(d)`, `jaxsim.check(d)`",
+    "error": "`jaxsim.warning_counts(d)`, `jaxsim.check_warnings(d)`",
     "bind": "the fields of `d`, with a leading axis",
     **dict.fromkeys(
         ("actuator", "body", "camera", "geom", "joint", "light", "sensor", "site", "tendon"),
@@ -297,14 +297,14 @@ BATCH = {
     "get_data": "`d[i]`; `jaxsim.get_data` for MuJoCo's",
     "set_const": "`jax.vmap(jaxsim.set_const)`",
     "rollout": "`jax.vmap` of `jaxsim.rollout`; `jaxsim.BatchProgram`",
-    "jac": "`jax.vmap` of `jaxsim.jac` and its kin",
-    "ray": "`jax.vmap` of `jaxsim.ray`, `jaxsim.multi_ray`",
+    "jac": "`jax.vmap` of `jaxsim.support.jac` and its kin",
+    "ray": "`jax.vmap` of `jaxsim.support.ray`, `jaxsim.support.multi_ray`",
 }
 
 # the other families of the header
 FAMILIES = {
     "mjs_": "editing of models: `jaxsim.Spec`, whose elements have attributes (`docs/spec.md`)",
-    "mjp_": "`jaxsim.register_plugin`, `register_provider` and what takes them back",
+    "mjp_": "`jaxsim.extend.register_plugin`, `register_provider` and what takes them back",
     "mjr_": "OpenGL: not planned",
     "mjui_": "user interface in OpenGL: not planned",
 }
@@ -328,8 +328,7 @@ def pythonic(name: str) -> str:
 def named() -> dict[str, list[Row]]:
     """Return the functions that exist, by title, with their dotted names."""
     groups = {
-        title: [Row(n, f"{NAMESPACES[n.partition('_')[0]]}.{pythonic(n)}") for n in names.split()]
-        for title, names in SAME.items()
+        title: [Row(n, public_path(n)) for n in names.split()] for title, names in SAME.items()
     }
     return groups | {"Under another name": [Row(*item) for item in RENAMED.items()]}
 
@@ -341,11 +340,21 @@ def absent() -> list[Row]:
 
 def value_of(dotted: str) -> Any:
     """Return the object that a dotted name refers to."""
-    module = next(name for name in reversed(NAMESPACES.values()) if dotted.startswith(f"{name}."))
-    value = importlib.import_module(module)
-    for part in dotted.removeprefix(f"{module}.").split("."):
+    value = importlib.import_module("jaxsim")
+    for part in dotted.split(".")[1:]:
         value = getattr(value, part)
     return value
+
+
+def public_path(function: str) -> str:
+    """Return the dotted name of a function of MuJoCo, in the namespace that has it."""
+    name = pythonic(function)
+    spaces = NAMESPACES[function.partition("_")[0]]
+    return next(f"{s}.{name}" for s in spaces if name in _names(value_of(s)))
+
+
+def _names(namespace: Any) -> Collection[str]:
+    return getattr(namespace, "__all__", vars(namespace))
 
 
 def reference() -> str:

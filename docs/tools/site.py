@@ -8,14 +8,26 @@ and leaves signatures and docstrings to mkdocstrings. The pages exist only in th
 import ast
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "reference/api"
-# namespaces with a page of their own; `jaxsim` itself has one page for each of its subpackages
-NAMESPACES = ("control", "derivative", "envs", "functions", "identify", "learn", "view")
+# namespaces with a page of their own
+NAMESPACES = (
+    *(
+        "stages",
+        "support",
+        "functions",
+        "derivative",
+        "control",
+        "identify",
+        "envs",
+        "learn",
+        "view",
+    ),
+    *("extend", "enums"),
+)
 # files of the repository's root that are pages of the site, too
 ROOT_FILES = {
     "developer/contributing.md": "CONTRIBUTING.md",
@@ -43,24 +55,46 @@ class Name(NamedTuple):
 
 
 def public_names(package: str) -> list[Name]:
-    """Return the names that the `__init__.py` of a package re-exports (`from a import b as b`).
+    """Return the names that a namespace defines, or re-exports (`from a import b as b`).
 
     Submodules and private names are left out. The order is that of the file.
     """
-    tree = ast.parse((source_of(package) / "__init__.py").read_text())
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    return [
+    tree = ast.parse(file_of(package).read_text())
+    lazy = [node for test in tree.body if isinstance(test, ast.If) for node in test.body]
+    imports = [node for node in (*tree.body, *lazy) if isinstance(node, ast.ImportFrom)]
+    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [Name(f"{package}.{name}", package, name) for name in classes] + [
         Name(f"{package}.{alias.asname}", str(node.module), alias.name)
         for node in imports
         for alias in node.names
         if alias.asname and not alias.asname.startswith("_")
-        if not _is_module(f"{node.module}.{alias.name}")
+        if not _is_module(f"{node.module}.{alias.name}") and node.module != package
     ]
 
 
 def source_of(package: str) -> Path:
     """Return the folder of a package, given by its dotted name."""
     return ROOT.joinpath(*package.split("."))
+
+
+def file_of(package: str) -> Path:
+    """Return the file of a package or module, given by its dotted name."""
+    path = source_of(package)
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def groups() -> dict[str, list[Name]]:
+    """Return the public names of `jaxsim` by the comments in its `__all__`, in that order."""
+    names = {name.path: name for name in public_names("jaxsim")}
+    listed = file_of("jaxsim").read_text().partition("__all__ = [")[2].partition("]")[0]
+    found: dict[str, list[Name]] = {}
+    for line in listed.splitlines()[1:]:
+        word = line.strip().strip('",')
+        if word.startswith("# "):
+            group = found[word[2:]] = []
+        elif f"jaxsim.{word}" in names:
+            group.append(names[f"jaxsim.{word}"])
+    return found
 
 
 def _is_module(dotted: str) -> bool:
@@ -70,53 +104,42 @@ def _is_module(dotted: str) -> bool:
         return False
     # a package may export a function under the name of its submodule
     parent, _, name = dotted.rpartition(".")
-    folder = source_of(parent)
-    home = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
-    return f" as {name}\n" not in home.read_text()
+    return f" as {name}\n" not in file_of(parent).read_text()
 
 
 def summary(package: str) -> str:
     """Return the first paragraph of a package's docstring, on one line."""
-    path = source_of(package)
-    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    doc = ast.get_docstring(ast.parse(path.read_text())) or ""
+    doc = ast.get_docstring(ast.parse(file_of(package).read_text())) or ""
     return " ".join(doc.partition("\n\n")[0].split())
 
 
 def pages() -> dict[str, str]:
     """Return the Markdown of each API page by its path in the site."""
-    groups = {
-        f"jaxsim.{part}": list(names)
-        for part, names in groupby(public_names("jaxsim"), key=lambda n: n.module.split(".")[1])
-    }
-    texts = {
-        f"{FOLDER}/{package.replace('.', '-')}-names.md": "\n".join(_root_page(package, names))
-        for package, names in groups.items()
-    }
+    texts = {f"{FOLDER}/jaxsim.md": "\n".join(_root_page())}
     for namespace in NAMESPACES:
         package = f"jaxsim.{namespace}"
         texts[f"{FOLDER}/{package.replace('.', '-')}.md"] = "\n".join(_page(package))
-    return {f"{FOLDER}/index.md": "\n".join(_index(groups)), **texts}
+    return {f"{FOLDER}/index.md": "\n".join(_index()), **texts}
 
 
-def _index(groups: dict[str, list[Name]]) -> Iterator[str]:
+def _index() -> Iterator[str]:
     yield "# Public names\n"
     yield "Signatures and docstrings of the public names, generated from the source.\n"
-    yield "## In `jaxsim`\n\n| defined in | names |\n| --- | --- |"
-    for package, names in groups.items():
-        page = f"{package.replace('.', '-')}-names.md"
-        links = ", ".join(f"[`{n.path.partition('.')[2]}`]({page}#{n.identifier})" for n in names)
-        yield f"| [`{package}`]({page}) | {links} |"
+    yield "## In `jaxsim`\n\n| for | names |\n| --- | --- |"
+    for group, names in groups().items():
+        links = [f"[`{n.path.partition('.')[2]}`](jaxsim.md#{n.identifier})" for n in names]
+        yield f"| {group} | {', '.join(links)} |"
     yield "\n## Namespaces\n\n| namespace | contents |\n| --- | --- |"
     for namespace in NAMESPACES:
         package = f"jaxsim.{namespace}"
         yield f"| [`{package}`]({package.replace('.', '-')}.md) | {summary(package)} |"
 
 
-def _root_page(package: str, names: list[Name]) -> Iterator[str]:
-    yield f"# jaxsim: {package.partition('.')[2]}\n"
-    yield f"{summary(package)} The names are in `jaxsim`: `import jaxsim`.\n"
-    yield from (name.block() for name in names)
+def _root_page() -> Iterator[str]:
+    yield "# jaxsim\n"
+    for group, names in groups().items():
+        yield f"## {group.capitalize()}\n"
+        yield from (name.block() for name in names)
 
 
 def _page(package: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import jaxsim
+from jaxsim import stages, support
 from jaxsim.model.data import Data
 from jaxsim.physics.stage import STAGES
 
@@ -12,10 +13,10 @@ Generated from the `@stage` declarations by `python docs/tools/reference.py stag
 
 A stage is a pure function `(m, d) -> d`. The table lists the fields of `Data` and the internal
 values that a stage reads and writes; `tests/physics/test_stages.py` compares the declarations with
-the traced program. A stage in `jaxsim` can be called alone: pass a `Data` made with
+the traced program. A stage with a public name can be called alone: pass a `Data` made with
 `make_data(m, keep=(...))` that carries the fields.
 
-| stage | in `jaxsim` | reads | writes |
+| stage | public name | reads | writes |
 | --- | --- | --- | --- |
 """
 
@@ -27,7 +28,8 @@ def reference() -> str:
 
 def _rows() -> Iterator[str]:
     for name, stage in STAGES.items():
-        public = f"`jaxsim.{name}`" if hasattr(jaxsim, name) else ""
+        spaces = {"jaxsim": jaxsim, "jaxsim.stages": stages, "jaxsim.support": support}
+        public = next((f"`{s}.{name}`" for s, m in spaces.items() if name in m.__all__), "")
         cells = [f"`{name}`", public, _fields(stage.reads), _fields(stage.writes)]
         yield f"| {' | '.join(cells)} |"
 

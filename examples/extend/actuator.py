@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import jaxsim
 
 
-@jaxsim.register_plugin
-class StiffServo(jaxsim.Plugin):
+@jaxsim.extend.register_plugin
+class StiffServo(jaxsim.extend.Plugin):
     """torque = kp e (1 + e^2), e = setpoint - length; the setpoint follows in `lag` [s]."""
 
     name = "lab.stiff_servo"

@@ -21,11 +21,11 @@ MODEL = """
 
 
 def main():
-    jaxsim.register_collider(GeomType.PLANE, GeomType.SPHERE, plane_sphere, slots=1)
+    jaxsim.extend.register_collider(GeomType.PLANE, GeomType.SPHERE, plane_sphere, slots=1)
     m = jaxsim.load_model(MODEL)
     d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
     print(f"{int(d.ncon)} contact, {float(d.contact.dist[0]):.3f} m deep")
-    jaxsim.unregister_collider(GeomType.PLANE, GeomType.SPHERE)
+    jaxsim.extend.unregister_collider(GeomType.PLANE, GeomType.SPHERE)
     return d.contact.dist
 
 

@@ -26,8 +26,8 @@ class Net(nn.Module):
         return nn.Dense(1)(x)[..., 0]
 
 
-@jaxsim.register_plugin
-class MotorNetwork(jaxsim.Plugin):
+@jaxsim.extend.register_plugin
+class MotorNetwork(jaxsim.extend.Plugin):
     """Torques of all motors that the plugin serves, by a network."""
 
     name = "lab.motor_network"
@@ -43,8 +43,8 @@ class MotorNetwork(jaxsim.Plugin):
         return Net(int(at.config["width"])).apply(at.params, seen)
 
 
-@jaxsim.register_plugin
-class RealMotor(jaxsim.Plugin):
+@jaxsim.extend.register_plugin
+class RealMotor(jaxsim.extend.Plugin):
     """The motor that is imitated: a servo with saturation and friction."""
 
     name = "lab.real_motor"
@@ -85,10 +85,10 @@ def main(turns=300):
     m = jaxsim.load_model(MODEL.format(plugin="lab.motor_network"))
 
     def error(weights):
-        moved = motions(jaxsim.set_plugin_params(m, "motors", weights), goals)
+        moved = motions(jaxsim.support.set_plugin_params(m, "motors", weights), goals)
         return jnp.mean((moved - measured) ** 2)
 
-    weights = jaxsim.get_plugin_params(m, "motors")
+    weights = jaxsim.support.get_plugin_params(m, "motors")
     optimizer = optax.adam(1e-2)
 
     @jax.jit

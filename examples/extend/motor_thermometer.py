@@ -11,8 +11,8 @@ import jaxsim
 AIR = 20.0  # temperature at the start and around it [C]
 
 
-@jaxsim.register_plugin
-class Motor(jaxsim.Plugin):
+@jaxsim.extend.register_plugin
+class Motor(jaxsim.extend.Plugin):
     """torque = k(T) i;  C dT/dt = R i^2 - (T - air) / r, with the control as the current i [A]."""
 
     name = "lab.motor"

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import jaxsim
 
 
-@jaxsim.register_plugin
-class Wind(jaxsim.Plugin):
+@jaxsim.extend.register_plugin
+class Wind(jaxsim.extend.Plugin):
     """A steady force along y at the center of mass of each body [N]."""
 
     name = "lab.wind"
@@ -17,7 +17,7 @@ class Wind(jaxsim.Plugin):
 
     def passive(self, m, d, at):
         push = jnp.array([0.0, 1.0, 0.0]) * at.params["force"]
-        return sum(jaxsim.jac_body_com(m, d, int(body))[0] @ push for body in at.id)
+        return sum(jaxsim.support.jac_body_com(m, d, int(body))[0] @ push for body in at.id)
 
 
 MODEL = """

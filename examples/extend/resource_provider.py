@@ -13,9 +13,9 @@ FILES = {
 
 
 def main():
-    jaxsim.register_provider("lab", open=lambda uri: io.BytesIO(FILES[uri]))
+    jaxsim.extend.register_provider("lab", open=lambda uri: io.BytesIO(FILES[uri]))
     m = jaxsim.load_model("lab:robot.xml")
-    jaxsim.unregister_provider("lab")
+    jaxsim.extend.unregister_provider("lab")
     print(f"a model of {m.nbody} bodies and a mesh of {m.nmeshvert} vertices")
     return m
 

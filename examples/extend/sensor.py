@@ -7,8 +7,8 @@ import jaxsim
 from jaxsim.enums import ObjType, Stage
 
 
-@jaxsim.register_plugin
-class Tilt(jaxsim.Plugin):
+@jaxsim.extend.register_plugin
+class Tilt(jaxsim.extend.Plugin):
     """Angle between the z axis of a site and the vertical, times a gain [rad]."""
 
     name = "lab.tilt"

@@ -19,7 +19,7 @@ def half_box(radius, flat):
     return radius, radius, radius / 2
 
 
-jaxsim.register_shape(
+jaxsim.extend.register_shape(
     "lab.pebble",
     {"radius": 0.1, "flat": 0.02},
     pebble,

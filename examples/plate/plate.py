@@ -26,14 +26,14 @@ class Plate(Env):
 
     def observe(self, m, d):
         """Return angles of the plate and their velocities, position and velocity of the ball."""
-        ball = [jaxsim.sensor(m, d, "ball"), d.qvel[2:5]]
+        ball = [jaxsim.sensor_data(m, d, "ball"), d.qvel[2:5]]
         return jnp.concatenate([d.qpos[:2], d.qvel[:2], *ball])
 
     def reward(self, m, before, after, action):
         """Return the reward of the class's documentation."""
-        place = jaxsim.sensor(m, after, "ball")[:2]
+        place = jaxsim.sensor_data(m, after, "ball")[:2]
         return jnp.exp(-50 * jnp.sum(place * place))
 
     def terminal(self, m, d):
         """Return whether the ball has fallen off."""
-        return jaxsim.sensor(m, d, "ball")[2] < -0.05
+        return jaxsim.sensor_data(m, d, "ball")[2] < -0.05

@@ -35,7 +35,7 @@ class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]
 
     Attributes:
       state: the State of the world; None before the first `reset`. A control that is not finite is
-        replaced by zero and counted: `jaxsim.check(env.state.data)` reports it.
+        replaced by zero and counted: `jaxsim.check_warnings(env.state.data)` reports it.
     """
 
     def __init__(self, env: Env, *, length: int = 1000, seed: int | None = None):

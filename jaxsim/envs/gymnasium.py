@@ -68,7 +68,7 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
 
     Attributes:
       state: the State of the worlds; None before the first `reset`. A control that is not finite is
-        replaced by zero and counted: `jaxsim.check(worlds.state.data)` reports it.
+        replaced by zero and counted: `jaxsim.check_warnings(worlds.state.data)` reports it.
     """
 
     metadata: ClassVar[dict[str, Any]] = {

@@ -37,7 +37,7 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
 
     Attributes:
       worlds: the worlds as a `GymnasiumVectorEnv`; a control that is not finite is replaced by zero
-        and counted: `jaxsim.check(env.worlds.state.data)` reports it.
+        and counted: `jaxsim.check_warnings(env.worlds.state.data)` reports it.
     """
 
     def __init__(

@@ -77,13 +77,13 @@ class Plugin:
       idle: error message for an instance that no element uses; empty if that is allowed.
 
     Example:
-      >>> class Servo(jaxsim.Plugin):
+      >>> class Servo(jaxsim.extend.Plugin):
       ...     name = "lab.stiff_servo"
       ...     settings = {"kp": "1"}
       ...     def actuator(self, m, d, at, given):
       ...         return float(at.config["kp"]) * (given - d.actuator_length[at.id])
-      >>> Servo = jaxsim.register_plugin(Servo)
-      >>> jaxsim.unregister_plugin("lab.stiff_servo")
+      >>> Servo = jaxsim.extend.register_plugin(Servo)
+      >>> jaxsim.extend.unregister_plugin("lab.stiff_servo")
     """
 
     name: str = ""

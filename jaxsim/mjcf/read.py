@@ -130,7 +130,9 @@ def file_contents(path: str, assets: Mapping[str, bytes] | None = None) -> bytes
         message = "this is a folder; give the XML file inside it"
     elif is_uri(path):
         scheme = path.partition(":")[0]
-        message = f"no provider is registered for '{scheme}:'; jaxsim.register_provider adds one"
+        message = (
+            f"no provider is registered for '{scheme}:'; jaxsim.extend.register_provider adds one"
+        )
     else:
         message = f"there is no such file; the current folder is {os.getcwd()!r}"
     raise ModelError(Problem(SourceLocation(path, None), message))

@@ -36,6 +36,7 @@ from jaxsim.mjx.stages import tendon as tendon
 from jaxsim.mjx.stages import tendon_armature as tendon_armature
 from jaxsim.mjx.stages import transmission as transmission
 from jaxsim.model.data import DataJAX as DataJAX
+from jaxsim.model.fields import Impl as Impl
 from jaxsim.model.model import Model, Option
 
 CamLightType = enums.CamLight

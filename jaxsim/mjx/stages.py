@@ -87,13 +87,16 @@ def tendon_armature(m: Model, d: Data) -> Data:
 def jac(m: Model, d: Data, point: Array, body_id: Array | int) -> tuple[jax.Array, jax.Array]:
     """Return the Jacobians (nv, 3) of a point that moves with a body, at the poses in `d`.
 
-    After a step, poses belong to the state before it, while `jaxsim.jac` uses `d.qpos`.
+    After a step, poses belong to the state before it, while `jaxsim.support.jac` uses `d.qpos`.
     """
     return _jac(m, d, point, body_id)
 
 
 def full_m(m: Model, d: Data) -> jax.Array:
-    """Return `d.M`, after a step that of the state before; `jaxsim.full_m` if `d` has none."""
+    """Return `d.M`, or the result of `jaxsim.support.full_m` if `d` carries none.
+
+    After a step, `d.M` is the mass matrix of the state before the step.
+    """
     return api.full_m(m, d) if d.M is None else d.M
 
 
@@ -102,7 +105,7 @@ def apply_ft(
 ) -> jax.Array:
     """Return the generalized force (nv,) of a force and a torque on a body.
 
-    `jaxsim.apply_ft` adds it to `qfrc_target` instead.
+    `jaxsim.support.apply_ft` adds it to `qfrc_target` instead.
     """
     return api.apply_ft(m, d, force, torque, point, body_id, jnp.zeros_like(d.qvel))
 
@@ -116,7 +119,10 @@ def ray(
     flg_static: bool = True,
     bodyexclude: Array | Sequence[int | str] | int | str = -1,
 ) -> tuple[jax.Array, jax.Array]:
-    """Return distance and geom of `jaxsim.ray`, without the normal; no `geomgroup`: all groups."""
+    """Return distance and geom of `jaxsim.support.ray`, without the normal.
+
+    An empty `geomgroup` includes all groups.
+    """
     groups = [bool(g) for g in geomgroup] or None
     hit = cast(m, d, pnt, vec, groups, flg_static, bodyexclude)
     return hit.dist, hit.geomid
@@ -125,7 +131,7 @@ def ray(
 def contact_force(
     m: Model, d: Data, contact_id: Array | int, to_world_frame: bool = False
 ) -> jax.Array:
-    """Return `jaxsim.contact_force`, (6,), in the frame of the contact, or of the world."""
+    """Return `jaxsim.support.contact_force`, (6,), in the frame of the contact, or of the world."""
     force = api.contact_force(m, d, contact_id)
     if not to_world_frame:
         return force

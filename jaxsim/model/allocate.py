@@ -82,7 +82,7 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     if not isinstance(keep, Iterable):
         raise ValueError(
             "keep: expected 'default', 'all', or a list of names of fields and of stages, "
-            f"[jaxsim.crb], got {brief_value(keep)}"
+            f"[jaxsim.stages.crb], got {brief_value(keep)}"
         )
     names = frozenset(
         name

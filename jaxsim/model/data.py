@@ -486,8 +486,8 @@ def absent_field_message(name: str) -> str:
 
 # Replacements of mjData or MJX fields that are absent here.
 _FIELD_REPLACEMENTS = {
-    "qM": "d.M, of a Data that keeps it, make_data(m, keep=['M', ...]); or jaxsim.full_m(m, d)",
-    "efc_AR": "jaxsim.project_constraint(m, d)",
+    "qM": "jaxsim.support.full_m(m, d); or d.M of a Data that keeps it, make_data(m, keep=['M'])",
+    "efc_AR": "jaxsim.stages.project_constraint(m, d)",
     "efc_diagApprox": "d.efc_diagA, as in MuJoCo 4.0, of a Data that keeps it",
     **dict.fromkeys(
         ("efc_JT", "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J_rowsuper"),
@@ -496,7 +496,7 @@ _FIELD_REPLACEMENTS = {
     ),
     **dict.fromkeys(
         ("actuator_moment_rownnz", "moment_rownnz", "moment_rowadr", "moment_colind"),
-        "jaxsim.sparse_actuator_moment(m, d) has the pattern; d.actuator_moment is dense",
+        "jaxsim.support.sparse_actuator_moment(m, d) has the pattern; d.actuator_moment is dense",
     ),
 }
 

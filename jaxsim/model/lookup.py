@@ -18,7 +18,7 @@ from jaxsim.model.places import ctrl_indices, dof_indices, qpos_indices, sensor_
 Names = str | Iterable[str]
 
 
-def sensor(m: Model, d: Data, name: str) -> jax.Array:
+def sensor_data(m: Model, d: Data, name: str) -> jax.Array:
     """Return the reading of a sensor.
 
     Args:
@@ -37,7 +37,7 @@ def sensor(m: Model, d: Data, name: str) -> jax.Array:
       >>> angle = '<sensor><jointpos name="angle" joint="j"/></sensor>'
       >>> m = jaxsim.load_model(f"<mujoco><worldbody>{arm}</worldbody>{angle}</mujoco>")
       >>> d = jaxsim.forward(m, jaxsim.make_data(m).replace(qpos=jnp.array([0.5])))
-      >>> sensor(m, d, "angle")
+      >>> sensor_data(m, d, "angle")
       Array([0.5], dtype=float64)
     """
     return d.sensordata[..., sensor_index(m, name)]

@@ -582,7 +582,7 @@ def _check_option(name: str, value: Any) -> None:
         if not hasattr(value, "__index__") or operator.index(value) not in tuple(kind):
             raise ValueError(
                 f"{name}: expected one of {kind.__name__} ({', '.join(known)}), got "
-                f"{brief_value(value)}; write jaxsim.{kind.__name__}.{known[-1]}"
+                f"{brief_value(value)}; write jaxsim.enums.{kind.__name__}.{known[-1]}"
             )
         return
     bits = sum(FLAGS[name]) if name in FLAGS else None

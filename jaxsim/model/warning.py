@@ -115,7 +115,7 @@ def diverged(before: Data, after: Data) -> jax.Array:
     return counted | ~(jnp.isfinite(after.qpos).all(-1) & jnp.isfinite(after.qvel).all(-1))
 
 
-def check(d: Data) -> None:
+def check_warnings(d: Data) -> None:
     """Raise if a step of these worlds failed.
 
     Args:

@@ -66,9 +66,9 @@ from jaxsim.physics.tendon.tendon import tendon as _tendon
 
 step = public(_step, callbacks=True, short=SLEEP_FAST_PATH)
 forward = public(_forward, callbacks=True)
-inverse = public(_inverse, callbacks=True)
+inverse = public(_inverse, callbacks=True, namespace="jaxsim")
 compare_fwd_inv = public(_compare_fwd_inv)
-constraint_rows = public(_constraint_rows)
+constraint_rows = public(_constraint_rows, namespace="jaxsim.support")
 island = public(_island)
 
 # Checks of `step` for an invalid state, in order.
@@ -77,8 +77,8 @@ check_vel = public(_check_vel)
 check_acc = public(_check_acc, callbacks=True, stage=StageFields(frozenset({"qacc"}), frozenset()))
 
 # Functions of the results of a step.
-contact_force = public(_contact_force)
-contact_forces = public(_contact_forces)
+contact_force = public(_contact_force, namespace="jaxsim.support")
+contact_forces = public(_contact_forces, namespace="jaxsim.support")
 
 # Stages in the order of a step; those of `alone` combine several stages of forward.py.
 fwd_kinematics = public(standalone.fwd_kinematics)
@@ -101,7 +101,7 @@ tendon_bias = public(standalone.tendon_bias)
 subtree_vel = public(_subtree_vel)
 sensor_vel = public(_sensor_vel)
 energy_vel = public(_energy_vel)
-fwd_actuation = public(_actuation)
+fwd_actuation = public(_actuation, name="fwd_actuation")
 fwd_acceleration = public(standalone.fwd_acceleration)
 xfrc_accumulate = public(_xfrc_accumulate)
 solve = public(standalone.solve)

@@ -10,6 +10,7 @@ inside one.
 import functools
 import inspect
 from collections.abc import Callable
+from typing import Literal, Protocol, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ import numpy as np
 from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import (
@@ -27,10 +29,40 @@ from jaxsim.physics.arguments import (
     check_model,
     object_id,
 )
-from jaxsim.physics.recompute import missing_fields, recompute_missing
+from jaxsim.physics.recompute import carried_fields, missing_fields, recompute_missing
 from jaxsim.physics.stage import STAGES, StageFields
 from jaxsim.transforms.layout import FastPathRule, batched
 from jaxsim.transforms.programs import ProgramCache
+
+Result = TypeVar("Result")
+
+
+class Step(Protocol):
+    """A function of a model and a state whose result is a state, and that takes callbacks."""
+
+    def __call__(self, m: Model, d: Data, *, callbacks: Callbacks | None = None) -> Data:
+        """Return the state after the step or stage."""
+
+
+@overload
+def public(
+    core: Callable,
+    *,
+    callbacks: Literal[True],
+    stage: StageFields | None = None,
+    short: FastPathRule | None = None,
+    namespace: str = "jaxsim.stages",
+) -> Step: ...
+
+
+@overload
+def public(
+    core: Callable[..., Result],
+    *,
+    stage: StageFields | None = None,
+    namespace: str = "jaxsim.stages",
+    name: str = "",
+) -> Callable[..., Result]: ...
 
 
 def public(
@@ -39,6 +71,8 @@ def public(
     callbacks: bool = False,
     stage: StageFields | None = None,
     short: FastPathRule | None = None,
+    namespace: str = "jaxsim.stages",
+    name: str = "",
 ) -> Callable:
     """Return the public form of a core function.
 
@@ -50,15 +84,21 @@ def public(
       callbacks: add the argument `callbacks`, which overrides those of the model.
       stage: reads and writes; None: as declared.
       short: a shorter function for some states; None: none.
+      namespace: the one that exports the function, for messages.
+      name: public name; "": that of the core function.
     """
     signature, stage = inspect.signature(core), stage or STAGES.get(core.__name__, NO_STAGE)
-    names, name = tuple(signature.parameters), core.__name__.lstrip("_")
+    names, name = tuple(signature.parameters), name or core.__name__.lstrip("_")
 
     @functools.wraps(core)
     def alone(m, *rest):
         # Recompute intermediate values that the Data does not carry.
         return core(
-            m, *(recompute_missing(m, a, stage.reads) if isinstance(a, Data) else a for a in rest)
+            m,
+            *(
+                recompute_missing(m, a, stage.reads - stage.writes) if isinstance(a, Data) else a
+                for a in rest
+            ),
         )
 
     native = batched(alone, short)
@@ -80,7 +120,7 @@ def public(
         for argument, value in zip(names[1:], rest, strict=False):
             if argument == "d":
                 check_data(name, m, value)
-                check_carries(name, m, value, stage)
+                check_carries(f"{namespace}.{name}", m, value, stage)
             else:
                 check_array(name, m, argument, value)
         # Inside a trace add to the caller's program, else compile one.
@@ -88,7 +128,8 @@ def public(
         run = native if _in_a_program(m, *arrays) else program
         return _separate_buffers(run(m, *arrays))
 
-    vars(function)["carries"] = stage.carries
+    function.__name__ = name
+    vars(function)["carries"] = carried_fields(stage)
     if callbacks:
         vars(function)["__signature__"] = _with_callbacks(signature)
     return function
@@ -122,8 +163,11 @@ def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:
 NO_STAGE = StageFields(frozenset(), frozenset())  # reads the state alone
 
 
-def check_carries(name: str, m: Model, d: Data, stage: StageFields) -> None:
-    """Raise ValueError if Data lacks all results, or a field that cannot be recomputed."""
+def check_carries(path: str, m: Model, d: Data, stage: StageFields) -> None:
+    """Raise ValueError if Data lacks all results, or a field that cannot be recomputed.
+
+    `path` is the public path of the function.
+    """
     # Fields that must be present for the stage, or to receive its results.
     absent = list(missing_fields(m, d, stage.reads - stage.writes))
     results = sorted(stage.carries - stage.needs)
@@ -131,8 +175,8 @@ def check_carries(name: str, m: Model, d: Data, stage: StageFields) -> None:
         absent = results
     if absent:
         raise ValueError(
-            f"{name}: this Data does not carry {absent[0]!r}; keep it: "
-            f"make_data(m, keep=[jaxsim.{name}])"
+            f"{path.rpartition('.')[2]}: this Data does not carry {absent[0]!r}; keep it: "
+            f"make_data(m, keep=[{path}])"
         )
 
 

@@ -21,7 +21,7 @@ from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.forward import fwd_constraint
 from jaxsim.physics.history.buffers import sensor_buffers
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.stage import STAGES
+from jaxsim.physics.stage import STAGES, StageFields
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
 # By name: the stages that recompute it. A stage follows those that it reads from.
@@ -66,6 +66,20 @@ def missing_fields(m: Model, d: Data, reads: frozenset[str]) -> Iterator[str]:
                 yield from missing_fields(m, d, declared.reads - declared.writes)
         elif name in Data.fields:
             yield name
+
+
+def carried_fields(stage: StageFields) -> frozenset[str]:
+    """Return the fields a Data must keep to call a public function alone and to hold its result.
+
+    Working values are never kept: the fields from which they are recomputed are.
+    """
+    found = stage.carries
+    for name in stage.reads - stage.writes - Data.fields.keys():
+        for recompute in _RECOMPUTING_STAGES.get(name, ()):
+            declared = STAGES[recompute.__name__]
+            inputs = StageFields(declared.reads - declared.writes, frozenset())
+            found |= carried_fields(inputs)
+    return found
 
 
 def _exists(m: Model, name: str) -> bool:

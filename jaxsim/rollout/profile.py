@@ -99,7 +99,7 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
       seconds: minimum time for which each stage is run.
 
     Example:
-      >>> print(jaxsim.profile(m, jaxsim.replicate(d, 8), seconds=0))  # doctest: +SKIP
+      >>> print(jaxsim.support.profile(m, jaxsim.replicate(d, 8), seconds=0))  # doctest: +SKIP
       8 worlds on cpu
       stage           MuJoCo timer      us a world   share
       kinematics      POS_KINEMATICS         0.412   11.9%

@@ -81,7 +81,7 @@ def select(
       flg_static: whether geoms fixed to the world are hit. Known when traced.
 
     Raises:
-      ValueError: `jaxsim.ray` does not support a geom.
+      ValueError: `jaxsim.support.ray` does not support a geom.
     """
     begin, way = pixel_ray(m, d, camera, aspect, relx, rely)
     hit = ray(m, d, begin, way, tuple(geomgroup), flg_static)

@@ -8,6 +8,8 @@ from tolerance import ROUNDING, STAGE
 
 from jaxsim.arrays.bilinear import MAX_UNROLLED_TERMS, apply, apply_transpose, outer, outer_sum
 
+pytestmark = pytest.mark.kernels
+
 SUMS = {apply: "nk...,k...->n...", apply_transpose: "nk...,n...->k...", outer: "n...,k...->nk..."}
 SIZES = [(3, 4), (MAX_UNROLLED_TERMS + 1, 2), (2, MAX_UNROLLED_TERMS + 1)]
 random = np.random.default_rng(0).normal

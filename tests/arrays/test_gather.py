@@ -10,6 +10,8 @@ from jaxsim.arrays.linear import MAX_LOOP_FREE_SIZE
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.transforms.platform import for_platform, platform
 
+pytestmark = pytest.mark.kernels
+
 ITEMS, PLACES, WORLDS = 7, 3, 5
 
 

@@ -15,6 +15,8 @@ from jaxsim.arrays.linear import (
 from jaxsim.transforms.cpu_fusion import fuse_calls
 from jaxsim.transforms.platform import for_platform
 
+pytestmark = pytest.mark.kernels
+
 ITEMS, WORLDS = 9, 3
 INDICES = {
     "each once": np.array([4, 0, 7]),

@@ -294,7 +294,7 @@ def test_limits_are_raised_by_an_option(capsys, tmp_path):
 def test_plugins_of_a_folder(capsys, tmp_path):
     name = "springs"
     (tmp_path / f"{name}.py").write_text(
-        "import jaxsim\n@jaxsim.register_plugin\nclass Spring(jaxsim.Plugin):\n"
+        "import jaxsim\n@jaxsim.extend.register_plugin\nclass Spring(jaxsim.extend.Plugin):\n"
         "    name = 'lab.spring'\n    def passive(self, m, d, at):\n        return -d.qpos\n"
     )
     model = tmp_path / "model.xml"
@@ -307,7 +307,7 @@ def test_plugins_of_a_folder(capsys, tmp_path):
     try:
         assert answer(capsys, "info", model, "--plugins", tmp_path)[0] == 0
     finally:
-        jaxsim.unregister_plugin("lab.spring")
+        jaxsim.extend.unregister_plugin("lab.spring")
     code, _, err = answer(capsys, "info", model, "--plugins", tmp_path / "nowhere")
     assert (code, "--plugins: load_plugins: there is no folder" in err) == (2, True)
 

@@ -4,7 +4,7 @@ import importlib
 import inspect
 
 import pytest
-from tools.site import NAMESPACES, Name, pages, public_names
+from tools.site import NAMESPACES, Name, groups, pages, public_names
 
 import jaxsim
 from jaxsim.rollout import scan
@@ -19,12 +19,9 @@ def value_of(name: Name) -> object:
 
 
 def test_pages_list_every_name_of_the_package():
-    offered = {
-        f"jaxsim.{name}"
-        for name, value in vars(jaxsim).items()
-        if not name.startswith("_") and not inspect.ismodule(value)
-    }
-    assert {n.path for n in public_names("jaxsim")} == offered
+    offered = {f"jaxsim.{name}" for name in jaxsim.__all__} - {"jaxsim.terrain"}
+    assert {n.path for n in public_names("jaxsim")} | {"jaxsim.__version__"} == offered
+    assert {n for names in groups().values() for n in names} == {*public_names("jaxsim")}
     text = "\n".join(pages().values())
     missing = [n.path for n in NAMES if text.count(f"::: {n.identifier}\n") < 1]
     assert not missing

@@ -177,4 +177,4 @@ def test_actions_that_are_not_right(env):
     state = jax.jit(brax.step)(state, jnp.full(1, jnp.nan))
     assert np.isfinite(state.obs).all()
     with pytest.raises(RuntimeError, match="BADCTRL: once: control not finite, taken as zero"):
-        jaxsim.check(state.pipeline_state)
+        jaxsim.check_warnings(state.pipeline_state)

@@ -12,6 +12,8 @@ from jaxsim.enums import WarningType
 from jaxsim.envs import Env, VectorEnv, randomize
 from jaxsim.envs.state import with_state_of
 
+pytestmark = pytest.mark.kernels
+
 XML = """
 <mujoco>
   <option timestep="0.01" gravity="0 0 -10"/>
@@ -36,7 +38,7 @@ class Balance(Env):
         return d.replace(qpos=0.1 * jax.random.normal(key, d.qpos.shape))
 
     def observe(self, m, d):
-        return jnp.concatenate([d.qpos, d.qvel, jaxsim.sensor(m, d, "angle")])
+        return jnp.concatenate([d.qpos, d.qvel, jaxsim.sensor_data(m, d, "angle")])
 
     def reward(self, m, before, after, action):
         return after.qpos[0] - before.qpos[0] + 0.1 * action[0]
@@ -254,7 +256,7 @@ def test_models_that_differ():
             r"action: expected shape \(3, 1\), got \(3, 2\)",
         ),
         (lambda: ENV.step(ENV.reset(KEYS[0]), jnp.zeros(3)), r"action: expected shape \(1,\)"),
-        (lambda: jaxsim.sensor(M, jaxsim.make_data(M), "angel"), "did you mean 'angle'"),
+        (lambda: jaxsim.sensor_data(M, jaxsim.make_data(M), "angel"), "did you mean 'angle'"),
         (lambda: randomize(M, KEYS, lambda m, k: {"body_mas": 1}), "body_mas"),
         (
             lambda: randomize(M, KEYS, lambda m, k: {"actuator_delay": m.actuator_delay + 1}),

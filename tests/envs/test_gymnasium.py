@@ -98,7 +98,7 @@ def test_a_control_that_is_not_finite_is_told(env):
     assert np.isfinite(obs).all()
     assert np.isfinite(reward).all()
     with pytest.raises(RuntimeError, match="BADCTRL: once in 1 of 2 worlds: control not finite"):
-        jaxsim.check(clients.state.data)
+        jaxsim.check_warnings(clients.state.data)
 
 
 @pytest.mark.parametrize(

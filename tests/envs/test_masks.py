@@ -82,7 +82,7 @@ def test_meshes_that_differ_between_worlds():
         here = jnp.concatenate([jnp.ones(1, bool), jnp.arange(2) == which])
         own = with_masks(m, contype=here.astype(np.int32), conaffinity=here.astype(np.int32))
         mass = jnp.where(here, jnp.asarray([0.0, *weight]), 0)
-        own = jaxsim.set_const(jaxsim.set_inertia(own, mass=mass))
+        own = jaxsim.set_const(jaxsim.support.set_inertia(own, mass=mass))
         return jaxsim.forward(own, d)
 
     many = jax.jit(jax.vmap(chosen))(jnp.arange(2))

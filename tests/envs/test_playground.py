@@ -70,7 +70,7 @@ def test_episodes_under_the_wrappers_of_playground(theirs, ours, full_reset):
     state = step(state, jnp.full((3, 1), jnp.nan))
     assert np.isfinite(state.obs).all()
     with pytest.raises(RuntimeError, match="BADCTRL: 3 times in 3 of 3 worlds"):
-        jaxsim.check(state.data)
+        jaxsim.check_warnings(state.data)
 
 
 def test_models_that_differ(theirs, ours):

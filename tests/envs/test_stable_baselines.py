@@ -50,7 +50,7 @@ def test_episodes(worlds):
     obs, *_ = worlds.step(np.full((3, 1), np.nan))
     assert np.isfinite(obs).all()
     with pytest.raises(RuntimeError, match="BADCTRL: 3 times in 3 of 3 worlds"):
-        jaxsim.check(worlds.worlds.state.data)
+        jaxsim.check_warnings(worlds.worlds.state.data)
 
 
 def test_an_episode_that_the_task_ends(theirs):

@@ -17,7 +17,7 @@ MODEL = """
 """
 
 
-class Gain(jaxsim.Plugin):
+class Gain(jaxsim.extend.Plugin):
     name = "lab.gain"
     settings = {"gain": "2"}
 
@@ -30,19 +30,21 @@ class Gain(jaxsim.Plugin):
 
 @pytest.fixture(autouse=True)
 def gain():
-    jaxsim.register_plugin(Gain)
+    jaxsim.extend.register_plugin(Gain)
     yield
-    jaxsim.unregister_plugin("lab.gain")
+    jaxsim.extend.unregister_plugin("lab.gain")
 
 
 def test_parameters_by_name():
     m = jaxsim.load_model(MODEL)
-    two = jaxsim.get_plugin_params(m, "two")
+    two = jaxsim.support.get_plugin_params(m, "two")
     assert two["gain"] == 3
-    changed = jaxsim.set_plugin_params(m, "two", {"gain": 5.0, "bias": jnp.array([1.0, 2.0])})
-    assert jaxsim.get_plugin_params(changed, "two")["gain"] == 5
-    np.testing.assert_array_equal(jaxsim.get_plugin_params(changed, 1)["bias"], [1, 2])
-    one = jaxsim.get_plugin_params(changed, "one")
+    changed = jaxsim.support.set_plugin_params(
+        m, "two", {"gain": 5.0, "bias": jnp.array([1.0, 2.0])}
+    )
+    assert jaxsim.support.get_plugin_params(changed, "two")["gain"] == 5
+    np.testing.assert_array_equal(jaxsim.support.get_plugin_params(changed, 1)["bias"], [1, 2])
+    one = jaxsim.support.get_plugin_params(changed, "one")
     assert (one["gain"], one["bias"].tolist()) == (2, [0.1, -0.2])
     d = jaxsim.make_data(m).replace(ctrl=jnp.array([1.0, 1.0]))
     forward = jax.jit(jaxsim.forward)
@@ -53,18 +55,18 @@ def test_parameters_by_name():
 def test_what_does_not_fit_is_refused():
     m = jaxsim.load_model(MODEL)
     with pytest.raises(ValueError, match=r"expected .*'bias'.*, got .*'base'"):
-        jaxsim.set_plugin_params(m, "two", {"gain": 1.0, "base": jnp.zeros(2)})
+        jaxsim.support.set_plugin_params(m, "two", {"gain": 1.0, "base": jnp.zeros(2)})
     with pytest.raises(ValueError, match=r"expected an array of shape \(2,\), got \(3,\)"):
-        jaxsim.set_plugin_params(m, "two", {"gain": 1.0, "bias": jnp.zeros(3)})
+        jaxsim.support.set_plugin_params(m, "two", {"gain": 1.0, "bias": jnp.zeros(3)})
     with pytest.raises(ValueError, match="has 2 plugins, no number 2"):
-        jaxsim.get_plugin_params(m, 2)
+        jaxsim.support.get_plugin_params(m, 2)
     with pytest.raises(ValueError, match="did you mean 'two'"):
-        jaxsim.get_plugin_params(m, "tow")
+        jaxsim.support.get_plugin_params(m, "tow")
     with pytest.raises(jaxsim.ModelError, match=r"<string>:4: .*could not convert .* 'much'"):
         jaxsim.load_model(MODEL.replace('value="3"', 'value="much"'))
-    jaxsim.unregister_plugin("lab.gain")
+    jaxsim.extend.unregister_plugin("lab.gain")
     words = type("Words", (Gain,), {"params": lambda self, config: {"gain": np.array(["x"])}})
-    jaxsim.register_plugin(words)
+    jaxsim.extend.register_plugin(words)
     with pytest.raises(ValueError, match=r"'lab\.gain': params: expected real numbers"):
         jaxsim.load_model(MODEL)
 
@@ -74,9 +76,9 @@ def test_worlds_with_parameters_of_their_own_and_derivatives():
     d = jaxsim.make_data(m).replace(ctrl=jnp.array([0.4, 1.0]), qpos=jnp.array([0.3]))
 
     def speed(params):
-        return jaxsim.step(jaxsim.set_plugin_params(m, "two", params), d).qvel[0]
+        return jaxsim.step(jaxsim.support.set_plugin_params(m, "two", params), d).qvel[0]
 
-    params = jaxsim.get_plugin_params(m, "two")
+    params = jaxsim.support.get_plugin_params(m, "two")
     gains = jnp.array([1.0, 2.0, 4.0, 5.0, 7.0])
     many = jax.vmap(lambda g: {**params, "gain": g})(gains)
     speeds, slopes = jax.jit(jax.vmap(jax.value_and_grad(speed)))(many)
@@ -93,7 +95,7 @@ def test_worlds_with_parameters_of_their_own_and_derivatives():
 
 def test_parameters_stay_with_a_saved_model(tmp_path):
     m = jaxsim.load_model(MODEL)
-    m = jaxsim.set_plugin_params(m, "one", {"gain": 9.0, "bias": jnp.zeros(2)})
+    m = jaxsim.support.set_plugin_params(m, "one", {"gain": 9.0, "bias": jnp.zeros(2)})
     jaxsim.save_model(m, tmp_path / "m.jxm")
     again = jaxsim.load_model(tmp_path / "m.jxm")
-    assert jaxsim.get_plugin_params(again, "one")["gain"] == 9
+    assert jaxsim.support.get_plugin_params(again, "one")["gain"] == 9

@@ -12,8 +12,8 @@ from jaxsim.extend import registry
 FILE = """
 import jaxsim
 
-@jaxsim.register_plugin
-class Own(jaxsim.Plugin):
+@jaxsim.extend.register_plugin
+class Own(jaxsim.extend.Plugin):
     name = "lab.{name}"
 
     def passive(self, m, d, at):
@@ -25,13 +25,13 @@ MODEL = """<mujoco><extension><plugin plugin="lab.{name}"/></extension>
 
 
 def test_the_decorator_gives_back_the_class():
-    class Own(jaxsim.Plugin):
+    class Own(jaxsim.extend.Plugin):
         name = "lab.own"
         passive = staticmethod(lambda m, d, at: -d.qvel)
 
-    assert jaxsim.register_plugin(Own) is Own
+    assert jaxsim.extend.register_plugin(Own) is Own
     assert jaxsim.load_model(MODEL.format(name="own")).nplugin == 1
-    jaxsim.unregister_plugin("lab.own")
+    jaxsim.extend.unregister_plugin("lab.own")
     with pytest.raises(jaxsim.ModelError, match=r"'lab\.own' is not known; known are mujoco\.pid"):
         jaxsim.load_model(MODEL.format(name="own"))
 
@@ -40,12 +40,12 @@ def test_a_folder_of_plugins(tmp_path):
     for name in ("b", "a"):
         (tmp_path / f"{name}.py").write_text(FILE.format(name=name))
     (tmp_path / "notes.txt").write_text("not Python")
-    assert jaxsim.load_plugins(tmp_path) == ["lab.a", "lab.b"]
+    assert jaxsim.extend.load_plugins(tmp_path) == ["lab.a", "lab.b"]
     assert jaxsim.load_model(MODEL.format(name="a")).nplugin == 1
     for name in ("lab.a", "lab.b"):
-        jaxsim.unregister_plugin(name)
+        jaxsim.extend.unregister_plugin(name)
     with pytest.raises(FileNotFoundError, match="no folder"):
-        jaxsim.load_plugins(tmp_path / "nowhere")
+        jaxsim.extend.load_plugins(tmp_path / "nowhere")
 
 
 def test_plugins_of_installed_packages(tmp_path, monkeypatch):
@@ -55,7 +55,7 @@ def test_plugins_of_installed_packages(tmp_path, monkeypatch):
     point = EntryPoint("offered", f"{module}:Own", registry.ENTRY_POINTS)
     monkeypatch.setattr(registry, "entry_points", lambda group: [point])
     assert jaxsim.load_model(MODEL.format(name="offered")).nplugin == 1
-    jaxsim.unregister_plugin("lab.offered")
+    jaxsim.extend.unregister_plugin("lab.offered")
 
 
 RING = """<mujoco>
@@ -77,7 +77,7 @@ def ring(x, y, z, r1, r2):
 
 @pytest.mark.slow
 def test_a_shape_of_a_user_is_that_of_ours():
-    jaxsim.register_shape(
+    jaxsim.extend.register_shape(
         "lab.ring",
         {"r1": 0.35, "r2": 0.15},
         ring,
@@ -99,6 +99,6 @@ def test_a_shape_of_a_user_is_that_of_ours():
         with pytest.raises(jaxsim.ModelError, match="'r2' must be less"):
             jaxsim.load_model(RING.format(name="lab.ring", prefix="r").replace(".08", ".3"))
     finally:
-        jaxsim.unregister_plugin("lab.ring")
+        jaxsim.extend.unregister_plugin("lab.ring")
     with pytest.raises(ValueError, match=r"lab\.ring.*is not the one that"):
         jaxsim.forward(own, jaxsim.make_data(own))

@@ -49,7 +49,7 @@ BUILT_IN = MODEL.format(
 ).replace('name="a" ', 'name="a" damping=".3" ')
 
 
-class Height(jaxsim.Plugin):
+class Height(jaxsim.extend.Plugin):
     name = "lab.height"
     settings = {"gain": "1"}
     stage = Stage.POS
@@ -59,7 +59,7 @@ class Height(jaxsim.Plugin):
         return float(at.config["gain"]) * d.site_xpos[at.objid, 2:]
 
 
-class Servo(jaxsim.Plugin):
+class Servo(jaxsim.extend.Plugin):
     name = "lab.servo"
     settings = {"kp": "1"}
 
@@ -67,7 +67,7 @@ class Servo(jaxsim.Plugin):
         return float(at.config["kp"]) * (given - d.actuator_length[at.id])
 
 
-class Drag(jaxsim.Plugin):
+class Drag(jaxsim.extend.Plugin):
     """Slows the joint on which a body hangs."""
 
     name = "lab.drag"
@@ -87,11 +87,11 @@ ROWS = (Height, Servo, Drag)
 @pytest.fixture(autouse=True)
 def rows():
     for row in ROWS:
-        jaxsim.register_plugin(row)
+        jaxsim.extend.register_plugin(row)
     yield
     for row in ROWS:
         if row.name in [name for name in registered() if name.startswith("lab.")]:
-            jaxsim.unregister_plugin(row.name)
+            jaxsim.extend.unregister_plugin(row.name)
 
 
 def registered() -> list[str]:
@@ -166,7 +166,7 @@ def plane_sphere(size1, pos1, mat1, size2, pos2, mat2):
 def test_a_collider_of_a_user_finds_the_contacts_of_ours():
     ours = jaxsim.load_model(BUILT_IN)
     kind = (GeomType.PLANE, GeomType.SPHERE)
-    jaxsim.register_collider(*kind, plane_sphere, slots=1)
+    jaxsim.extend.register_collider(*kind, plane_sphere, slots=1)
     try:
         own = jaxsim.load_model(BUILT_IN)
         assert own.structure != ours.structure
@@ -182,7 +182,7 @@ def test_a_collider_of_a_user_finds_the_contacts_of_ours():
         assert 0 < (results[0].ncon > 0).sum() < WORLDS
         np.testing.assert_allclose(results[0].qvel, results[1].qvel, atol=1e-10)
     finally:
-        jaxsim.unregister_collider(*kind)
+        jaxsim.extend.unregister_collider(*kind)
     with pytest.raises(ValueError, match="is not the one that the model was loaded with"):
         jaxsim.step(own, jaxsim.make_data(own).replace(time=1.0))
 
@@ -190,10 +190,10 @@ def test_a_collider_of_a_user_finds_the_contacts_of_ours():
 def test_a_saved_model_finds_its_rows_again(tmp_path):
     path = tmp_path / "own.jxm"
     jaxsim.save_model(jaxsim.load_model(OWN), path)
-    jaxsim.unregister_plugin("lab.servo")
+    jaxsim.extend.unregister_plugin("lab.servo")
     with pytest.raises(jaxsim.ModelError, match=r"needs the plugin 'lab\.servo'; register it"):
         jaxsim.load_model(path)
-    jaxsim.register_plugin(ROWS[1])
+    jaxsim.extend.register_plugin(ROWS[1])
     m = jaxsim.load_model(path)
     d = jax.eval_shape(jaxsim.forward, m, jaxsim.make_data(m))
     assert d.sensordata.shape == (4,)
@@ -201,8 +201,8 @@ def test_a_saved_model_finds_its_rows_again(tmp_path):
 
 def test_a_plugin_registered_anew_is_not_taken_for_the_old_one():
     m = jaxsim.load_model(OWN)
-    jaxsim.unregister_plugin("lab.height")
-    jaxsim.register_plugin(ROWS[0])
+    jaxsim.extend.unregister_plugin("lab.height")
+    jaxsim.extend.register_plugin(ROWS[0])
     with pytest.raises(ValueError, match=r"'lab\.height' is not the one that the model was loaded"):
         jaxsim.forward(m, jaxsim.make_data(m))
 
@@ -224,9 +224,9 @@ def test_what_is_wrong_with_a_plugin_is_said_with_its_place(old, new, message):
 
 
 def test_a_function_that_returns_another_shape_is_refused():
-    jaxsim.unregister_plugin("lab.height")
+    jaxsim.extend.unregister_plugin("lab.height")
 
-    @jaxsim.register_plugin
+    @jaxsim.extend.register_plugin
     class Wrong(Height):
         def sensor(self, m, d, at):
             return d.qpos
@@ -238,17 +238,17 @@ def test_a_function_that_returns_another_shape_is_refused():
 
 def test_rows_are_refused_that_cannot_be():
     with pytest.raises(ValueError, match=r"'lab\.drag' is registered already"):
-        jaxsim.register_plugin(ROWS[2])
-    idle = type("Idle", (jaxsim.Plugin,), {"name": "lab.idle"})
+        jaxsim.extend.register_plugin(ROWS[2])
+    idle = type("Idle", (jaxsim.extend.Plugin,), {"name": "lab.idle"})
     with pytest.raises(
         ValueError, match=r"'lab\.idle' implements no capability; give it one of actuator"
     ):
-        jaxsim.register_plugin(idle)
+        jaxsim.extend.register_plugin(idle)
     with pytest.raises(ValueError, match="Nameless has no name"):
-        jaxsim.register_plugin(type("Nameless", (Servo,), {"name": ""}))
+        jaxsim.extend.register_plugin(type("Nameless", (Servo,), {"name": ""}))
     with pytest.raises(ValueError, match=r"no plugin 'mujoco\.pid' was registered"):
-        jaxsim.unregister_plugin("mujoco.pid")
+        jaxsim.extend.unregister_plugin("mujoco.pid")
     with pytest.raises(ValueError, match="PLANE comes before SPHERE"):
-        jaxsim.register_collider(GeomType.SPHERE, GeomType.PLANE, plane_sphere, 1)
+        jaxsim.extend.register_collider(GeomType.SPHERE, GeomType.PLANE, plane_sphere, 1)
     with pytest.raises(ValueError, match="none was registered for these types"):
-        jaxsim.unregister_collider(GeomType.BOX, GeomType.BOX)
+        jaxsim.extend.unregister_collider(GeomType.BOX, GeomType.BOX)

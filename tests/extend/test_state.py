@@ -39,7 +39,7 @@ START = (0.3, -0.2)  # state of an instance
 FIELDS = ("qpos", "qvel", "act", "act_dot", "actuator_force", "qfrc_passive", "sensordata", "qacc")
 
 
-class Ours(jaxsim.Plugin):
+class Ours(jaxsim.extend.Plugin):
     name = NAME
     stage = Stage.VEL
 
@@ -132,9 +132,9 @@ def of_now():
 
 @pytest.fixture
 def ours():
-    jaxsim.register_plugin(Ours)
+    jaxsim.extend.register_plugin(Ours)
     yield Ours
-    jaxsim.unregister_plugin(NAME)
+    jaxsim.extend.unregister_plugin(NAME)
 
 
 @pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
@@ -186,7 +186,7 @@ def test_a_world_goes_back_to_the_states_of_its_start(ours):
     np.testing.assert_array_equal(lost.plugin_state, again.plugin_state)
     saved = jaxsim.from_state_dict(d, jaxsim.state_dict(later))
     np.testing.assert_array_equal(saved.plugin_state, later.plugin_state)
-    place = jaxsim.plugin_state_index(m, "two")
+    place = jaxsim.support.plugin_state_index(m, "two")
     np.testing.assert_array_equal(later.plugin_state[place], later.plugin_state[2:])
 
 

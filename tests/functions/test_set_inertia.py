@@ -73,7 +73,9 @@ def model():
 
 @pytest.fixture(scope="module")
 def recomputed(model):
-    return jax.jit(lambda v, **a: jaxsim.set_const(jaxsim.set_inertia(model.replace(**v), **a)))
+    return jax.jit(
+        lambda v, **a: jaxsim.set_const(jaxsim.support.set_inertia(model.replace(**v), **a))
+    )
 
 
 def test_without_a_change_it_is_the_compilers(model, recomputed):
@@ -107,7 +109,7 @@ def test_worlds_are_the_loop(model):
     factor = jnp.array([0.8, 1.0, 1.4])
 
     def grown(f):
-        return jaxsim.set_inertia(model.replace(geom_size=f * model.geom_size))
+        return jaxsim.support.set_inertia(model.replace(geom_size=f * model.geom_size))
 
     many, one = jax.jit(jax.vmap(grown))(factor), jax.jit(grown)
     for k, f in enumerate(factor):
@@ -123,7 +125,7 @@ def test_gradient_is_the_difference_quotient(model):
     along = jnp.asarray(rng.standard_normal(model.geom_size.shape)) * model.geom_size
 
     def scalar(h):
-        got = jaxsim.set_inertia(model.replace(geom_size=model.geom_size + h * along))
+        got = jaxsim.support.set_inertia(model.replace(geom_size=model.geom_size + h * along))
         R = jax.vmap(jaxsim.functions.quat_to_mat)(got.body_iquat)
         tensor = (R * got.body_inertia[:, None, :]) @ R.swapaxes(1, 2)
         return jnp.sum(weights * tensor) + jnp.sum(got.body_ipos) + jnp.sum(jnp.sqrt(got.body_mass))
@@ -136,16 +138,16 @@ def test_gradient_is_the_difference_quotient(model):
 
 def test_what_it_refuses(model):
     with pytest.raises(ValueError, match="not both"):
-        jaxsim.set_inertia(model, mass=jnp.ones(model.ngeom), density=1.0)
+        jaxsim.support.set_inertia(model, mass=jnp.ones(model.ngeom), density=1.0)
     with pytest.raises(ValueError, match=r"mass: expected shape \(17,\)"):
-        jaxsim.set_inertia(model, mass=1.0)
+        jaxsim.support.set_inertia(model, mass=1.0)
     put = jaxsim.put_model(mujoco.MjModel.from_xml_string(XML))
     with pytest.raises(ValueError, match="does not record the geoms"):
-        jaxsim.set_inertia(put)
+        jaxsim.support.set_inertia(put)
 
 
 def test_other_bodies_stay(model):
-    got = jaxsim.set_inertia(model, density=2000.0)
+    got = jaxsim.support.set_inertia(model, density=2000.0)
     kept = [i for i, of in enumerate(model.body_matter) if not of]
     assert len(kept) == 2
     for field in ("body_mass", "body_inertia", "body_ipos", "body_iquat"):

@@ -9,6 +9,8 @@ from jaxsim.linalg.block_diagonal import BlockDiagonal
 from jaxsim.linalg.factor import solve_spd
 from jaxsim.linalg.tree_sparse import pairs_of
 
+pytestmark = pytest.mark.kernels
+
 # a forest with a branch, and its trees; in one order and mixed
 FORESTS = {
     "one after another": ((-1, 0, 0, -1, 3, 3, -1), ((0, 1, 2), (3, 4, 5), (6,))),

@@ -12,6 +12,8 @@ from jaxsim.linalg.contact_blocks import ContactBlocks, scatter_add_contacts
 from jaxsim.linalg.factor import Dense, solve_spd
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 
+pytestmark = pytest.mark.kernels
+
 NCON, USED, SIZE, WORLDS = 20, 11, 3, 5
 EVEN = tuple(tuple(range(k, k + BLOCK_WIDTH)) for k in range(0, 4 * BLOCK_WIDTH, BLOCK_WIDTH))
 UNEVEN = ((0, 1, 2, 3), (4, 5, 4, 4), (6, 7, 8, 6))  # a smaller group has its first dof again

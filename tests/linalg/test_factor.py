@@ -13,6 +13,8 @@ from jaxsim.linalg.by_rows import solve_by_rows
 from jaxsim.linalg.factor import inverse_spd, solve_spd
 from jaxsim.transforms.differentiated import for_derivative
 
+pytestmark = pytest.mark.kernels
+
 AT_ONCE = """
 import jax, jax.numpy as jnp
 from jaxsim.linalg.factor import solve_spd

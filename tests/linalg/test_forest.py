@@ -7,6 +7,8 @@ import pytest
 
 from jaxsim.linalg.forest import ancestor_sums, descendant_sums
 
+pytestmark = pytest.mark.kernels
+
 FORESTS = {
     "branches": (-1, 0, 1, 0, 3, 3, 1, 6),
     "several": (-1, 0, -1, 2, 0, 2, -1),

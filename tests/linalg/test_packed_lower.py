@@ -10,6 +10,8 @@ from jaxsim.linalg.blocked_lower import BlockedLower
 from jaxsim.linalg.factor import Dense, make_updatable
 from jaxsim.linalg.packed_lower import PackedLower
 
+pytestmark = pytest.mark.kernels
+
 WORLDS = 9
 KINDS = {"lower": PackedLower.of, "steps": BlockedLower.of, "whole": Dense}
 

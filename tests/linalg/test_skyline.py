@@ -11,6 +11,8 @@ from jaxsim.linalg.factor import solve_spd
 from jaxsim.linalg.skyline import Skyline
 from jaxsim.transforms.cpu_fusion import fuse_calls
 
+pytestmark = pytest.mark.kernels
+
 SIZES = (6, 2, 6, 3, 6, 6, 1)  # of groups, one after another
 TIES = {"apart": (), "row": ((1, 0), (2, 1), (6, 5)), "far": ((6, 0), (4, 2), (5, 2), (6, 5))}
 

@@ -11,6 +11,8 @@ from tolerance import ROUNDING
 
 from jaxsim.linalg.spd_kernel import MAX_KERNEL_DOFS, solve_in_kernel, supports_rhs
 
+pytestmark = pytest.mark.kernels
+
 
 def system(n: int, worlds: int):
     """Positive definite matrices and right-hand sides."""

@@ -9,6 +9,8 @@ from jax.test_util import check_grads
 from jaxsim.linalg.tree_sparse import TreeSparse, pairs_of
 from jaxsim.transforms.differentiated import for_derivative, not_differentiated, prefer_loops
 
+pytestmark = pytest.mark.kernels
+
 FORESTS = {
     "branches": (-1, 0, 1, 0, 3, 3, 1, 6),
     "several": (-1, 0, -1, 2, 0, 2, -1),

@@ -492,7 +492,9 @@ def test_states_are_vectors(model):
         assert changed.mocap_pos.shape == d.mocap_pos.shape
     with pytest.raises(ValueError, match=r"state: expected shape \(1,\), got \(2,\)"):
         ours.set_state(m, d, jnp.zeros(2), int(mujoco.mjtState.mjSTATE_CTRL))
-    with pytest.raises(ValueError, match=r"expected bits of jaxsim.State, below 32768, got 32768"):
+    with pytest.raises(
+        ValueError, match=r"expected bits of jaxsim.enums.State, below 32768, got 32768"
+    ):
         ours.state_size(m, 1 << 15)
 
 
@@ -525,7 +527,7 @@ def test_functions_return_what_mjx_returns(model):
     turned = d.replace(qpos=d.qpos.at[:4].add(0.1), M=2 * d.M)  # poses and M as they were
     J = np.zeros((3, model.nv)), np.zeros((3, model.nv))
     mujoco.mj_jac(model, data, *J, np.ones(3), 1)
-    held, new = (f(m, turned, jnp.ones(3), 1) for f in (ours.jac, jaxsim.jac))
+    held, new = (f(m, turned, jnp.ones(3), 1) for f in (ours.jac, jaxsim.support.jac))
     np.testing.assert_allclose(held, np.swapaxes(J, 1, 2), atol=1e-6)
     assert np.abs(held[0] - new[0]).max() > 1e-3
     np.testing.assert_array_equal(ours.full_m(m, turned), 2 * d.M)

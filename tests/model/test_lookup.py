@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index, sensor, sensor_index
+from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index, sensor_data, sensor_index
 
 XML = """
 <mujoco>
@@ -44,7 +44,7 @@ def test_sensors_and_actuators(models):
     np.testing.assert_array_equal(ctrl_index(m, ["turn", "push"]), [1, 0])
     d = jaxsim.make_data(m)
     many = d.replace(sensordata=np.arange(12.0).reshape(2, 6))
-    np.testing.assert_array_equal(sensor(m, many, "quat"), [[1, 2, 3, 4], [7, 8, 9, 10]])
+    np.testing.assert_array_equal(sensor_data(m, many, "quat"), [[1, 2, 3, 4], [7, 8, 9, 10]])
     assert len(qpos_index(m, [])) == 0
 
 

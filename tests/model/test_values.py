@@ -78,7 +78,7 @@ def test_numbers_of_a_field_that_was_compiled_out_are_refused(m, free, way, fiel
 
 USES = {
     "make_data": lambda m: jaxsim.make_data(m),
-    "forward": lambda m: jaxsim.kinematics(m, DATA),
+    "forward": lambda m: jaxsim.stages.kinematics(m, DATA),
     "rollout": lambda m: jaxsim.ControlLoop(m, DATA),
     "Env": Env,
 }

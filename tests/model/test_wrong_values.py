@@ -47,12 +47,12 @@ def test_options_that_mean_nothing_are_refused(world, name, value, message):
 
 def test_enums_of_any_package_are_the_same_option(world):
     m, _ = world
-    for value in (jaxsim.SolverType.CG, mujoco.mjtSolver.mjSOL_CG, np.int64(1), 1):
+    for value in (jaxsim.enums.SolverType.CG, mujoco.mjtSolver.mjSOL_CG, np.int64(1), 1):
         new = m.opt.replace(solver=value, iterations=np.int32(7))
         assert type(new.solver) is int
         assert new.solver == 1
         assert type(new.iterations) is int
-    flags = jaxsim.DisableBit.CONTACT | jaxsim.DisableBit.GRAVITY
+    flags = jaxsim.enums.DisableBit.CONTACT | jaxsim.enums.DisableBit.GRAVITY
     assert m.opt.replace(disableflags=flags).disableflags == int(flags)
 
 
@@ -90,13 +90,19 @@ def test_attributes_that_are_misspelled_have_a_neighbour(world):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m, d: jaxsim.sensor(m, d, 3), "sensor: expected a name or several, got 3"),
+        (lambda m, d: jaxsim.sensor_data(m, d, 3), "sensor: expected a name or several, got 3"),
         (lambda m, d: jaxsim.qpos_index(m, None), "joint: expected a name or several, got None"),
         (lambda m, d: jaxsim.ctrl_index(m, ["a", 1]), "actuator: expected a name or several"),
         (lambda m, d: jaxsim.id2name(m, "body", "b"), "id2name: index: expected a number"),
-        (lambda m, d: jaxsim.get_state(m, d, "qpos"), "spec: expected bits of jaxsim.State"),
-        (lambda m, d: jaxsim.state_size(m, 1.5), "spec: expected bits of jaxsim.State, got 1.5"),
-        (lambda m, d: jaxsim.make_data(m, keep=jaxsim.crb), "keep: expected .* list of names"),
+        (lambda m, d: jaxsim.get_state(m, d, "qpos"), "spec: expected bits of jaxsim.enums.State"),
+        (
+            lambda m, d: jaxsim.state_size(m, 1.5),
+            "spec: expected bits of jaxsim.enums.State, got 1.5",
+        ),
+        (
+            lambda m, d: jaxsim.make_data(m, keep=jaxsim.stages.crb),
+            "keep: expected .* list of names",
+        ),
         (lambda m, d: jaxsim.rollout(m, d, jnp.zeros((5, 1))), "rollout: steps: expected a whole"),
         (
             lambda m, d: jaxsim.rollout(m, d, jnp.zeros(())),

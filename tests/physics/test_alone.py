@@ -40,13 +40,23 @@ XML = """
   <contact site="sole" data="found force"/></sensor></mujoco>
 """
 STAGES_OF_A_STEP = (
-    *(jaxsim.fwd_position, jaxsim.sensor_pos, jaxsim.fwd_velocity, jaxsim.sensor_vel),
-    *(jaxsim.fwd_actuation, jaxsim.fwd_acceleration, jaxsim.solve, jaxsim.sensor_acc),
+    *(
+        jaxsim.stages.fwd_position,
+        jaxsim.stages.sensor_pos,
+        jaxsim.stages.fwd_velocity,
+        jaxsim.stages.sensor_vel,
+    ),
+    *(
+        jaxsim.stages.fwd_actuation,
+        jaxsim.stages.fwd_acceleration,
+        jaxsim.stages.solve,
+        jaxsim.stages.sensor_acc,
+    ),
 )
 # by the integrator: its function, and what else the model has
 MODELS = {
-    "Euler": (jaxsim.euler, ""),
-    "implicitfast": (jaxsim.implicit, 'cone="elliptic" noslip_iterations="3"'),
+    "Euler": (jaxsim.stages.euler, ""),
+    "implicitfast": (jaxsim.stages.implicit, 'cone="elliptic" noslip_iterations="3"'),
 }
 WORLDS = 3
 RESULTS = (
@@ -122,21 +132,21 @@ def test_each_stage_ends_as_mujocos_does():
     d, theirs = world(worlds, 0), mujoco.MjData(mj)
     mujoco.mj_copyState(mj, state, theirs, mujoco.mjtState.mjSTATE_INTEGRATION)
     mujoco.mj_fwdKinematics(mj, theirs)
-    kept = jit(jaxsim.fwd_kinematics)(m, inputs(m, state, "all"))
+    kept = jit(jaxsim.stages.fwd_kinematics)(m, inputs(m, state, "all"))
     for name in KINEMATICS:
         close(getattr(kept, name), getattr(theirs, name).reshape(getattr(kept, name).shape), STAGES)
     assert not kept.ncon
     mujoco.mj_fwdPosition(mj, theirs)
-    d = jit(jaxsim.fwd_position)(m, d)
+    d = jit(jaxsim.stages.fwd_position)(m, d)
     for name in ("ten_length", "actuator_length", "cam_xpos", "geom_xpos", "ncon", "nefc", "nl"):
         close(getattr(d, name), getattr(theirs, name), STAGES)
     mujoco.mj_fwdVelocity(mj, theirs)
-    d = jit(jaxsim.fwd_velocity)(m, d)
+    d = jit(jaxsim.stages.fwd_velocity)(m, d)
     for name in ("cvel", "qfrc_bias", "qfrc_passive", "ten_velocity"):
         close(getattr(d, name), getattr(theirs, name), STAGES)
     mujoco.mj_fwdActuation(mj, theirs)
     mujoco.mj_fwdAcceleration(mj, theirs)
-    d = jit(lambda m, d: jaxsim.fwd_acceleration(m, jaxsim.fwd_actuation(m, d)))(m, d)
+    d = jit(lambda m, d: jaxsim.stages.fwd_acceleration(m, jaxsim.stages.fwd_actuation(m, d)))(m, d)
     for name in ("qfrc_smooth", "qacc_smooth"):
         close(getattr(d, name), getattr(theirs, name), STAGES)
     # contacts that the caller has changed
@@ -147,10 +157,10 @@ def test_each_stage_ends_as_mujocos_does():
     mujoco.mj_projectConstraint(mj, theirs)
     mujoco.mj_referenceConstraint(mj, theirs)
     mujoco.mj_fwdConstraint(mj, theirs)
-    before = jit(jaxsim.solve)(m, d)
+    before = jit(jaxsim.stages.solve)(m, d)
     dist, friction = d.contact.dist.at[0].add(-0.003), d.contact.friction.at[0, :2].set(0.3)
     d = d.replace(contact=d.contact.replace(dist=dist, friction=friction))
-    after = jit(jaxsim.solve)(m, d)
+    after = jit(jaxsim.stages.solve)(m, d)
     close(after.qacc, theirs.qacc)
     assert np.abs(after.qacc - before.qacc).max() > 1
     kept = jaxsim.make_data(
@@ -158,13 +168,15 @@ def test_each_stage_ends_as_mujocos_does():
     )
     kept = kept.replace(**{n: v for n in d.fields if (v := getattr(after, n)) is not None})
     mujoco.mj_rnePostConstraint(mj, theirs)
-    close(jit(jaxsim.rne_postconstraint)(m, kept).cfrc_int, theirs.cfrc_int)
+    close(jit(jaxsim.stages.rne_postconstraint)(m, kept).cfrc_int, theirs.cfrc_int)
 
 
 def test_an_integrator_is_its_own_whatever_the_model_has():
     mj, m, (state, *_), _ = start("Euler")
     d = world(one_by_one("Euler")[0], 0)
-    after = jit(lambda m, d: [f(m, d) for f in (jaxsim.implicit, jaxsim.rungekutta4)])(m, d)
+    after = jit(
+        lambda m, d: [f(m, d) for f in (jaxsim.stages.implicit, jaxsim.stages.rungekutta4)]
+    )(m, d)
     other = copy(mj)
     other.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     turns = (mujoco.mj_implicit, other), (lambda m, d: mujoco.mj_RungeKutta(m, d, 4), mj)
@@ -180,15 +192,15 @@ def test_what_depends_on_contacts_asks_for_them():
     _, m, _, _ = start("Euler")
     d = jaxsim.make_data(m, keep=[*jaxsim.Data.fields.keys() - {"contact"}])
     with pytest.raises(ValueError, match=r"depends on the contacts.* does not carry 'contact'"):
-        jaxsim.make_constraint(m, d)
+        jaxsim.stages.make_constraint(m, d)
 
 
 def test_the_bias_of_tendons_is_what_the_velocity_adds_to_the_bodies():
     _, m, _, _ = start("Euler")
     d = world(one_by_one("Euler")[0], 0)
-    bodies = d.replace(qfrc_bias=jax.jit(jaxsim.rne)(m, d))
+    bodies = d.replace(qfrc_bias=jax.jit(jaxsim.stages.rne)(m, d))
     assert np.abs(d.qfrc_bias - bodies.qfrc_bias).max() > 1e-4
-    close(jax.jit(jaxsim.tendon_bias)(m, bodies).qfrc_bias, d.qfrc_bias, STAGES)
+    close(jax.jit(jaxsim.stages.tendon_bias)(m, bodies).qfrc_bias, d.qfrc_bias, STAGES)
 
 
 def test_applied_forces_are_a_generalized_force():
@@ -198,7 +210,7 @@ def test_applied_forces_are_a_generalized_force():
     for body in range(mj.nbody):
         wrench = state.xfrc_applied[body]
         mujoco.mj_applyFT(mj, state, wrench[:3], wrench[3:], state.xipos[body], body, expected)
-    close(jax.jit(jaxsim.xfrc_accumulate)(m, d), expected, STAGES)
+    close(jax.jit(jaxsim.stages.xfrc_accumulate)(m, d), expected, STAGES)
 
 
 @pytest.mark.slow
@@ -212,7 +224,7 @@ def test_trees_fall_asleep_in_an_integrator_alone():
     def run(m, d):
         for stage in STAGES_OF_A_STEP:
             d = stage(m, d)
-        return jaxsim.euler(m, d)
+        return jaxsim.stages.euler(m, d)
 
     step, found, expected = jit(jaxsim.step), jaxsim.make_data(m), jaxsim.make_data(m)
     for _ in range(15):

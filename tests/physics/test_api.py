@@ -30,22 +30,22 @@ def close(found, expected):
 
 def test_stage_by_stage():
     mj, mjd, m, d = pair()
-    d = jaxsim.kinematics(m, d)
+    d = jaxsim.stages.kinematics(m, d)
     close(d.xpos, mjd.xpos)
-    d = jaxsim.com_pos(m, d)
+    d = jaxsim.stages.com_pos(m, d)
     close(d.cinert, mjd.cinert)
-    d = jaxsim.tendon(m, d)
+    d = jaxsim.stages.tendon(m, d)
     close(d.ten_length, mjd.ten_length)
-    d = jaxsim.transmission(m, jaxsim.crb(m, d))
+    d = jaxsim.stages.transmission(m, jaxsim.stages.crb(m, d))
     close(d.actuator_length, mjd.actuator_length)
-    d = jaxsim.com_vel(m, d)
+    d = jaxsim.stages.com_vel(m, d)
     close(d.cvel, mjd.cvel)
-    close(jaxsim.rne(m, d), mjd.qfrc_bias)
+    close(jaxsim.stages.rne(m, d), mjd.qfrc_bias)
     acc = np.random.default_rng(0).normal(size=mj.nv)
     mjd.qacc[:] = acc
     expected = np.zeros(mj.nv)
     mujoco.mj_rne(mj, mjd, 1, expected)
-    close(jaxsim.rne(m, d.replace(qacc=jnp.asarray(acc)), flg_acc=True), expected)
+    close(jaxsim.stages.rne(m, d.replace(qacc=jnp.asarray(acc)), flg_acc=True), expected)
 
 
 def test_mass_matrix():
@@ -53,9 +53,9 @@ def test_mass_matrix():
     M = np.zeros((mj.nv, mj.nv))
     mujoco.mj_fullM(mj, mjd, M)
     x = jnp.asarray(np.random.default_rng(0).normal(size=mj.nv))
-    close(jaxsim.full_m(m, d), M)
-    close(jaxsim.mul_m(m, d, x), M @ x)
-    close(jaxsim.solve_m(m, d, x), np.linalg.solve(M, x))
+    close(jaxsim.support.full_m(m, d), M)
+    close(jaxsim.support.mul_m(m, d, x), M @ x)
+    close(jaxsim.support.solve_m(m, d, x), np.linalg.solve(M, x))
 
 
 def test_jacobians():
@@ -65,7 +65,7 @@ def test_jacobians():
     mujoco.mj_comPos(mj, mjd)
     p, r = np.zeros((2, 3, mj.nv))
     point = np.array([0.3, -0.2, 0.5])
-    every = jax.jit(jax.vmap(jaxsim.jac, (None, None, None, 0)))
+    every = jax.jit(jax.vmap(jaxsim.support.jac, (None, None, None, 0)))
     jacp, jacr = every(m, d, jnp.asarray(point), jnp.arange(mj.nbody))
     assert jacp.shape == (mj.nbody, mj.nv, 3)
     for body in range(mj.nbody):
@@ -90,18 +90,18 @@ def test_configurations():
     v = np.random.default_rng(0).normal(size=mj.nv)
     qpos, back = mjd.qpos.copy(), np.zeros(mj.nv)
     mujoco.mj_integratePos(mj, qpos, v, 0.3)
-    found = jaxsim.integrate_pos(m, d.qpos, jnp.asarray(v), 0.3)
+    found = jaxsim.support.integrate_pos(m, d.qpos, jnp.asarray(v), 0.3)
     close(found, qpos)
     mujoco.mj_differentiatePos(mj, back, 0.3, mjd.qpos, qpos)
-    close(jaxsim.differentiate_pos(m, 0.3, d.qpos, found), back)
+    close(jaxsim.support.differentiate_pos(m, 0.3, d.qpos, found), back)
 
 
 def test_a_stage_says_what_is_missing():
     _, _, m, _ = pair()
     with pytest.raises(ValueError, match=r"com_vel: this Data does not carry 'xanchor'; keep it"):
-        jaxsim.com_vel(m, jaxsim.make_data(m, keep=["cvel"]))
+        jaxsim.stages.com_vel(m, jaxsim.make_data(m, keep=["cvel"]))
     with pytest.raises(ValueError, match=r"crb: this Data does not carry 'M'; keep it"):
-        jaxsim.crb(m, jaxsim.make_data(m))
+        jaxsim.stages.crb(m, jaxsim.make_data(m))
 
 
 TOUCH = """

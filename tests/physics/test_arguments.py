@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from public import public
 
 import jaxsim
 from jaxsim.enums import DisableBit
@@ -91,17 +92,17 @@ def test_what_is_no_model_and_no_data(m, d):
 
 def test_other_arguments(m, d):
     with says("mul_m: vec: expected shape (1,), got float64[3]"):
-        jaxsim.mul_m(m, d, jnp.zeros(3))
+        jaxsim.support.mul_m(m, d, jnp.zeros(3))
     with says("jac: point: expected shape (3,), got float64[2]"):
-        jaxsim.jac(m, d, jnp.zeros(2), 1)
+        jaxsim.support.jac(m, d, jnp.zeros(2), 1)
     with says("integrate_pos: qvel: expected shape (1,), got float64[2]"):
-        jaxsim.integrate_pos(m, d.qpos, jnp.zeros(2), 0.1)
+        jaxsim.support.integrate_pos(m, d.qpos, jnp.zeros(2), 0.1)
 
 
 @pytest.mark.parametrize("name", ["kinematics", "forward", "inverse", "full_m"])
 def test_functions_besides_step(m, d, name):
     with says(f"{name}: d.qpos: expected shape (1,), got float64[2]"):
-        getattr(jaxsim, name)(m, put(d, "qpos", jnp.zeros(2)))
+        public(name)(m, put(d, "qpos", jnp.zeros(2)))
 
 
 def test_two_precisions(m, d):
@@ -118,7 +119,7 @@ def test_two_precisions(m, d):
 
 
 def test_arguments_by_name(m, d):
-    a, b = jax.eval_shape(lambda: jaxsim.kinematics(m=m, d=d)), jax.eval_shape(lambda: d)
+    a, b = jax.eval_shape(lambda: jaxsim.stages.kinematics(m=m, d=d)), jax.eval_shape(lambda: d)
     assert jax.tree.structure(a) == jax.tree.structure(b)
 
 

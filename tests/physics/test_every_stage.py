@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from public import public
 from states import random_state, single, stack, world
 from tolerance import FLOAT32, ROUGH_DIFFERENCE, SOLVER, STAGE
 
@@ -82,22 +83,22 @@ STAGES = (
     "energy_pos energy_vel sensor_pos xfrc_accumulate rne full_m"
 ).split()
 SOLVED = "step forward inverse constraint_rows contact_forces".split()
-CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
-    "rne (with acceleration)": partial(jaxsim.rne, flg_acc=True),
-    "contact_force": lambda m, d: jaxsim.contact_force(m, d, 0),
-    "mul_m": lambda m, d: jaxsim.mul_m(m, d, d.qvel),
-    "solve_m": lambda m, d: jaxsim.solve_m(m, d, d.qfrc_applied),
-    "jac": lambda m, d: jaxsim.jac(m, d, d.xfrc_applied[1, :3], 4),
-    "jac_body": lambda m, d: jaxsim.jac_body(m, d, 3),
-    "jac_body_com": lambda m, d: jaxsim.jac_body_com(m, d, 4),
-    "jac_geom": lambda m, d: jaxsim.jac_geom(m, d, 3),
-    "jac_site": lambda m, d: jaxsim.jac_site(m, d, 2),
-    "geom_distance": lambda m, d: jaxsim.geom_distance(m, d, 3, 1, 2.0),
-    "integrate_pos": lambda m, d: jaxsim.integrate_pos(m, d.qpos, d.qvel, 0.3),
-    "differentiate_pos": lambda m, d: jaxsim.differentiate_pos(m, 0.3, d.qpos, m.qpos0),
+CALLS = {name: public(name) for name in STAGES + SOLVED} | {
+    "rne (with acceleration)": partial(jaxsim.stages.rne, flg_acc=True),
+    "contact_force": lambda m, d: jaxsim.support.contact_force(m, d, 0),
+    "mul_m": lambda m, d: jaxsim.support.mul_m(m, d, d.qvel),
+    "solve_m": lambda m, d: jaxsim.support.solve_m(m, d, d.qfrc_applied),
+    "jac": lambda m, d: jaxsim.support.jac(m, d, d.xfrc_applied[1, :3], 4),
+    "jac_body": lambda m, d: jaxsim.support.jac_body(m, d, 3),
+    "jac_body_com": lambda m, d: jaxsim.support.jac_body_com(m, d, 4),
+    "jac_geom": lambda m, d: jaxsim.support.jac_geom(m, d, 3),
+    "jac_site": lambda m, d: jaxsim.support.jac_site(m, d, 2),
+    "geom_distance": lambda m, d: jaxsim.support.geom_distance(m, d, 3, 1, 2.0),
+    "integrate_pos": lambda m, d: jaxsim.support.integrate_pos(m, d.qpos, d.qvel, 0.3),
+    "differentiate_pos": lambda m, d: jaxsim.support.differentiate_pos(m, 0.3, d.qpos, m.qpos0),
     "local_to_global normalize_quat": lambda m, d: (
-        jaxsim.local_to_global(m, d, d.xfrc_applied[1, :3], d.mocap_quat[0], 3),
-        jaxsim.normalize_quat(m, d.qpos),
+        jaxsim.support.local_to_global(m, d, d.xfrc_applied[1, :3], d.mocap_quat[0], 3),
+        jaxsim.support.normalize_quat(m, d.qpos),
     ),
 }
 # in many worlds and with single precision's types where their values are tested,

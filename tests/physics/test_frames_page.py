@@ -46,5 +46,5 @@ def test_the_conventions_are_mujocos():
     mujoco.mj_forward(mj, d)
     for local in (0, 1):
         mujoco.mj_objectVelocity(mj, d, mujoco.mjtObj.mjOBJ_XBODY, 1, velocity, local)
-        mine = jaxsim.object_velocity(m, ours, "xbody", "drone", flg_local=bool(local))
+        mine = jaxsim.support.object_velocity(m, ours, "xbody", "drone", flg_local=bool(local))
         np.testing.assert_allclose(mine, velocity, atol=1e-9)

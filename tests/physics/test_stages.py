@@ -41,6 +41,8 @@ from jaxsim.physics.stage import STAGES
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 from jaxsim.transforms.layout import unpack_record
 
+pytestmark = pytest.mark.kernels
+
 PLAIN = (
     *(kinematics, com_pos, camlight, flex, tendon, crb, collision, transmission, tendon_velocity),
     flex_velocity,
@@ -251,7 +253,12 @@ def test_the_fields_of_a_stage_are_enough_to_call_it():
     m = jaxsim.load_model(MODELS["machine"])
     for name in ("com_pos", "crb", "com_vel", "subtree_vel"):
         function = getattr(api, name)
-        chain = [jaxsim.kinematics, jaxsim.com_pos, jaxsim.tendon, jaxsim.com_vel]
+        chain = [
+            jaxsim.stages.kinematics,
+            jaxsim.stages.com_pos,
+            jaxsim.stages.tendon,
+            jaxsim.stages.com_vel,
+        ]
         d = jaxsim.make_data(m, keep=[*chain, function])
         for before in chain:
             d = before(m, d)

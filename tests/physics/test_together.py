@@ -7,10 +7,13 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from public import public
 from tolerance import DYNAMICS, SOLVER
 
 import jaxsim
 from jaxsim.enums import EnableBit, IntegratorType, SolverType
+
+pytestmark = pytest.mark.kernels
 
 ROPE = """
 <mujoco><option timestep=".002" solver="{solver}" iterations="{n}" tolerance="0"/>
@@ -151,7 +154,7 @@ def grow(m, d):
 @pytest.mark.parametrize("name", ["forward_skip", "inverse_skip"])
 def test_skipping_functions_say_their_name(name):
     m = jaxsim.load_model(BALLS)
-    function = getattr(jaxsim, name)
+    function = public(name)
     with pytest.raises(ValueError, match=f"^{name}: "):
         function(m, m)
     assert jaxsim.make_data(m, keep=[function]).cvel is not None
@@ -162,8 +165,8 @@ def test_one_world_is_asked_for_where_many_would_be_mixed():
     one = jaxsim.make_data(m)
     many = jaxsim.replicate(one, 2)
     for call in (
-        lambda: jaxsim.get_state(m, many, jaxsim.State.QPOS),
-        lambda: jaxsim.copy_state(m, one, many, jaxsim.State.QPOS),
+        lambda: jaxsim.get_state(m, many, jaxsim.enums.State.QPOS),
+        lambda: jaxsim.copy_state(m, one, many, jaxsim.enums.State.QPOS),
         lambda: jaxsim.reset_data(m, many),
     ):
         with pytest.raises(ValueError, match="world"):

@@ -49,8 +49,13 @@ def test_forces_and_motion_are_those_of_mujoco_3(name):
 def force(m: jaxsim.Model, moved: jax.Array) -> jax.Array:
     """The passive force of a state that a velocity leads to in a second, (nv,)."""
     d = jaxsim.make_data(m, keep="all")
-    d = d.replace(qpos=jaxsim.integrate_pos(m, m.qpos0, moved, 1.0))
-    for stage in (jaxsim.kinematics, jaxsim.com_pos, jaxsim.com_vel, jaxsim.passive):
+    d = d.replace(qpos=jaxsim.support.integrate_pos(m, m.qpos0, moved, 1.0))
+    for stage in (
+        jaxsim.stages.kinematics,
+        jaxsim.stages.com_pos,
+        jaxsim.stages.com_vel,
+        jaxsim.stages.passive,
+    ):
         d = stage(m, d)
     return d.qfrc_passive
 
@@ -98,7 +103,7 @@ def test_a_rod_in_a_plane_keeps_its_energy():
     m = jaxsim.load_model(xml)
     bent = jnp.zeros((PARTS - 1, 3)).at[:, 1].set(0.3)
     start = jaxsim.make_data(m)
-    start = start.replace(qpos=jaxsim.integrate_pos(m, m.qpos0, bent.ravel(), 1.0))
+    start = start.replace(qpos=jaxsim.support.integrate_pos(m, m.qpos0, bent.ravel(), 1.0))
     end, _ = jax.jit(lambda m, d: jaxsim.rollout(m, d, steps=200))(m, start)
     elastic, kinetic = (elastic_energy(start), elastic_energy(end)), kinetic_energy(m, end)
     assert 0.1 * elastic[0] < kinetic < 0.9 * elastic[0]
@@ -111,7 +116,7 @@ def elastic_energy(d: jaxsim.Data) -> float:
 
 
 def kinetic_energy(m: jaxsim.Model, d: jaxsim.Data) -> float:
-    return float(d.qvel @ jax.jit(jaxsim.mul_m)(m, d, d.qvel)) / 2
+    return float(d.qvel @ jax.jit(jaxsim.support.mul_m)(m, d, d.qvel)) / 2
 
 
 def test_gradients():
@@ -121,8 +126,8 @@ def test_gradients():
     slope = stiffness(m, at) @ along
     differ = (force(m, at + 1e-6 * along) - force(m, at - 1e-6 * along)) / 2e-6
     np.testing.assert_allclose(slope, differ, **DIFFERENCE)
-    softer = jax.tree.map(lambda a: a / 2, jaxsim.get_plugin_params(m, "rod"))
-    halved = force(jaxsim.set_plugin_params(m, "rod", softer), at)
+    softer = jax.tree.map(lambda a: a / 2, jaxsim.support.get_plugin_params(m, "rod"))
+    halved = force(jaxsim.support.set_plugin_params(m, "rod", softer), at)
     np.testing.assert_allclose(halved, force(m, at) / 2, **ROUNDING)
 
 

@@ -91,10 +91,10 @@ def test_gains_are_derived_and_differ_from_world_to_world():
     d = jaxsim.make_data(m).replace(ctrl=jnp.linspace(0.1, 0.4, m.nu))
 
     def end(gains):
-        new = jaxsim.set_plugin_params(m, "both", gains)
+        new = jaxsim.support.set_plugin_params(m, "both", gains)
         return jaxsim.step(new, jaxsim.step(new, d)).qvel[1]
 
-    gains = jaxsim.get_plugin_params(m, "both")
+    gains = jaxsim.support.get_plugin_params(m, "both")
     assert {key: float(value) for key, value in gains.items()} == {
         "kp": 2, "ki": 1, "kd": 0, "imax": 0.1,
     }  # fmt: skip

@@ -9,6 +9,8 @@ import pytest
 
 from jaxsim.rollout.devices import max_devices, over_devices
 
+pytestmark = pytest.mark.kernels
+
 TWO = """
 import jax
 jax.config.update("jax_num_cpu_devices", 2)

@@ -10,6 +10,8 @@ import pytest
 import jaxsim
 from jaxsim.enums import WarningType
 
+pytestmark = pytest.mark.kernels
+
 XML = """<mujoco><option timestep=".01"/><worldbody><body><joint name="j"/>
   <geom size=".1" pos=".1 0 0"/></body></worldbody>
 <actuator><motor joint="j"/></actuator></mujoco>"""

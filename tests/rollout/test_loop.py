@@ -9,6 +9,8 @@ from tolerance import DYNAMICS
 
 import jaxsim
 
+pytestmark = pytest.mark.kernels
+
 MODEL = """
 <mujoco><option timestep=".005"/><size nuserdata="2"/><worldbody>
   <geom name="floor" type="plane" size="3 3 1"/>

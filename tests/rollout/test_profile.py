@@ -5,6 +5,8 @@ import pytest
 
 import jaxsim
 
+pytestmark = pytest.mark.kernels
+
 MODEL = """<mujoco><option {}><flag energy="enable"/></option><worldbody>
 <geom type="plane" size="5 5 1"/><body pos="0 0 .09"><freejoint/><geom size=".1"/><site name="s"/>
 </body></worldbody><sensor><accelerometer site="s"/></sensor></mujoco>"""
@@ -20,7 +22,9 @@ def test_every_stage_is_measured(worlds):
     m = jaxsim.load_model(MODEL.format(""))
     law = jaxsim.Callbacks(control=lambda m, d: d.replace(qfrc_applied=-0.1 * d.qvel))
     m, d = m.replace(callbacks=law), jaxsim.make_data(m)
-    found = jaxsim.profile(m, d if worlds is None else jaxsim.replicate(d, worlds), seconds=0)
+    found = jaxsim.support.profile(
+        m, d if worlds is None else jaxsim.replicate(d, worlds), seconds=0
+    )
     assert tuple(s.name for s in found.stages) == STAGES
     assert all(s.seconds > 0 for s in found.stages)
     assert sum(s.share for s in found.stages) == pytest.approx(1)
@@ -35,4 +39,4 @@ def test_every_stage_is_measured(worlds):
 def test_what_is_no_world_is_refused():
     m = jaxsim.load_model(MODEL.format(""))
     with pytest.raises(ValueError, match="profile: d: expected a Data"):
-        jaxsim.profile(m, jnp.zeros(3))
+        jaxsim.support.profile(m, jnp.zeros(3))

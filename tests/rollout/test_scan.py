@@ -12,6 +12,8 @@ from jaxsim.physics.make_data import make_data
 from jaxsim.rollout.program import BatchProgram, replicate
 from jaxsim.rollout.scan import rollout
 
+pytestmark = pytest.mark.kernels
+
 XML = """
 <mujoco>
   <option timestep="0.01"/>

@@ -12,6 +12,8 @@ import pytest
 from jaxsim.assets.read.npz import read_npz
 from jaxsim.rollout.trajectory import NotWrittenError, Trajectory, TrajectoryWriter, load_trajectory
 
+pytestmark = pytest.mark.kernels
+
 HEADER = {"model": "arm.xml", "timestep": 0.01, "every": 1, "worlds": 2, "nq": 3, "nv": 3, "nu": 0}
 
 WHOLE = {"format": "jaxsim trajectory", "version": 1, "records": 1, "worlds": 1, "fields": []}

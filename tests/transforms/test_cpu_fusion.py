@@ -16,6 +16,8 @@ from jaxsim.arrays.products import gram
 from jaxsim.transforms import cpu_fusion
 from jaxsim.transforms.cpu_fusion import fuse_calls
 
+pytestmark = pytest.mark.kernels
+
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 MARKED = re.compile(r"call @\w+\(.*xla_cpu_small_call")
 

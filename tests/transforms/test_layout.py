@@ -8,6 +8,8 @@ from tolerance import STAGES
 import jaxsim
 from jaxsim.transforms import layout
 
+pytestmark = pytest.mark.kernels
+
 FALL = """
 <mujoco>
   <worldbody>

@@ -12,6 +12,8 @@ from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import _supports_kernels as takes_kernels
 from jaxsim.transforms.platform import for_platform, platform
 
+pytestmark = pytest.mark.kernels
+
 PACKAGE = Path(jaxsim.__file__).parent
 
 

@@ -12,6 +12,8 @@ from jaxsim.transforms.differentiated import is_differentiated
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.primitive import PHYSICS_P, PhysicsCall
 
+pytestmark = pytest.mark.kernels
+
 X = np.random.default_rng(0).normal(size=(6, 3))
 TABLE = np.random.default_rng(1).normal(size=3)
 

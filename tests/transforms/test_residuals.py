@@ -12,6 +12,8 @@ import jaxsim
 from jaxsim.transforms.primitive import PhysicsCall
 from jaxsim.transforms.residuals import restore_solutions, save_solutions, solution
 
+pytestmark = pytest.mark.kernels
+
 X = np.random.default_rng(0).uniform(1, 2, (5, 3))
 BALL = """
 <mujoco>

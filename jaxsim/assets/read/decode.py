@@ -68,5 +68,5 @@ def _reader(name: str, content_type: str | None) -> Callable[[bytes], Surface]:
     raise AssetError(
         f"'{name}' is no mesh file that can be read; convert it to one of "
         f"{', '.join((*_READERS, *extensions()))}, name one of {types}, or add a decoder: "
-        "jaxsim.register_decoder"
+        "jaxsim.extend.register_decoder"
     )

@@ -1,6 +1,6 @@
 """Registry of mesh decoders that are not built in, by extension and content type.
 
-    jaxsim.register_decoder(".mine", lambda data: (vertices, faces), content_type="model/mine")
+    jaxsim.extend.register_decoder(".mine", decode, content_type="model/mine")
 
 Registered here, through trimesh (the extra `meshes`): GLB, glTF, COLLADA, PLY and OFF.
 """

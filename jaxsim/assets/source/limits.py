@@ -3,7 +3,7 @@
 A file of a few bytes can request gigabytes. Requested sizes are compared with a limit before any
 memory is allocated; to allow more, raise a limit by name in a context:
 
-    with jaxsim.limits(image_bytes=2**31):
+    with jaxsim.extend.limits(image_bytes=2**31):
         m = jaxsim.load_model("planet.xml")
 
 On the command line the option is `--limit image_bytes=2147483648`.
@@ -79,5 +79,6 @@ def check_limit(name: str, count: float) -> None:
         count = int(count) if count < _MAX_LIMIT else math.inf
         raise AssetError(
             f"{count} {LIMITS[name].counts}, the limit is {limit(name)}: use fewer, or raise the "
-            f"limit by jaxsim.limits({name}={count}), on the command line --limit {name}={count}"
+            f"limit by jaxsim.extend.limits({name}={count}), on the command line by "
+            f"--limit {name}={count}"
         )

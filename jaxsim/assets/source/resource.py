@@ -132,7 +132,7 @@ class Resources:
                 "files of its model"
             )
         if scheme and not provider_of(path):
-            remedy = "jaxsim.register_provider adds one"
+            remedy = "jaxsim.extend.register_provider adds one"
             return f"{message}; no provider is registered for '{scheme[1]}:', {remedy}"
         return f"{message}, which is a folder" if os.path.isdir(path) else message
 

@@ -18,7 +18,7 @@ import numpy as np
 from jaxsim.envs.env import Env
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
-from jaxsim.model.lookup import sensor
+from jaxsim.model.lookup import sensor_data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
@@ -61,7 +61,7 @@ class HandCube(Env):
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """Return the reward of the module's documentation."""
-        turning = after.userdata[0] * sensor(m, after, "cube")[2]
+        turning = after.userdata[0] * sensor_data(m, after, "cube")[2]
         return jnp.clip(turning, -2.0, 2.0) - 0.01 * jnp.sum(action * action)
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
@@ -73,4 +73,4 @@ class HandCube(Env):
         self, m: Model, before: Data, after: Data, action: jax.Array
     ) -> dict[str, jax.Array]:
         """Return the angular velocity of the cube in the wanted sense [rad/s]."""
-        return {"turning": after.userdata[0] * sensor(m, after, "cube")[2]}
+        return {"turning": after.userdata[0] * sensor_data(m, after, "cube")[2]}

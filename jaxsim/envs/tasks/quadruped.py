@@ -25,7 +25,7 @@ from jaxsim.envs.env import Env
 from jaxsim.envs.tasks.trot import clock, trot
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
-from jaxsim.model.lookup import sensor
+from jaxsim.model.lookup import sensor_data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.spec import Spec
@@ -88,7 +88,7 @@ class Quadruped(Env):
         down = -d.xmat[name2id(m, "body", "trunk"), 2]
         stance = m.qpos0[7:]
         seen = [
-            sensor(m, d, "rotation"),
+            sensor_data(m, d, "rotation"),
             down,
             d.userdata,
             d.qpos[7:] - stance,
@@ -99,7 +99,11 @@ class Quadruped(Env):
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """Return the reward of the module's documentation."""
-        v, w, command = sensor(m, after, "velocity"), sensor(m, after, "rotation"), after.userdata
+        v, w, command = (
+            sensor_data(m, after, "velocity"),
+            sensor_data(m, after, "rotation"),
+            after.userdata,
+        )
         moving = jnp.exp(-jnp.sum((v[:2] - command[:2]) ** 2) / _TRACKING_SCALE)
         turning = jnp.exp(-((w[2] - command[2]) ** 2) / _TRACKING_SCALE)
         shaking = 2.0 * v[2] ** 2 + 0.05 * jnp.sum(w[:2] ** 2)
@@ -116,7 +120,7 @@ class Quadruped(Env):
         self, m: Model, before: Data, after: Data, action: jax.Array
     ) -> dict[str, jax.Array]:
         """Return the errors of the velocities [m/s, rad/s]."""
-        v, w = sensor(m, after, "velocity"), sensor(m, after, "rotation")
+        v, w = sensor_data(m, after, "velocity"), sensor_data(m, after, "rotation")
         error = jnp.abs(jnp.stack([v[0], v[1], w[2]]) - after.userdata)
         return {"error_x": error[0], "error_y": error[1], "error_turn": error[2]}
 

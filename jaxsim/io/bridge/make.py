@@ -26,7 +26,7 @@ def make_data(
       m: a Model; or a `mujoco.MjModel`, which is first converted by `put_model`.
       keep: results that a step carries besides the state and the inputs: "default", the commonly
         used ones; "all"; or a list of field names and of stages, `keep=["xpos", crb]`: the fields
-        that `jaxsim.crb` reads and writes. A field that is not kept costs no memory.
+        that `jaxsim.stages.crb` reads and writes. A field that is not kept costs no memory.
       device: device of its arrays; None: JAX's default.
       impl: "jax", accepted for MJX programs: there is one implementation.
       buffers: `nconmax`, `naconmax`, `naccdmax` and `njmax` of MJX. They have no effect, and a

@@ -18,10 +18,12 @@ _HULLS_HINT = "hulls of meshes are tables of the model, m.hull_*, which the comp
 _RENDERER_HINT = "MJX-Warp's renderer; jaxsim.render(m, d, camera, width, height) draws"
 _ENGINES_HINT = "one engine: its fields are those of Data, Model and Option"
 _CONTACTS_HINT = (
-    "contacts are found by jaxsim.mjx.collision(m, d); jaxsim.geom_distance(m, d, geom1, geom2) is "
-    "the distance of two geoms; jaxsim.register_collider adds a pair of shapes"
+    "contacts are found by jaxsim.mjx.collision(m, d); jaxsim.support.geom_distance(m, d, geom1, "
+    "geom2) is the distance of two geoms; jaxsim.extend.register_collider adds a pair of shapes"
 )
-_ROWS_HINT = "constraint rows: jaxsim.constraint_rows(m, d), or d.efc_* of a Data that keeps them"
+_ROWS_HINT = (
+    "constraint rows: jaxsim.support.constraint_rows(m, d), or d.efc_* of a Data that keeps them"
+)
 _INTEGRATOR_HINT = "jaxsim.mjx.euler, implicit and rungekutta4 integrate"
 _WRAPPING_HINT = (
     "jaxsim.mjx.tendon(m, d) finds the paths of tendons: d.wrap_xpos, d.ten_length, d.ten_J"
@@ -44,7 +46,7 @@ MODULES = {
     "math": "jaxsim.functions has MuJoCo's functions of plain arrays",
     "mesh": _HULLS_HINT,
     "passive": "jaxsim.mjx.passive(m, d): qfrc_spring, qfrc_damper, qfrc_gravcomp, qfrc_fluid of d",
-    "ray": "jaxsim.mjx.ray(m, d, pnt, vec); jaxsim.ray_mesh, ray_hfield and ray_flex of one object",
+    "ray": "jaxsim.mjx.ray(m, d, pnt, vec); jaxsim.support.ray_mesh, ray_hfield, ray_flex",
     "render": _RENDERER_HINT,
     "render_util": _RENDERER_HINT,
     "scan": "body_tree and flat",
@@ -77,7 +79,7 @@ MJX_REPLACEMENTS = {
     ),
     "_kbi": _ROWS_HINT,
     "_linesearch": "jaxsim.mjx.solve(m, d)",
-    "contact_force_dim": "jaxsim.contact_forces(m, d): of all contacts, (ncon, 6)",
+    "contact_force_dim": "jaxsim.support.contact_forces(m, d): of all contacts, (ncon, 6)",
     "make_m": "jaxsim.mjx.crb(m, d).M, or jaxsim.mjx.full_m(m, d)",
     "tendon_dot": "the derivative of jaxsim.mjx.tendon(m, d).ten_J along d.qvel, by jax.jvp",
     "discrete_acc": "jaxsim.mjx.inverse(m, d) with the flag invdiscrete",

@@ -138,11 +138,12 @@ def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
       ValueError: a bit that MuJoCo does not have.
     """
     if not hasattr(spec, "__index__"):
-        raise ValueError(f"spec: expected bits of jaxsim.State, got {brief_value(spec)}")
+        raise ValueError(f"spec: expected bits of jaxsim.enums.State, got {brief_value(spec)}")
     spec = operator.index(spec)
     if not 0 <= spec < 1 << len(_STATE_BIT_FIELDS):
         raise ValueError(
-            f"spec: expected bits of jaxsim.State, below {1 << len(_STATE_BIT_FIELDS)}, got {spec}"
+            f"spec: expected bits of jaxsim.enums.State, below {1 << len(_STATE_BIT_FIELDS)}, "
+            f"got {spec}"
         )
     for bit, name in enumerate(_STATE_BIT_FIELDS):
         if spec >> bit & 1:

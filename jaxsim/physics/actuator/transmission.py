@@ -70,7 +70,7 @@ def transmission(m: Model, d: Data) -> Data:
 def actuator_velocity(m: Model, d: Data) -> Data:
     """Compute actuator_moment qvel; zero when actuation is disabled, as in MuJoCo."""
     if not m.nout or m.opt.disableflags & DisableBit.ACTUATION:
-        return d.replace(actuator_velocity=jnp.zeros_like(d.actuator_length))
+        return d.replace(actuator_velocity=jnp.zeros((m.nout, *d.qvel.shape[1:]), d.qvel.dtype))
     pattern = moment_pattern(m)
     return d.replace(actuator_velocity=pattern.apply(pattern.entries(d.actuator_moment), d.qvel))
 

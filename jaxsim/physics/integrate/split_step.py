@@ -16,7 +16,8 @@ from jaxsim.physics.forward import from_actuation, from_control, to_position, ve
 from jaxsim.physics.forward import step1 as until_control
 from jaxsim.physics.integrate.step import reset_bad_state, step_after_forward
 from jaxsim.physics.inverse import inverse_forces
-from jaxsim.physics.public_api import NO_STAGE, public
+from jaxsim.physics.public_api import NO_STAGE, Step, public
+from jaxsim.physics.recompute import carried_fields
 from jaxsim.physics.stage import StageFields as Declared
 
 _OF_POSITION = frozenset(
@@ -59,7 +60,7 @@ def _step2(m: Model, d: Data) -> Data:
 
 
 step1 = public(_step1, callbacks=True)
-step2 = public(_step2, callbacks=True, stage=_STAGE_INPUTS[Stage.VEL])
+step2 = public(_step2, callbacks=True, stage=_STAGE_INPUTS[Stage.VEL], namespace="jaxsim")
 
 
 def forward_skip(
@@ -85,7 +86,7 @@ def forward_skip(
     Returns:
       Data with the results of `forward`.
     """
-    rest = _make_remaining_stages("forward_skip", from_control, Stage(skipstage), bool(skipsensor))
+    rest = _make_remaining_stages(from_control, Stage(skipstage), bool(skipsensor))
     return rest(m, d, callbacks=callbacks)
 
 
@@ -109,17 +110,26 @@ def inverse_skip(
     Returns:
       Data with the results of `inverse`.
     """
-    rest = _make_remaining_stages(
-        "inverse_skip", inverse_forces, Stage(skipstage), bool(skipsensor)
-    )
+    rest = _make_remaining_stages(inverse_forces, Stage(skipstage), bool(skipsensor))
     return rest(m, d, callbacks=callbacks)
 
 
+# Name of the public function that ends with a part, and what that part alone reads.
+_LAST_PARTS = {
+    from_control: ("forward_skip", frozenset()),
+    inverse_forces: ("inverse_skip", frozenset({"qacc"})),
+}
+
+
+def _stage_of(last: Callable, skipstage: Stage) -> Declared:
+    inputs = _STAGE_INPUTS[skipstage]
+    return Declared(inputs.reads | _LAST_PARTS[last][1], inputs.writes)
+
+
 @bounded_cache(64)
-def _make_remaining_stages(
-    name: str, last: Callable, skipstage: Stage, skipsensor: bool
-) -> Callable:
+def _make_remaining_stages(last: Callable, skipstage: Stage, skipsensor: bool) -> Step:
     """Return the public function of the parts after a stage, which ends with `last`."""
+    name, _ = _LAST_PARTS[last]
     if skipstage not in _STAGE_INPUTS:
         raise ValueError(f"{name}: skipstage: expected NONE, POS or VEL, got {skipstage.name}")
     # Stages that are not skipped.
@@ -131,9 +141,9 @@ def _make_remaining_stages(
         return last(m, d, not skipsensor)
 
     rest.__name__ = name
-    return public(rest, callbacks=True, stage=_STAGE_INPUTS[skipstage])
+    return public(rest, callbacks=True, stage=_stage_of(last, skipstage))
 
 
 # Fields for `make_data(keep=[...])`: all that the latest part reads.
-for _function in (forward_skip, inverse_skip):
-    vars(_function)["carries"] = _STAGE_INPUTS[Stage.VEL].carries
+vars(forward_skip)["carries"] = carried_fields(_stage_of(from_control, Stage.VEL))
+vars(inverse_skip)["carries"] = carried_fields(_stage_of(inverse_forces, Stage.VEL))

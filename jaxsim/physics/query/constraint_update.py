@@ -1,7 +1,7 @@
 """Cost of the constraints and its derivatives at given residuals, for writing solvers.
 
 MuJoCo's documentation, Computation: Constraint model, Primal problem. Rows are those of
-`jaxsim.constraint_rows`, in their order.
+`jaxsim.support.constraint_rows`, in their order.
 """
 
 from typing import NamedTuple

@@ -25,10 +25,11 @@ def get_plugin_params(m: Model, instance: int | str) -> Any:
     Example: gradients by the weights of a network that moves a model::
 
       def loss(weights):
-          d, _ = jaxsim.rollout(jaxsim.set_plugin_params(m, "motors", weights), d0, steps=100)
+          robot = jaxsim.support.set_plugin_params(m, "motors", weights)
+          d, _ = jaxsim.rollout(robot, d0, steps=100)
           return jnp.sum((d.qpos - goal) ** 2)
 
-      slope = jax.grad(loss)(jaxsim.get_plugin_params(m, "motors"))
+      slope = jax.grad(loss)(jaxsim.support.get_plugin_params(m, "motors"))
     """
     check_model("get_plugin_params", m)
     return instance_params(m, _number(m, "get_plugin_params", instance))

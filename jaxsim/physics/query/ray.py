@@ -116,8 +116,8 @@ def multi_ray(
         if np.ndim(value) != rank:
             shape = "(3,)" if rank == 1 else "(n, 3)"
             raise ValueError(
-                f"multi_ray: {name}: expected shape {shape}, got {np.shape(value)}; jaxsim.ray "
-                "takes any of both"
+                f"multi_ray: {name}: expected shape {shape}, got {np.shape(value)}; "
+                "jaxsim.support.ray takes any of both"
             )
     return _cast("multi_ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude, cutoff)
 

@@ -113,8 +113,9 @@ def ray_flex(
     Corresponds to `mj_rayFlex` in MuJoCo. Vertices are spheres of the flex's radius, edges capsules
     of that radius, faces have no thickness; the flags select which of them exist, as in MuJoCo's
     viewers (whose defaults these are). The skin consists of edges and faces, for solids the outer
-    ones. With edges, vertices are not tested separately. As in MuJoCo `jaxsim.ray` and rangefinders
-    ignore flexes. The result is differentiable with the element that is hit held fixed.
+    ones. With edges, vertices are not tested separately. As in MuJoCo, `jaxsim.support.ray` and
+    rangefinders ignore flexes. The result is differentiable with the element that is hit held
+    fixed.
 
     Args:
       m: the model.

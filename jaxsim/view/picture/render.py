@@ -105,7 +105,7 @@ def render(
 
     Raises:
       ValueError: there is no such camera, a size is not positive, a kind of image is not known,
-        or `jaxsim.ray` does not support a geom.
+        or `jaxsim.support.ray` does not support a geom.
     """
     check_model("render", m)
     check_data("render", m, d)

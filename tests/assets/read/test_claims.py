@@ -122,7 +122,7 @@ def test_claims_are_refused_before_memory_is_spent(name):
     tracemalloc.start()
     try:
         with (
-            jaxsim.limits(mesh_vertices=7000),
+            jaxsim.extend.limits(mesh_vertices=7000),
             pytest.raises(jaxsim.ModelError, match="mesh name='m'"),
         ):
             load(*BAD[name])

@@ -26,9 +26,9 @@ def mine():
     def decode(data):
         return np.array(data.split(), float).reshape(-1, 3), SIDES
 
-    jaxsim.register_decoder(".Mine", decode, content_type="model/mine")
+    jaxsim.extend.register_decoder(".Mine", decode, content_type="model/mine")
     yield decode
-    jaxsim.unregister_decoder(".mine")
+    jaxsim.extend.unregister_decoder(".mine")
 
 
 TEXT = b"0 0 0 1 0 0 0 1 0 0 0 1"
@@ -52,7 +52,9 @@ def test_files_go_to_the_decoder_of_their_name_or_type(mine):
 
 
 def test_what_is_built_in_stays(mine):
-    jaxsim.register_decoder(".mine", mine, content_type="model/mine")  # the same decoder again
+    jaxsim.extend.register_decoder(
+        ".mine", mine, content_type="model/mine"
+    )  # the same decoder again
     for wrong, message in (
         ((".STL", mine), "extension: .stl is built in"),
         ((".mine", len), "extension: .mine has a decoder; unregister_decoder"),
@@ -61,13 +63,13 @@ def test_what_is_built_in_stays(mine):
         ((".other", 3), "decode: expected a function of bytes, got int"),
     ):
         with pytest.raises(ValueError, match=message):
-            jaxsim.register_decoder(*wrong)
+            jaxsim.extend.register_decoder(*wrong)
     with pytest.raises(
         AssetError, match=r"convert it to one of \.stl, .*\.mine, name one of model"
     ):
         read_surface("a.fbx", b"")
     with pytest.raises(KeyError):
-        jaxsim.unregister_decoder(".other")
+        jaxsim.extend.unregister_decoder(".other")
 
 
 @pytest.mark.parametrize(
@@ -82,12 +84,12 @@ def test_what_is_built_in_stays(mine):
     ],
 )
 def test_decoders_that_fail_are_one_kind_of_error(returned, message):
-    jaxsim.register_decoder(".bad", lambda data: returned())
+    jaxsim.extend.register_decoder(".bad", lambda data: returned())
     try:
         with pytest.raises(ModelError, match=message):
             compile_string(MODEL.format("a.bad", ""), {"a.bad": b"x"})
     finally:
-        jaxsim.unregister_decoder(".bad")
+        jaxsim.extend.unregister_decoder(".bad")
 
 
 @pytest.mark.parametrize(("kind", "package"), [("glb", "trimesh"), ("dae", "collada")])

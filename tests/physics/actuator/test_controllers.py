@@ -223,7 +223,7 @@ def test_constants_are_the_compilers():
 
 
 def force_of(m, d, **inputs):
-    return jaxsim.fwd_actuation(m, d.replace(**inputs)).actuator_force
+    return jaxsim.stages.fwd_actuation(m, d.replace(**inputs)).actuator_force
 
 
 def test_an_orientation_does_not_depend_on_how_it_is_said():
@@ -253,7 +253,7 @@ def test_a_motor_turns_power_into_work_and_heat():
     m, d = put_model(mj), put_data(mj, moving(mj, 0), keep="all")
     K, R, V, v, T = 0.5, 2.0, 12.0, 3.0, 40.0
     at = {"ctrl": jnp.array([V]), "act": jnp.array([T]), "actuator_velocity": jnp.array([v])}
-    new = jax.jit(jaxsim.fwd_actuation)(m, d.replace(**at))
+    new = jax.jit(jaxsim.stages.fwd_actuation)(m, d.replace(**at))
     hot = R * (1 + 0.004 * (T + 30 - 25))
     current = new.actuator_force[0] / K
     np.testing.assert_allclose(V * current, hot * current**2 + new.actuator_force[0] * v, **SAME)
@@ -269,7 +269,7 @@ def test_friction_of_a_motor_is_dry_when_it_turns():
     m, d = put_model(mj), put_data(mj, moving(mj, 0), keep="all")
     m = m.replace(opt=m.opt.replace(timestep=jnp.asarray(5.0)))
     d = d.replace(actuator_velocity=jnp.array([-0.2]), act=jnp.zeros(1))
-    fwd_actuation = jax.jit(jaxsim.fwd_actuation)
+    fwd_actuation = jax.jit(jaxsim.stages.fwd_actuation)
     new = fwd_actuation(m, d)
     bristle = next_activation(*(unpack(x, 0) for x in (m, new)))
     settled = fwd_actuation(m, new.replace(act=bristle))

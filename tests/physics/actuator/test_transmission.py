@@ -137,7 +137,9 @@ def test_a_stage_alone_asks_for_the_contacts():
     """A transmission to contacts has no moment without them, not a zero moment."""
     mj = oracle.compile_xml(GRIP.format(cone="pyramidal"))
     m = jaxsim.put_model(mj)
-    d = jaxsim.make_data(m, keep=[jaxsim.kinematics, jaxsim.com_pos, jaxsim.transmission])
-    d = jax.jit(lambda d: jaxsim.com_pos(m, jaxsim.kinematics(m, d)))(d)
+    d = jaxsim.make_data(
+        m, keep=[jaxsim.stages.kinematics, jaxsim.stages.com_pos, jaxsim.stages.transmission]
+    )
+    d = jax.jit(lambda d: jaxsim.stages.com_pos(m, jaxsim.stages.kinematics(m, d)))(d)
     with pytest.raises(ValueError, match="'contact'; keep it"):
-        jaxsim.transmission(m, d)
+        jaxsim.stages.transmission(m, d)

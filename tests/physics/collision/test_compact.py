@@ -8,6 +8,8 @@ import pytest
 import jaxsim
 from jaxsim.physics.collision.compact import first_ranked, first_true, select_deepest, sort_by_rank
 
+pytestmark = pytest.mark.kernels
+
 
 @pytest.mark.parametrize("worlds", [(), (40,)])
 @pytest.mark.parametrize("size", [1, 5, 12, 20, 50])

@@ -3,10 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from tolerance import ROUNDING
 
 from jaxsim.math import Vec
 from jaxsim.physics.collision.frame import contact_frame
+
+pytestmark = pytest.mark.kernels
 
 
 def test_frame_is_right_handed_and_starts_with_the_normal():

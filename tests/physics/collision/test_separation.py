@@ -16,6 +16,8 @@ from tolerance import ROUGH_DIFFERENCE
 import jaxsim
 from jaxsim.io.bridge import put_model
 
+pytestmark = pytest.mark.kernels
+
 SHARD = np.random.default_rng(5).normal(size=(12, 3)) * 0.15
 STEP = 1e-6
 LIMITS = (0.05, 0.5, 2.0, 0.1)
@@ -89,7 +91,7 @@ def drawn(mj: mujoco.MjModel, pairs: list[tuple[int, int]], poses: int):
 
 def measured(m, qpos, geom1, geom2, limit):
     d = jaxsim.make_data(m).replace(qpos=qpos)
-    dist, fromto = jaxsim.geom_distance(m, d, geom1, geom2, limit)
+    dist, fromto = jaxsim.support.geom_distance(m, d, geom1, geom2, limit)
     return jnp.concatenate([dist[None], fromto])
 
 
@@ -183,7 +185,7 @@ def test_pairs_without_a_distance_do_not_take_it_from_others(beside):
       <body pos="0 0 .5"><freejoint/><geom name="ball" size=".1"/>{beside}
         <geom type="sdf" mesh="shard" contype="0" conaffinity="0"/></body>
       </worldbody></mujoco>""")
-    dist, _ = jax.jit(lambda d: jaxsim.geom_distance(m, d, "floor", "ball", 2.0))(
+    dist, _ = jax.jit(lambda d: jaxsim.support.geom_distance(m, d, "floor", "ball", 2.0))(
         jaxsim.make_data(m)
     )
     np.testing.assert_allclose(dist, 0.4, rtol=1e-12)

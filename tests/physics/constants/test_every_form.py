@@ -20,6 +20,8 @@ from jaxsim.envs.tasks import make
 from jaxsim.model.model import Model
 from jaxsim.physics.partition import is_block_diagonal, is_sparse
 
+pytestmark = pytest.mark.kernels
+
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".1 .05 .02" euler="10 20 30"/>'
 ARM = """<body pos="{k} 0 1"><joint name="a{k}" axis="0 1 0" armature=".1"/>{geom}
   <body pos=".4 0 0"><joint name="b{k}" axis="1 0 1"/>{geom}</body></body>"""

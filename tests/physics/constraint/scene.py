@@ -47,4 +47,4 @@ def world(mj: mujoco.MjModel, mjd: mujoco.MjData) -> tuple[Model, Data]:
 @jax.jit
 def answer(m: Model, d: Data):
     """Rows with the forces at the given acceleration; forward dynamics with their solution."""
-    return jaxsim.constraint_rows(m, d), jaxsim.forward(m, d)
+    return jaxsim.support.constraint_rows(m, d), jaxsim.forward(m, d)

@@ -13,6 +13,8 @@ from tolerance import SOLVER, STAGES
 import jaxsim
 from jaxsim.physics.constraint.contact.groups import contact_groups
 
+pytestmark = pytest.mark.kernels
+
 ARM = """<body pos="{x} {y} .25"><joint axis="0 1 0"/>
   <geom type="capsule" size=".05" fromto="0 0 0 .3 0 0" {more}/>
   <body pos=".3 0 0"><joint axis="0 1 0" range="-1 1" limited="true" frictionloss=".1"/>
@@ -60,7 +62,7 @@ SCENES = {
 }
 ROWS = ("efc_aref", "efc_D", "efc_force")
 RESULTS = ("qacc", "qfrc_constraint", "sensordata")
-KEPT = ["efc_J", *ROWS, *RESULTS, "ncon", "nefc", jaxsim.contact_forces]
+KEPT = ["efc_J", *ROWS, *RESULTS, "ncon", "nefc", jaxsim.support.contact_forces]
 STEPS = (0, 15, 40, 60, 90, 120)
 
 
@@ -91,7 +93,7 @@ def jacobian(mj, mjd) -> np.ndarray:
 
 def solved(m, d):
     d = jaxsim.forward(m, d)
-    return d, jaxsim.contact_forces(m, d)
+    return d, jaxsim.support.contact_forces(m, d)
 
 
 @pytest.mark.parametrize(

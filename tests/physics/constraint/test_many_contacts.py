@@ -18,6 +18,8 @@ from jaxsim.arrays.products import CONTACTS_PER_CHUNK
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.transforms.materialize import is_unbatched
 
+pytestmark = pytest.mark.kernels
+
 PILE = Path(jaxsim.__file__).parent.parent / "configs" / "pile.xml"
 STEPS = (0, 60, 100, 300, 600)  # in the air, the first ones down, ..., at rest
 
@@ -122,9 +124,9 @@ def test_rows_have_their_places_however_many_ask():
     m = jaxsim.load_model(SLABS)
     d = jaxsim.make_data(m)
     d = d.replace(qpos=d.qpos.at[2].set(0.03))
-    rows = jaxsim.constraint_rows(m, d)
+    rows = jaxsim.support.constraint_rows(m, d)
     vel = jnp.asarray(np.random.default_rng(0).standard_normal((6, m.nv)))
-    many = jax.jit(jax.vmap(lambda v: jaxsim.mul_jac_vec(m, d, v)))(vel)
+    many = jax.jit(jax.vmap(lambda v: jaxsim.support.mul_jac_vec(m, d, v)))(vel)
     expected = jnp.where(rows.active, vel @ rows.efc_J.T, 0)
     assert rows.active.sum() > 4
     np.testing.assert_allclose(many, expected, rtol=1e-12, atol=1e-12)

@@ -16,6 +16,8 @@ from jaxsim.model.data import ROW_FIELDS
 from jaxsim.physics.constraint.equality import unsupported_equalities
 from jaxsim.physics.constraint.row_list import DERIVED_ROW_FIELDS
 
+pytestmark = pytest.mark.kernels
+
 # a free body with a ball and a hinge, a second chain, joints that are coupled, a static body
 BODIES = """
 <worldbody><site name="post"/><body name="rock" pos="3 0 0"/>
@@ -207,7 +209,7 @@ def test_flags_take_rows_away(flag):
     mjd = state(mj, 0)
     m, d = world(mj, mjd)
     # which rows there can be is known before anything is computed
-    shapes = jax.eval_shape(partial(jaxsim.constraint_rows, m), d)
+    shapes = jax.eval_shape(partial(jaxsim.support.constraint_rows, m), d)
     assert len(shapes.efc_type) == np.isin(rows.efc_type, list(kept)).sum()
     assert set(mjd.efc_type) == kept
 
@@ -239,7 +241,7 @@ def test_many_worlds_are_many_loops(xml):
     each = [world(mj, state(mj, seed, spread=0.1, settle=20)) for seed in range(3)]
     m = each[0][0]
     d = stack([d for _, d in each])
-    together = jax.jit(jax.vmap(jaxsim.constraint_rows, in_axes=(None, 0)))(m, d)
+    together = jax.jit(jax.vmap(jaxsim.support.constraint_rows, in_axes=(None, 0)))(m, d)
     for w, (_, one) in enumerate(each):
         alone, _ = answer(m, one)
         for a, b in zip(together, alone, strict=True):

@@ -11,6 +11,8 @@ import jaxsim
 from jaxsim.physics.collision.smooth import SMOOTHING_CUTOFF, smooth_distance
 from jaxsim.physics.constraint.impedance import impedance, reference_law
 
+pytestmark = pytest.mark.kernels
+
 H = 1e-3
 RADIUS = 0.1
 # a ball that moves along x and z over a floor; the solver goes on to the last digit
@@ -98,7 +100,9 @@ def test_distances_and_margins_are_those_of_the_geometry():
     np.testing.assert_allclose(d.contact.dist[0], 5 * H, **ROUNDING)
     np.testing.assert_allclose(d.contact.includemargin[0], 0)
     # its force, asked for later, and the inverse dynamics know of the smooth contact
-    np.testing.assert_allclose(jaxsim.contact_force(m, d, 0)[0], d.qfrc_constraint[1], **STIFF)
+    np.testing.assert_allclose(
+        jaxsim.support.contact_force(m, d, 0)[0], d.qfrc_constraint[1], **STIFF
+    )
     inverse = jax.jit(jaxsim.inverse)(m, d)
     np.testing.assert_allclose(inverse.qfrc_inverse, 0, **STIFF)
 

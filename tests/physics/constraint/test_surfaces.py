@@ -11,11 +11,14 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from public import public
 from states import inputs, random_state, single, stack, world
 from test_every_output import differences
 from tolerance import DYNAMICS, FLOAT32, ROUGH_DIFFERENCE, SOLVER, STIFF
 
 import jaxsim
+
+pytestmark = pytest.mark.kernels
 
 SCENE = """
 <mujoco><option cone="{cone}" gravity="1 .5 -9.81" impratio="2" tolerance="1e-15"
@@ -81,8 +84,8 @@ def starts(mj: mujoco.MjModel) -> list[mujoco.MjData]:
 
 def run(stage: str, m: jaxsim.Model, d: jaxsim.Data) -> tuple:
     """A stage and the forces of all contacts after it."""
-    d = getattr(jaxsim, stage)(m, d)
-    return d, jaxsim.contact_forces(m, d)
+    d = public(stage)(m, d)
+    return d, jaxsim.support.contact_forces(m, d)
 
 
 step_all = jax.jit(jax.vmap(partial(run, "step"), (None, 0)))
@@ -164,7 +167,7 @@ def test_what_sticks_hangs_and_what_lies_on_a_belt_goes_along():
         return jaxsim.forward(m, d)
 
     d = settled(jaxsim.make_data(m))
-    forces = jax.jit(jaxsim.contact_forces)(m, d)
+    forces = jax.jit(jaxsim.support.contact_forces)(m, d)
     light, heavy, goods, top = (
         m.names["body"].index(n) for n in ("light", "heavy", "goods", "top")
     )
@@ -209,8 +212,8 @@ def felt(m, d, x):
     """Return the forces of surfaces and actuators in a step, with the forces of contacts."""
     m = m.replace(**{name: x[name] for name in x if name != "ctrl"})
     d = jaxsim.step(m, d.replace(ctrl=x["ctrl"]))
-    one = jaxsim.contact_force(m, d, 1)
-    return d.qacc, d.qvel, d.sensordata, d.qfrc_adhesion, jaxsim.contact_forces(m, d), one
+    one = jaxsim.support.contact_force(m, d, 1)
+    return d.qacc, d.qvel, d.sensordata, d.qfrc_adhesion, jaxsim.support.contact_forces(m, d), one
 
 
 @pytest.mark.parametrize("cone", [pytest.param("pyramidal", marks=pytest.mark.slow), "elliptic"])
@@ -262,9 +265,9 @@ def test_a_contact_force_by_number():
     """One at a time, its number traced; none where there is no contact."""
     m, d = small("elliptic")
     d = jax.jit(jaxsim.forward)(m, d)
-    forces = jax.jit(jaxsim.contact_forces)(m, d)
+    forces = jax.jit(jaxsim.support.contact_forces)(m, d)
     numbers = jnp.arange(-1, m.ncontact + 2)
-    one = jax.jit(jax.vmap(partial(jaxsim.contact_force, m, d)))(numbers)
+    one = jax.jit(jax.vmap(partial(jaxsim.support.contact_force, m, d)))(numbers)
     assert d.ncon == 2 <= m.ncontact
     np.testing.assert_allclose(one[1:-2], forces, **SOLVER)
     assert not np.any(one[0])
@@ -272,7 +275,7 @@ def test_a_contact_force_by_number():
     assert np.any(forces[0])
     assert forces[1].tolist() == [-1.5, 0, 0, 0, 0, 0]
     with pytest.raises(ValueError, match="'contact'; keep it"):
-        jaxsim.contact_forces(m, jaxsim.make_data(m, keep=["qacc"]))
+        jaxsim.support.contact_forces(m, jaxsim.make_data(m, keep=["qacc"]))
 
 
 def test_what_a_model_has_not_costs_nothing():

@@ -18,6 +18,8 @@ from states import stack, world
 
 from jaxsim.io.bridge import put_model
 
+pytestmark = pytest.mark.kernels
+
 
 @cache
 def model(case: str, integrator: str) -> mujoco.MjModel:

@@ -13,6 +13,8 @@ from tolerance import DIFFERENCE, FLOAT32
 import jaxsim
 from jaxsim.errors import UnsupportedWarning
 
+pytestmark = pytest.mark.long
+
 WORLDS = 3
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run once
 OFF = '<contact contype="0" conaffinity="0" selfcollide="none"/>'
@@ -147,7 +149,7 @@ def test_gradient():
         own = m.replace(
             flex_stiffness=m.flex_stiffness * (1 + 0.1 * t), flex_damping=m.flex_damping * (1 + t)
         )
-        qpos = jaxsim.integrate_pos(m, d.qpos, turn, 0.02 + 0.1 * t)
+        qpos = jaxsim.support.integrate_pos(m, d.qpos, turn, 0.02 + 0.1 * t)
         return jnp.sum(jaxsim.step(own, d.replace(qpos=qpos, qvel=t * speed)).qvel * weight)
 
     run = jax.jit(jax.value_and_grad(moved), compiler_options=COMPILER)  # one program of both

@@ -12,6 +12,8 @@ from tolerance import DIFFERENCE, DYNAMICS, FLOAT32, STIFF
 
 import jaxsim
 
+pytestmark = pytest.mark.long
+
 WORLDS, STEPS = 3, 20
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
 
@@ -244,7 +246,13 @@ def elastic_energy(m, d) -> float:
 
 def forces(m, d):
     """Only what the passive forces need: a whole step takes long to compile backwards."""
-    stages = (jaxsim.kinematics, jaxsim.com_pos, jaxsim.flex, jaxsim.com_vel, jaxsim.passive)
+    stages = (
+        jaxsim.stages.kinematics,
+        jaxsim.stages.com_pos,
+        jaxsim.stages.flex,
+        jaxsim.stages.com_vel,
+        jaxsim.stages.passive,
+    )
     for stage in stages:
         d = stage(m, d)
     return jnp.sum(jnp.sin(d.qfrc_passive))
@@ -276,7 +284,7 @@ def test_gradients(case, function):
             flex_stiffness=m.flex_stiffness * (1 + 0.1 * t), flex_damping=m.flex_damping * (1 + t)
         )
         there = d.replace(
-            qpos=jaxsim.integrate_pos(m, d.qpos, turn, 0.1 * t), qvel=d.qvel + t * speed
+            qpos=jaxsim.support.integrate_pos(m, d.qpos, turn, 0.1 * t), qvel=d.qvel + t * speed
         )
         return function(own, there)
 

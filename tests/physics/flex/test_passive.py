@@ -13,6 +13,8 @@ from tolerance import DIFFERENCE, DYNAMICS, FLOAT32, STIFF
 import jaxsim
 from jaxsim.errors import ModelError, UnsupportedWarning
 
+pytestmark = pytest.mark.long
+
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run once
 WORLD = """<mujoco><option integrator="discrete" tolerance="1e-15" iterations="500"
   ls_iterations="50" ccd_tolerance="1e-12" {option}/><option><flag {flag}/></option><worldbody>
@@ -133,9 +135,9 @@ def test_forces_and_acceleration(scene):
     d = jaxsim.put_data(mj, state, contacts=state.ncon, keep="all")
 
     def found(d):
-        d = jaxsim.fwd_velocity(m, d)
-        d = jaxsim.fwd_acceleration(m, jaxsim.fwd_actuation(m, d))
-        return jaxsim.solve(m, d)
+        d = jaxsim.stages.fwd_velocity(m, d)
+        d = jaxsim.stages.fwd_acceleration(m, jaxsim.stages.fwd_actuation(m, d))
+        return jaxsim.stages.solve(m, d)
 
     new = jax.jit(found, compiler_options=COMPILER)(d)
     # the oracle stops turning a wall at 1e-9 rad
@@ -217,7 +219,7 @@ def small():
 
     def moved(t):
         own = m.replace(body_mass=m.body_mass * (1 + t), flex_radius=m.flex_radius * (1 + 0.1 * t))
-        qpos = jaxsim.integrate_pos(m, d.qpos, turn, 0.002 + 0.01 * t)
+        qpos = jaxsim.support.integrate_pos(m, d.qpos, turn, 0.002 + 0.01 * t)
         new = jaxsim.step(own, d.replace(qpos=qpos, qvel=0.1 * speed * (1 + t)))
         return jnp.sum(new.qvel * weight)
 
@@ -308,7 +310,7 @@ def test_other_integrators_are_refused():
     text = world(FLOOR + ASKS)
     m = jaxsim.load_model(text)
     with pytest.raises(ValueError, match="passive contacts need the integrator 'discrete'"):
-        m.replace(opt=m.opt.replace(integrator=jaxsim.IntegratorType.EULER))
+        m.replace(opt=m.opt.replace(integrator=jaxsim.enums.IntegratorType.EULER))
     with pytest.raises(ModelError, match="passive contacts need integrator='discrete'"):
         jaxsim.load_model(text.replace('"discrete"', '"RK4"'))
     rod = text.replace(ASKS, flex("c", 1, "3 1 1", "0 0 1"))  # the attribute has no effect on rods

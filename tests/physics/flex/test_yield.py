@@ -13,6 +13,8 @@ from tolerance import DIFFERENCE, FLOAT32, ROUNDING
 import jaxsim
 from jaxsim.physics.flex.flow import det, isochoric_shift
 
+pytestmark = pytest.mark.long
+
 WORLDS, STEPS = 4, 8
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run once
 OFF = '<contact contype="0" conaffinity="0" selfcollide="none"/>'

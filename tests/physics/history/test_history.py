@@ -194,12 +194,12 @@ def filled() -> tuple:
         times = np.cumsum(rng.uniform(0.01, 0.1, mj.actuator_history[i, 0]))
         values = rng.normal(size=(mj.actuator_history[i, 0], 1))
         mujoco.mj_initCtrlHistory(mj, theirs, i, times, values)
-        d = jaxsim.init_ctrl_history(m, d, int(i), times, values)
+        d = jaxsim.support.init_ctrl_history(m, d, int(i), times, values)
     for i in np.flatnonzero(mj.sensor_historyadr >= 0):
         times = np.cumsum(rng.uniform(0.01, 0.1, mj.sensor_history[i, 0]))
         values = rng.normal(size=(mj.sensor_history[i, 0], mj.sensor_dim[i]))
         mujoco.mj_initSensorHistory(mj, theirs, i, times, values, 0.1 * i)
-        d = jaxsim.init_sensor_history(m, d, int(i), times, values, 0.1 * i)
+        d = jaxsim.support.init_sensor_history(m, d, int(i), times, values, 0.1 * i)
     return mj, m, theirs, d
 
 
@@ -212,7 +212,7 @@ def test_a_history_of_ones_own():
     mine = d.replace(history=jnp.asarray(turned.history))
     assert mine.history[mj.actuator_historyadr[5] + 1] == 0
     mujoco.mj_initCtrlHistory(mj, turned, 5, None, values)
-    mine = jaxsim.init_ctrl_history(m, mine, 5, None, values)
+    mine = jaxsim.support.init_ctrl_history(m, mine, 5, None, values)
     np.testing.assert_array_equal(mine.history, turned.history)
 
 
@@ -223,7 +223,7 @@ def test_reading_at_any_time():
         [np.linspace(-0.05, 0.6, 40), d.history[mj.actuator_historyadr[2] + 2 :][:5]]
     )
     for kind, ids in (("actuator", range(mj.nactuator)), ("sensor", range(mj.nsensor))):
-        read = jaxsim.read_ctrl if kind == "actuator" else jaxsim.read_sensor
+        read = jaxsim.support.read_ctrl if kind == "actuator" else jaxsim.support.read_sensor
         theirs_read = mujoco.mj_readCtrl if kind == "actuator" else mujoco.mj_readSensor
         size = mj.actuator_ctrlnum if kind == "actuator" else mj.sensor_dim
         for i in ids:
@@ -241,15 +241,15 @@ def test_reading_at_any_time():
 def test_what_is_refused():
     _, m, _, d = filled()
     with pytest.raises(ValueError, match="actuator: the model has 8, there is no number 9"):
-        jaxsim.read_ctrl(m, d, 9, 0.0)
+        jaxsim.support.read_ctrl(m, d, 9, 0.0)
     with pytest.raises(ValueError, match="interp: expected one of"):
-        jaxsim.read_ctrl(m, d, 1, 0.0, 7)
+        jaxsim.support.read_ctrl(m, d, 1, 0.0, 7)
     with pytest.raises(ValueError, match="no history; give the element nsample"):
-        jaxsim.init_ctrl_history(m, d, 0, None, np.zeros(2))
+        jaxsim.support.init_ctrl_history(m, d, 0, None, np.zeros(2))
     with pytest.raises(ValueError, match=r"values: expected shape \(4, 1\) or \(4,\), got \(3,\)"):
-        jaxsim.init_ctrl_history(m, d, "held", None, np.zeros(3))
+        jaxsim.support.init_ctrl_history(m, d, "held", None, np.zeros(3))
     with pytest.raises(ValueError, match="times: expected increasing numbers"):
-        jaxsim.init_ctrl_history(m, d, "held", np.zeros(4), np.zeros(4))
+        jaxsim.support.init_ctrl_history(m, d, "held", np.zeros(4), np.zeros(4))
     with pytest.raises(ValueError, match="compiled out a history"):
         m.replace(actuator_delay=m.actuator_delay.at[0].set(0.1))
     assert jaxsim.load_model("<mujoco/>").nhistory == 0
@@ -289,7 +289,9 @@ def test_stages_called_one_by_one_are_a_step():
     d = world(ours(m, begun(mj)), 1)
     d = d.replace(ctrl=jnp.arange(8.0) / 8)
     whole = jax.jit(jaxsim.step, compiler_options=COMPILER)(m, d)
-    apart = jax.jit(lambda d: jaxsim.euler(m, jaxsim.forward(m, d)), compiler_options=COMPILER)(d)
+    apart = jax.jit(
+        lambda d: jaxsim.stages.euler(m, jaxsim.forward(m, d)), compiler_options=COMPILER
+    )(d)
     for name in ("history", "sensordata", "qpos"):
         np.testing.assert_allclose(getattr(apart, name), getattr(whole, name), **DYNAMICS)
 

@@ -14,6 +14,8 @@ import jaxsim
 from jaxsim.enums import WarningType
 from jaxsim.model.data import Data
 
+pytestmark = pytest.mark.kernels
+
 # the second body is moved from outside, the third begins with another attitude
 XML = """<mujoco><option><flag autoreset="{autoreset}"/></option><size nuserdata="2"/><worldbody>
   <geom type="plane" size="2 2 1"/>
@@ -25,9 +27,9 @@ XML = """<mujoco><option><flag autoreset="{autoreset}"/></option><size nuserdata
 <actuator><general joint="h" dyntype="filter" dynprm=".1"/></actuator>
 <sensor><gyro site="s"/><jointpos joint="h"/></sensor></mujoco>"""
 CHECKS = {
-    "qpos": (jaxsim.check_pos, mujoco.mj_checkPos, WarningType.BADQPOS),
-    "qvel": (jaxsim.check_vel, mujoco.mj_checkVel, WarningType.BADQVEL),
-    "qacc": (jaxsim.check_acc, mujoco.mj_checkAcc, WarningType.BADQACC),
+    "qpos": (jaxsim.stages.check_pos, mujoco.mj_checkPos, WarningType.BADQPOS),
+    "qvel": (jaxsim.stages.check_vel, mujoco.mj_checkVel, WarningType.BADQVEL),
+    "qacc": (jaxsim.stages.check_acc, mujoco.mj_checkAcc, WarningType.BADQACC),
 }
 BAD = (np.nan, np.inf, -2e10, 9e9)  # the last is not
 jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -113,7 +115,7 @@ def test_gradients_pass_a_world_that_is_good_and_not_one_that_began_anew():
     @jit
     @jax.grad
     def slope(qvel, last):
-        new = jaxsim.check_vel(m, one.replace(qvel=qvel.at[-1].set(last)))
+        new = jaxsim.stages.check_vel(m, one.replace(qvel=qvel.at[-1].set(last)))
         return jnp.sum(new.qvel)
 
     np.testing.assert_array_equal(slope(one.qvel, 1.0), [*[1] * (m.nv - 1), 0])

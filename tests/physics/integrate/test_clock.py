@@ -15,6 +15,8 @@ from jaxsim.io.bridge import get_data, put_data, put_model
 from jaxsim.math.exact import add, cycle_fraction, two_sum
 from jaxsim.model.places import time_indices
 
+pytestmark = pytest.mark.kernels
+
 H = 0.001
 MODEL = f"""<mujoco><option timestep="{H}" gravity="0 0 0" {{option}}/><worldbody>
   <body><joint name="a" type="slide" damping="1"/><geom size=".1"/></body></worldbody>
@@ -144,7 +146,7 @@ def test_setting_time_sets_the_clock(single):
         late.replace(time=5.0),
         late.replace(time=jnp.asarray(5.0)),
         late.tree_replace({"time": jnp.asarray(5.0)}),
-        jaxsim.set_state(m, late, jnp.asarray([5.0]), jaxsim.State.TIME),
+        jaxsim.set_state(m, late, jnp.asarray([5.0]), jaxsim.enums.State.TIME),
         late.replace_unchecked({"time": jnp.asarray(5.0)}, native=False),  # past all checks
     ):
         np.testing.assert_allclose(clock(step(m, again)), 5 + np.float32(H), atol=1e-9)
@@ -174,14 +176,14 @@ def test_what_saves_a_state_saves_its_clock(single):
     for back in (
         put_data(mj, theirs),
         serialization.from_bytes(jaxsim.make_data(m), serialization.to_bytes(d)),
-        jaxsim.copy_state(m, d, jaxsim.make_data(m), jaxsim.State.FULLPHYSICS),
+        jaxsim.copy_state(m, d, jaxsim.make_data(m), jaxsim.enums.State.FULLPHYSICS),
     ):
         for name in ("time", "time_low", "history", "history_low"):
             np.testing.assert_array_equal(getattr(back, name), getattr(d, name), err_msg=name)
     values = jnp.arange(7.0)
-    own = jaxsim.init_ctrl_history(m, d, 1, None, values)
+    own = jaxsim.support.init_ctrl_history(m, d, 1, None, values)
     np.testing.assert_array_equal(own.history_low, d.history_low)
-    own = jaxsim.init_ctrl_history(m, d, 1, jnp.arange(7.0), values)
+    own = jaxsim.support.init_ctrl_history(m, d, 1, jnp.arange(7.0), values)
     assert not own.history_low[1:8].any()
     np.testing.assert_array_equal(own.history_low[8:], d.history_low[8:])
 
@@ -192,7 +194,7 @@ def test_reading_now_is_what_a_step_reads(single):
     d, _ = jax.jit(run)(m, put_data(mj, shifted(mj, 20000.0)), jnp.arange(9, dtype=jnp.float32))
     after = jax.jit(jaxsim.step)(m, d)
     for i in (1, 2):
-        read = jaxsim.read_ctrl(m, d, i, d.time)
+        read = jaxsim.support.read_ctrl(m, d, i, d.time)
         np.testing.assert_allclose(read, after.actuator_force[i : i + 1], rtol=1e-5)
 
 
@@ -235,8 +237,10 @@ def test_phases_after_hours(single):
             assert abs((f - exact + 0.5) % 1 - 0.5) < 5e-6
     m = jaxsim.load_model("<mujoco/>")
     d = jaxsim.make_data(m).replace(time=20000.0)
-    assert float(jaxsim.phase(d, 2.5)) == 0
-    np.testing.assert_allclose(jax.grad(lambda t: jaxsim.phase(d.replace(time=t), 2.5))(0.3), 2.5)
+    assert float(jaxsim.support.phase(d, 2.5)) == 0
+    np.testing.assert_allclose(
+        jax.grad(lambda t: jaxsim.support.phase(d.replace(time=t), 2.5))(0.3), 2.5
+    )
 
 
 def test_the_gait_goes_on_after_hours(single):

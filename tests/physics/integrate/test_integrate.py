@@ -17,6 +17,8 @@ from jaxsim.physics.api import step
 from jaxsim.physics.body.configuration import differentiate_pos, displacement_rate, integrate_pos
 from jaxsim.physics.make_data import make_data
 
+pytestmark = pytest.mark.kernels
+
 INTEGRATORS = ("Euler", "RK4", "implicitfast", "implicit", "discrete")
 WORLD = """
 <mujoco><option timestep=".004" integrator="{integrator}" {option}>
@@ -121,7 +123,7 @@ def test_gradient_of_a_step(integrator):
 
     def after(t):
         """A number that depends on the next state, the state being moved by t along u."""
-        qpos = jaxsim.integrate_pos(m, d.qpos, u, t)
+        qpos = jaxsim.support.integrate_pos(m, d.qpos, u, t)
         new = step(m, d.replace(qpos=qpos, qvel=d.qvel + t * u))
         return new.qvel @ w + new.qpos[1:] @ u
 

@@ -10,6 +10,8 @@ from states import pushed, world
 import jaxsim
 from jaxsim.physics.partition import is_sparse
 
+pytestmark = pytest.mark.kernels
+
 GEOM = '<geom type="capsule" fromto="0 0 0 .2 .05 0" size=".03" contype="0" conaffinity="0"/>'
 HINGE = '<joint axis="0 {a} {b}" damping=".{c}" armature=".0{c}"/>'
 HELD = '<joint axis="0 {a} {b}" damping=".{c}" range="-{c}0 10" frictionloss=".0{c}"/>'
@@ -93,7 +95,7 @@ def test_derivatives_of_a_step_are_those_of_finite_differences(scene):
     weights = jnp.asarray(rng.standard_normal(mj.nv))
 
     def objective(move, speed, mass):
-        there = jaxsim.integrate_pos(m, d.qpos, move, 1.0)
+        there = jaxsim.support.integrate_pos(m, d.qpos, move, 1.0)
         model = m.replace(body_mass=m.body_mass * mass)
         return weights @ jaxsim.step(model, d.replace(qpos=there, qvel=speed)).qvel
 

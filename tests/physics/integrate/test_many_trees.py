@@ -10,6 +10,8 @@ from states import pushed
 import jaxsim
 from jaxsim.physics.partition import is_block_diagonal, is_sparse
 
+pytestmark = pytest.mark.kernels
+
 GEOM = '<geom size=".1 .2 .3" type="box" contype="0" conaffinity="0" pos=".1 0 0"/>'
 ARM = f"""<body pos="{{k}} 0 0"><joint axis="0 1 .2" damping=".3" armature=".1"/>{GEOM}
   <body pos=".3 0 0"><joint type="slide" axis="1 0 0" stiffness="3"/>{GEOM}</body>
@@ -63,6 +65,6 @@ def test_products_with_the_inertia_are_the_oracles():
     mujoco.mj_mulM(mj, mjd, product, vec)
     mujoco.mj_solveM(mj, mjd, solution, vec[None])
     d = jaxsim.make_data(m)
-    functions = jax.jit(lambda v: (jaxsim.mul_m(m, d, v), jaxsim.solve_m(m, d, v)))
+    functions = jax.jit(lambda v: (jaxsim.support.mul_m(m, d, v), jaxsim.support.solve_m(m, d, v)))
     for ours, theirs in zip(functions(jnp.asarray(vec)), (product, solution[0]), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)

@@ -12,6 +12,8 @@ from tolerance import STIFF
 import jaxsim
 from jaxsim.enums import Stage
 
+pytestmark = pytest.mark.kernels
+
 MODEL = """<mujoco><option integrator="{}" tolerance="1e-15"><flag energy="enable" {}/></option>
 <worldbody><geom type="plane" size="5 5 1"/>
   <body pos="1 0 1"><joint name="j" axis="0 1 0" stiffness="3" damping=".2" range="-50 1"/>
@@ -104,24 +106,24 @@ def test_stages_are_skipped(skip):
     mjd.ctrl[:], mjd.qfrc_applied[:] = 1, np.arange(7)
     if skip == Stage.POS:
         d, mjd.qvel[:] = d.replace(qvel=2 * d.qvel), 2 * mjd.qvel
-    after = jit(lambda m, d: jaxsim.forward_skip(m, d, skip))(m, d)
+    after = jit(lambda m, d: jaxsim.stages.forward_skip(m, d, skip))(m, d)
     mujoco.mj_forwardSkip(mj, mjd, int(skip), 0)
     same(after, mjd)
     given = np.linspace(-1, 1, 7)
     d, mjd.qacc[:] = after.replace(qacc=jnp.asarray(given)), given
-    back = jit(lambda m, d: jaxsim.inverse_skip(m, d, skip))(m, d)
+    back = jit(lambda m, d: jaxsim.stages.inverse_skip(m, d, skip))(m, d)
     mujoco.mj_inverseSkip(mj, mjd, int(skip), 0)
     same(back, mjd, ("qfrc_inverse", "qfrc_constraint", "sensordata", "energy"))
 
 
 def test_sensors_are_skipped():
     mj, mjd, m, d = start()
-    after = jit(lambda m, d: jaxsim.forward_skip(m, d, skipsensor=True))(m, d)
+    after = jit(lambda m, d: jaxsim.stages.forward_skip(m, d, skipsensor=True))(m, d)
     mujoco.mj_forwardSkip(mj, mjd, 0, 1)
     same(after, mjd, ("qacc", "sensordata", "energy"))
     assert not np.any(after.sensordata)
     with pytest.raises(ValueError, match="expected NONE, POS or VEL, got ACC"):
-        jaxsim.forward_skip(m, d, Stage.ACC)
+        jaxsim.stages.forward_skip(m, d, Stage.ACC)
 
 
 def test_forward_and_inverse_are_compared_without_a_flag():
@@ -133,6 +135,6 @@ def test_forward_and_inverse_are_compared_without_a_flag():
     mjd.qfrc_constraint[0] += 1
     d = d.replace(qfrc_constraint=d.qfrc_constraint.at[0].add(1))
     mujoco.mj_compareFwdInv(mj, mjd)
-    d = jit(jaxsim.compare_fwd_inv)(m, d)
+    d = jit(jaxsim.stages.compare_fwd_inv)(m, d)
     same(d, mjd, ("solver_fwdinv",))
     assert d.solver_fwdinv[0] > 0.9

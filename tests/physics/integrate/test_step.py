@@ -16,6 +16,8 @@ from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data
 from jaxsim.transforms.materialize import is_unbatched
 
+pytestmark = pytest.mark.kernels
+
 SCENE = """
 <mujoco><option timestep=".005"><flag {flag}/></option><worldbody>
   <geom type="plane" size="2 2 1"/>

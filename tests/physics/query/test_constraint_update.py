@@ -32,8 +32,8 @@ WORLDS = 6
 
 
 def asked(m, d, jar):
-    rows = jaxsim.constraint_rows(m, d)
-    return rows, jaxsim.constraint_update(m, d, jar), jaxsim.project_constraint(m, d)
+    rows = jaxsim.support.constraint_rows(m, d)
+    return rows, jaxsim.stages.constraint_update(m, d, jar), jaxsim.stages.project_constraint(m, d)
 
 
 @cache
@@ -50,7 +50,7 @@ def found(cone: str, exact: str):
     d = d.replace(
         qpos=jnp.array([s.qpos for s in states]), qvel=jnp.array([s.qvel for s in states])
     )
-    count = jax.eval_shape(jaxsim.constraint_rows, m, jaxsim.make_data(m)).active.shape[0]
+    count = jax.eval_shape(jaxsim.support.constraint_rows, m, jaxsim.make_data(m)).active.shape[0]
     jar = jnp.asarray(rng.normal(size=(WORLDS, count)))
     run = jax.jit(jax.vmap(asked, (None, 0, 0)), compiler_options=COMPILER)
     return mj, states, m, d, jar, run(m, d, jar)
@@ -105,7 +105,8 @@ def test_force_is_the_slope_of_the_cost():
     _, _, m, d, jar, every = found("elliptic", "disable")
     d, jar = world((d, jar), 0)
     slope = jax.jit(
-        jax.grad(lambda jar: jaxsim.constraint_update(m, d, jar).cost), compiler_options=COMPILER
+        jax.grad(lambda jar: jaxsim.stages.constraint_update(m, d, jar).cost),
+        compiler_options=COMPILER,
     )(jar)
     force = np.asarray(every[1].efc_force[0])
     np.testing.assert_allclose(-slope, force, rtol=DIFFERENCE["rtol"], atol=ROUNDING["atol"])
@@ -115,4 +116,4 @@ def test_a_residual_for_each_row():
     _, _, m, d, _, _ = found("elliptic", "disable")
     one = world(d, 0)
     with pytest.raises(ValueError, match=r"constraint_update: jar: expected shape \(\d+,\)"):
-        jaxsim.constraint_update(m, one, jnp.zeros(3))
+        jaxsim.stages.constraint_update(m, one, jnp.zeros(3))

@@ -90,7 +90,7 @@ def drawn(poses: int = 20):
 def numbers(m, qpos, geom1, geom2, distmax):
     """Distance and segment, `[7]`."""
     d = jaxsim.make_data(m).replace(qpos=qpos)
-    dist, fromto = jaxsim.geom_distance(m, d, geom1, geom2, distmax)
+    dist, fromto = jaxsim.support.geom_distance(m, d, geom1, geom2, distmax)
     return jnp.concatenate([dist[None], fromto])
 
 
@@ -189,7 +189,7 @@ def test_one_world_is_as_many():
         np.testing.assert_allclose(alone, mine[k], rtol=0, atol=1e-6)
     d = jaxsim.make_data(m).replace(qpos=jnp.asarray(qpos[k]))
     names = (mj.geom(a[k]).name, mj.geom(b[k]).name)
-    dist, fromto = jax.jit(lambda d: jaxsim.geom_distance(m, d, *names, DISTMAX))(d)
+    dist, fromto = jax.jit(lambda d: jaxsim.support.geom_distance(m, d, *names, DISTMAX))(d)
     assert dist.shape == ()
     np.testing.assert_allclose(np.r_[dist, fromto], mine[k], rtol=0, atol=1e-6)
 
@@ -313,13 +313,13 @@ def test_what_has_no_distance_is_named():
     m = jaxsim.load_model(FIELD.format(LAND, ""))
     d = jaxsim.make_data(m)
     with pytest.raises(ValueError, match="no geom is named 'bal'; did you mean 'ball'"):
-        jaxsim.geom_distance(m, d, "bal", "floor", 1.0)
+        jaxsim.support.geom_distance(m, d, "bal", "floor", 1.0)
     with pytest.raises(ValueError, match="geom2: there is no geom 4; the model has 4"):
-        jaxsim.geom_distance(m, d, 0, 4, 1.0)
+        jaxsim.support.geom_distance(m, d, 0, 4, 1.0)
     with pytest.raises(ValueError, match="distmax: expected shape"):
-        jaxsim.geom_distance(m, d, "ball", "floor", jnp.ones(2))
+        jaxsim.support.geom_distance(m, d, "ball", "floor", jnp.ones(2))
     # between unbounded geoms there is none, in MuJoCo too
-    dist, fromto = jaxsim.geom_distance(m, d, "floor", "land", 1.0)
+    dist, fromto = jaxsim.support.geom_distance(m, d, "floor", "land", 1.0)
     assert dist == 1.0
     assert not fromto.any()
 
@@ -334,9 +334,9 @@ def test_what_a_plugin_would_measure_is_refused_without_it(refused):
     m = jaxsim.load_model(xml.format(""))
     d = jaxsim.make_data(m)
     with pytest.raises(ValueError, match=r"the distance of geom 'ring'.* is not supported$"):
-        jaxsim.geom_distance(m, d, "ring", "ball", 1.0)
+        jaxsim.support.geom_distance(m, d, "ring", "ball", 1.0)
     with pytest.raises(ValueError, match=r"'ring'.*give both geoms by name"):
-        jax.jit(jaxsim.geom_distance)(m, d, 0, 1, 1.0)
+        jax.jit(jaxsim.support.geom_distance)(m, d, 0, 1, 1.0)
     sensor = '<distance geom1="ball" geom2="ring"/>'
     (message,) = refused(lambda: jaxsim.load_model(xml.format(sensor)))
     assert "sensor 0: the distance of geom 'ring'" in message

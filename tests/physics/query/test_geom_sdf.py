@@ -44,7 +44,7 @@ def theirs(d: mujoco.MjData, at: np.ndarray) -> np.ndarray:
 def every(m, qpos, at):
     """Distances and slopes of the same, `[geom, n, 4]`."""
     d = jaxsim.make_data(m).replace(qpos=qpos)
-    found = (jaxsim.geom_sdf(m, d, g, p) for g, p in zip(GEOMS, at, strict=True))
+    found = (jaxsim.support.geom_sdf(m, d, g, p) for g, p in zip(GEOMS, at, strict=True))
     return jnp.stack([jnp.column_stack(sdf) for sdf in found])
 
 
@@ -95,14 +95,14 @@ def test_arguments():
       <geom type="plane" size="1 1 1"/><geom type="mesh" mesh="m"/></worldbody></mujoco>"""
     m = jaxsim.load_model(xml)
     d = jaxsim.make_data(m)
-    floor = jaxsim.geom_sdf(m, d, 0, jnp.array([5.0, 0, -0.2]))
+    floor = jaxsim.support.geom_sdf(m, d, 0, jnp.array([5.0, 0, -0.2]))
     assert floor.distance == -0.2
     np.testing.assert_array_equal(floor.gradient, [0, 0, 1])
     with pytest.raises(
         ValueError, match="geom_sdf: geom 1: a geom of type mesh has no signed dist"
     ):
-        jaxsim.geom_sdf(m, d, 1, jnp.zeros(3))
+        jaxsim.support.geom_sdf(m, d, 1, jnp.zeros(3))
     with pytest.raises(ValueError, match="geom_sdf: geom: there is no geom 2; the model has 2"):
-        jaxsim.geom_sdf(m, d, 2, jnp.zeros(3))
+        jaxsim.support.geom_sdf(m, d, 2, jnp.zeros(3))
     with pytest.raises(ValueError, match="geom_sdf: geom: expected a number or name that is known"):
-        jax.jit(jaxsim.geom_sdf)(m, d, 0, jnp.zeros(3))
+        jax.jit(jaxsim.support.geom_sdf)(m, d, 0, jnp.zeros(3))

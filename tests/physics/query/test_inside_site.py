@@ -30,7 +30,7 @@ def scene() -> mujoco.MjModel:
 def test_points_are_where_the_oracle_says():
     mj = scene()
     m, d, rng = put_model(mj), mujoco.MjData(mj), np.random.default_rng(0)
-    ask = jax.jit(jax.vmap(jaxsim.inside_site, (None, None, 0, None)))
+    ask = jax.jit(jax.vmap(jaxsim.support.inside_site, (None, None, 0, None)))
     for _ in range(3):
         quat = rng.normal(size=4)
         d.qpos[:] = np.r_[rng.normal(size=3), quat / np.linalg.norm(quat)]
@@ -46,10 +46,10 @@ def test_points_are_where_the_oracle_says():
 def test_arguments():
     m = put_model(scene())
     d, point = jaxsim.make_data(m), jnp.zeros(3)
-    inside = jaxsim.inside_site(m, d, "sphere", point)
+    inside = jaxsim.support.inside_site(m, d, "sphere", point)
     assert inside
     assert inside.shape == ()
     with pytest.raises(ValueError, match="inside_site: site: there is no site 7; the model has 7"):
-        jaxsim.inside_site(m, d, 7, point)
+        jaxsim.support.inside_site(m, d, 7, point)
     with pytest.raises(ValueError, match=r"inside_site: point: expected shape \(3,\) or \(n, 3\)"):
-        jaxsim.inside_site(m, d, 0, jnp.zeros(2))
+        jaxsim.support.inside_site(m, d, 0, jnp.zeros(2))

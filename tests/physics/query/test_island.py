@@ -40,7 +40,7 @@ def scene(cone: str, island: str = "enable"):
 @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 @partial(jax.vmap, in_axes=(None, 0))
 def found(m, d):
-    return jaxsim.island(m, d), jaxsim.constraint_rows(m, d).active
+    return jaxsim.stages.island(m, d), jaxsim.support.constraint_rows(m, d).active
 
 
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
@@ -73,7 +73,7 @@ def test_a_model_that_nothing_can_hold_has_none():
     m = jaxsim.load_model(
         "<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>"
     )
-    islands = jaxsim.island(m, jaxsim.make_data(m))
+    islands = jaxsim.stages.island(m, jaxsim.make_data(m))
     assert islands.nisland == 0
     assert islands.tree_island.tolist() == islands.dof_island.tolist() == [-1]
     assert islands.efc_island.shape == (0,)

@@ -28,13 +28,13 @@ def asked(m, d, body):
     given = (POINT, AXIS, FORCE, TORQUE, QUAT)
     point, axis, force, torque, quat = (jnp.asarray(a, d.qpos.dtype) for a in given)
     return {
-        "subtree": jaxsim.jac_subtree_com(m, d, body),
-        "point axis": jaxsim.jac_point_axis(m, d, point, axis, body),
-        "dot": jaxsim.jac_dot(m, d, point, body),
-        "angmom": jaxsim.angmom_mat(m, d, body),
-        "apply": jaxsim.apply_ft(m, d, force, torque, point, body, d.qfrc_applied),
-        "global": jaxsim.local_to_global(m, d, point, quat, body),
-        "jac": jaxsim.jac(m, d, point, body),
+        "subtree": jaxsim.support.jac_subtree_com(m, d, body),
+        "point axis": jaxsim.support.jac_point_axis(m, d, point, axis, body),
+        "dot": jaxsim.support.jac_dot(m, d, point, body),
+        "angmom": jaxsim.support.angmom_mat(m, d, body),
+        "apply": jaxsim.support.apply_ft(m, d, force, torque, point, body, d.qfrc_applied),
+        "global": jaxsim.support.local_to_global(m, d, point, quat, body),
+        "jac": jaxsim.support.jac(m, d, point, body),
     }
 
 
@@ -103,15 +103,15 @@ def test_they_are_derivatives_of_the_kinematics():
     hand = 3
 
     def along(t):
-        there = d.replace(qpos=jaxsim.integrate_pos(m, d.qpos, d.qvel, t))
-        posed = jaxsim.com_pos(m, jaxsim.kinematics(m, there.replace()))
+        there = d.replace(qpos=jaxsim.support.integrate_pos(m, d.qpos, d.qvel, t))
+        posed = jaxsim.stages.com_pos(m, jaxsim.stages.kinematics(m, there.replace()))
         local = posed0.xmat[hand].T @ (jnp.asarray(POINT) - posed0.xpos[hand])
         point = posed.xpos[hand] + posed.xmat[hand] @ local
         axis = posed.xmat[hand] @ posed0.xmat[hand].T @ jnp.asarray(AXIS)
-        return point, axis, posed.subtree_com, jaxsim.jac(m, there, point, hand)
+        return point, axis, posed.subtree_com, jaxsim.support.jac(m, there, point, hand)
 
     d = jaxsim.make_data(m, keep="all").replace(qpos=d.qpos, qvel=d.qvel)
-    posed0 = jax.jit(lambda d: jaxsim.com_pos(m, jaxsim.kinematics(m, d)))(d)
+    posed0 = jax.jit(lambda d: jaxsim.stages.com_pos(m, jaxsim.stages.kinematics(m, d)))(d)
     _, rate = jax.jit(lambda: jax.jvp(along, (0.0,), (1.0,)))()
     point, axis, com, columns = rate
     ours = jax.tree.map(lambda a: a[0, hand], found())
@@ -140,11 +140,13 @@ def test_gradients():
     dq, dv = jnp.asarray(rng.normal(size=(2, m.nv)))
 
     def moved(t):
-        return jaxsim.integrate_pos(m, first.qpos, dq, t), first.qvel + t * dv
+        return jaxsim.support.integrate_pos(m, first.qpos, dq, t), first.qvel + t * dv
 
     def number(t):
         qpos, qvel = moved(t)
-        dot = jaxsim.jac_dot(m, first.replace(qpos=qpos, qvel=qvel), jnp.asarray(POINT), body)
+        dot = jaxsim.support.jac_dot(
+            m, first.replace(qpos=qpos, qvel=qvel), jnp.asarray(POINT), body
+        )
         return sum(jnp.vdot(a, w) for a, w in zip(dot, weight, strict=True))
 
     h = 1e-5

@@ -21,17 +21,17 @@ ROWS = np.random.default_rng(4).normal(size=(STATES, 20))
 
 
 def asked(m, d, vec, efc_vec):
-    rows = jaxsim.constraint_rows(m, d)
+    rows = jaxsim.support.constraint_rows(m, d)
     count = rows.active.shape[0]
     return {
-        "add_m": jaxsim.add_m(m, d, jnp.ones((m.nv, m.nv), vec.dtype)),
-        "mul_m2": jaxsim.mul_m2(m, d, vec),
-        "solve_m2": jaxsim.solve_m2(m, d, vec),
-        "factor_m": jaxsim.factor_m(m, d),
+        "add_m": jaxsim.support.add_m(m, d, jnp.ones((m.nv, m.nv), vec.dtype)),
+        "mul_m2": jaxsim.support.mul_m2(m, d, vec),
+        "solve_m2": jaxsim.support.solve_m2(m, d, vec),
+        "factor_m": jaxsim.stages.factor_m(m, d),
         "rows": rows,
-        "mul_jac_vec": jaxsim.mul_jac_vec(m, d, vec),
-        "mul_jac_t_vec": jaxsim.mul_jac_t_vec(m, d, efc_vec[:count]),
-        "normalize_quat": jaxsim.normalize_quat(m, 3 * d.qpos),
+        "mul_jac_vec": jaxsim.support.mul_jac_vec(m, d, vec),
+        "mul_jac_t_vec": jaxsim.support.mul_jac_t_vec(m, d, efc_vec[:count]),
+        "normalize_quat": jaxsim.support.normalize_quat(m, 3 * d.qpos),
     }
 
 
@@ -99,7 +99,7 @@ def test_products_with_the_constraint_jacobian():
         mujoco.mj_mulJacTVec(mj, state, force, ROWS[k, : len(active)][active])
         np.testing.assert_allclose(ours["mul_jac_t_vec"], force, **STAGES)
     with pytest.raises(ValueError, match=r"mul_jac_t_vec: efc_vec: expected shape \(\d+,\)"):
-        jaxsim.mul_jac_t_vec(m, world(d, 0), jnp.zeros(99))
+        jaxsim.support.mul_jac_t_vec(m, world(d, 0), jnp.zeros(99))
 
 
 def test_quaternions_of_a_configuration():
@@ -138,12 +138,17 @@ def test_a_model_without_dofs_has_an_empty_matrix():
 
     def shapes(time):
         at = d.replace(time=time)
-        products = (jaxsim.mul_m, jaxsim.mul_m2, jaxsim.solve_m, jaxsim.solve_m2)
+        products = (
+            jaxsim.support.mul_m,
+            jaxsim.support.mul_m2,
+            jaxsim.support.solve_m,
+            jaxsim.support.solve_m2,
+        )
         exact, by_differences = inverse(m, at), inverse_fd(m, at)
         return {
-            "full_m": jaxsim.full_m(m, at),
-            "L": jaxsim.factor_m(m, at).L,
-            "D": jaxsim.factor_m(m, at).D,
+            "full_m": jaxsim.support.full_m(m, at),
+            "L": jaxsim.stages.factor_m(m, at).L,
+            "D": jaxsim.stages.factor_m(m, at).D,
             **{f.__name__: f(m, at, none) for f in products},
             "inverse": exact.DfDq,
             "DmDq": exact.DmDq,
@@ -159,12 +164,16 @@ def test_a_model_without_dofs_has_an_empty_matrix():
 
 def test_total_mass():
     mj, _, m, _ = pair()
-    np.testing.assert_allclose(jaxsim.get_total_mass(m), mujoco.mj_getTotalmass(mj), **ROUNDING)
-    heavy = jax.jit(jaxsim.set_total_mass)(m, 7.5)
+    np.testing.assert_allclose(
+        jaxsim.support.get_total_mass(m), mujoco.mj_getTotalmass(mj), **ROUNDING
+    )
+    heavy = jax.jit(jaxsim.support.set_total_mass)(m, 7.5)
     theirs = oracle()
     mujoco.mj_setTotalmass(theirs, 7.5)
     np.testing.assert_allclose(heavy.body_mass, theirs.body_mass, **ROUNDING)
     np.testing.assert_allclose(heavy.body_inertia, theirs.body_inertia, **ROUNDING)
     np.testing.assert_allclose(
-        jax.grad(lambda x: jaxsim.get_total_mass(jaxsim.set_total_mass(m, x)))(7.5), 1, **ROUNDING
+        jax.grad(lambda x: jaxsim.support.get_total_mass(jaxsim.support.set_total_mass(m, x)))(7.5),
+        1,
+        **ROUNDING,
     )

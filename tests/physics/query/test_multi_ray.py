@@ -75,7 +75,7 @@ def theirs(d, pnt, vec, cutoff=1e10, geomgroup=None, flg_static=True, bodyexclud
 
 def numbers(m, qpos, pnt, vec, cutoff=None, **options):
     d = jaxsim.make_data(m).replace(qpos=qpos)
-    hit = jaxsim.multi_ray(m, d, pnt, vec, cutoff=cutoff, **options)
+    hit = jaxsim.support.multi_ray(m, d, pnt, vec, cutoff=cutoff, **options)
     return jnp.column_stack([hit.dist, hit.geomid.astype(hit.dist.dtype), hit.normal])
 
 
@@ -127,8 +127,8 @@ def test_shapes():
     m = put_model(scene())
     d, zero = jaxsim.make_data(m), jnp.zeros(3)
     with pytest.raises(ValueError, match=r"multi_ray: vec: expected shape \(n, 3\), got \(3,\); j"):
-        jaxsim.multi_ray(m, d, zero, zero)
+        jaxsim.support.multi_ray(m, d, zero, zero)
     with pytest.raises(ValueError, match=r"multi_ray: pnt: expected shape \(3,\), got \(2, 3\)"):
-        jaxsim.multi_ray(m, d, jnp.zeros((2, 3)), jnp.zeros((2, 3)))
+        jaxsim.support.multi_ray(m, d, jnp.zeros((2, 3)), jnp.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"multi_ray: cutoff: expected shape \(\), got"):
-        jaxsim.multi_ray(m, d, zero, jnp.zeros((2, 3)), cutoff=jnp.zeros(2))
+        jaxsim.support.multi_ray(m, d, zero, jnp.zeros((2, 3)), cutoff=jnp.zeros(2))

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from public import NAMESPACES, public
 
 import jaxsim
 from jaxsim import view
@@ -68,9 +69,9 @@ def world():
 def functions() -> set[str]:
     """Public functions with an argument that is an object."""
     found = set()
-    for name in dir(jaxsim):
-        value = getattr(jaxsim, name)
-        if not name.startswith("_") and inspect.isfunction(value):
+    for name in [name for space in NAMESPACES for name in space.__all__]:
+        value = public(name)
+        if inspect.isfunction(value):
             found |= {name} if OBJECTS & set(inspect.signature(value).parameters) else set()
     return found - NOT_OF_A_STATE
 
@@ -84,7 +85,7 @@ def test_a_name_is_its_number(world, name):
     m, d = world
     if name == "geom_sdf":
         pytest.skip("meshes here have no signed distance; tests/physics/query/test_geom_sdf.py")
-    function, first = getattr(jaxsim, name), name in FIRST
+    function, first = public(name), name in FIRST
 
     def ask(which):
         return function(m, d, *(which if a is ... else a for a in GIVEN[name]))
@@ -111,8 +112,10 @@ def test_a_name_is_its_number(world, name):
 
 def test_several_bodies_that_a_ray_does_not_meet(world):
     m, d = world
-    found = jaxsim.ray(m, d, P, P, bodyexclude=["other", 2])
-    assert found.geomid == jaxsim.ray(m, d, P, P, bodyexclude=jnp.array([1, 2])).geomid == -1
+    found = jaxsim.support.ray(m, d, P, P, bodyexclude=["other", 2])
+    assert (
+        found.geomid == jaxsim.support.ray(m, d, P, P, bodyexclude=jnp.array([1, 2])).geomid == -1
+    )
 
 
 def test_a_body_that_is_held_with_the_mouse(world):

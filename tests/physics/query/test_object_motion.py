@@ -8,11 +8,14 @@ import mujoco
 import numpy as np
 import pytest
 from physics.query.machine import in_all_worlds, machine
+from public import public
 from states import single, world
 from tolerance import DIFFERENCE, DYNAMICS, STAGES
 
 import jaxsim
 from jaxsim.enums import ObjType
+
+pytestmark = pytest.mark.kernels
 
 pair = cache(machine)
 KINDS = {"body": "nbody", "xbody": "nbody", "geom": "ngeom", "site": "nsite", "camera": "ncam"}
@@ -31,12 +34,12 @@ ASKED = [
 def asked(m, d):
     """Every object of each kind; and one by its name and the number of its kind."""
     each = [
-        jax.vmap(lambda i: getattr(jaxsim, name)(m, d, kind, i, local))(  # noqa: B023
+        jax.vmap(lambda i: public(name)(m, d, kind, i, local))(  # noqa: B023
             jnp.arange(getattr(m, KINDS[kind]))
         )
         for name, kind, local in ASKED
     ]
-    return each, jaxsim.object_velocity(m, d, ObjType.SITE, "s")
+    return each, jaxsim.support.object_velocity(m, d, ObjType.SITE, "s")
 
 
 @cache
@@ -75,7 +78,7 @@ def test_the_derivative_of_an_acceleration():
 
     def run(t):
         there = d.replace(qvel=d.qvel + t * dv, qacc=d.qacc + t * da)
-        return jaxsim.object_acceleration(m, there, "site", "s", True)
+        return jaxsim.support.object_acceleration(m, there, "site", "s", True)
 
     local = ("object_acceleration", "site", True)
     both, h = jax.jit(lambda t: jax.jvp(run, (t,), (1.0,))), 1e-5  # one program
@@ -88,7 +91,7 @@ def test_in_single_precision():
     _, _, m, d = pair()
 
     def one(m, d):
-        return jaxsim.object_acceleration(m, d, "camera", 0, True)
+        return jaxsim.support.object_acceleration(m, d, "camera", 0, True)
 
     assert jax.eval_shape(in_all_worlds(one), single(m), single(d)).dtype == jnp.float32
 
@@ -97,8 +100,8 @@ def test_what_there_is_not():
     _, _, m, d = pair()
     d = world(d, 0)
     with pytest.raises(ValueError, match="object_velocity: objtype: expected one of 'body', "):
-        jaxsim.object_velocity(m, d, "joint", 0)
+        jaxsim.support.object_velocity(m, d, "joint", 0)
     with pytest.raises(ValueError, match="objid: there is no site 7; the model has 2"):
-        jaxsim.object_acceleration(m, d, "site", 7)
+        jaxsim.support.object_acceleration(m, d, "site", 7)
     with pytest.raises(ValueError, match="does not carry 'qacc'"):
-        jaxsim.object_acceleration(m, jaxsim.make_data(m, keep=[]), "site", 0)
+        jaxsim.support.object_acceleration(m, jaxsim.make_data(m, keep=[]), "site", 0)

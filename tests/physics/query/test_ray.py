@@ -96,7 +96,7 @@ def met(mj, d, pnt, vec, geomgroup=None, flg_static=True, bodyexclude=-1) -> np.
 
 def numbers(m, qpos, pnt, vec, **options):
     """Distances, geoms and normals, `[n, 5]`."""
-    hit = jaxsim.ray(m, jaxsim.make_data(m).replace(qpos=qpos), pnt, vec, **options)
+    hit = jaxsim.support.ray(m, jaxsim.make_data(m).replace(qpos=qpos), pnt, vec, **options)
     return jnp.column_stack([hit.dist, hit.geomid.astype(hit.dist.dtype), hit.normal])
 
 
@@ -159,7 +159,7 @@ def test_masks():
         np.testing.assert_allclose(cast(m, d.qpos, pnt, vec, **options), expected, **STAGE)
     several = [floor, box]
     mj.geom_rgba[np.isin(mj.geom_bodyid, several), 3] = 0  # not to be met either
-    ray = jax.jit(partial(jaxsim.ray, bodyexclude=several))
+    ray = jax.jit(partial(jaxsim.support.ray, bodyexclude=several))
     mine = ray(m, jaxsim.make_data(m).replace(qpos=d.qpos), pnt, vec)
     np.testing.assert_allclose(mine.dist, met(mj, d, pnt, vec)[:, 0], **STAGE)
     mj.geom_rgba[:] = rgba
@@ -170,7 +170,7 @@ def test_materials_without_opacity_are_not_met():
       <worldbody><geom size=".1" rgba="1 0 0 0" material="paint"/>
       <geom size=".2" material="glass"/><geom size=".3" rgba="0 0 1 0"/></worldbody></mujoco>"""
     m = jaxsim.load_model(xml)
-    at, way, ray = jnp.array([1.0, 0, 0]), jnp.array([-1.0, 0, 0]), jax.jit(jaxsim.ray)
+    at, way, ray = jnp.array([1.0, 0, 0]), jnp.array([-1.0, 0, 0]), jax.jit(jaxsim.support.ray)
     hit = ray(m, jaxsim.make_data(m), at, way)
     assert hit.geomid == 0
     np.testing.assert_allclose(hit.dist, 0.9)
@@ -345,19 +345,19 @@ def test_arguments():
     m = put_model(mj)
     d = jaxsim.make_data(m)
     p = jnp.zeros(3)
-    one = jaxsim.ray(m, d, p + 3, -p - 1)
+    one = jaxsim.support.ray(m, d, p + 3, -p - 1)
     assert one.dist.shape == one.geomid.shape == ()
     assert one.normal.shape == (3,)
-    several = jaxsim.ray(m, d, p + 3, -jnp.ones((4, 3)))
+    several = jaxsim.support.ray(m, d, p + 3, -jnp.ones((4, 3)))
     np.testing.assert_allclose(several.dist, np.full(4, one.dist), **SAME)
-    none = jax.jit(jaxsim.ray)(m, d, jnp.zeros((0, 3)), p)
+    none = jax.jit(jaxsim.support.ray)(m, d, jnp.zeros((0, 3)), p)
     assert none.dist.shape == (0,)
     assert none.normal.shape == (0, 3)
     with pytest.raises(ValueError, match="ray: expected one vector or equally many, got 2 pnt, 3"):
-        jaxsim.ray(m, d, jnp.zeros((2, 3)), jnp.ones((3, 3)))
+        jaxsim.support.ray(m, d, jnp.zeros((2, 3)), jnp.ones((3, 3)))
     with pytest.raises(ValueError, match=r"ray: pnt: expected shape \(3,\) or \(n, 3\), got"):
-        jaxsim.ray(m, d, jnp.zeros(2), p)
+        jaxsim.support.ray(m, d, jnp.zeros(2), p)
     with pytest.raises(ValueError, match="ray: bodyexclude: expected integers, got float64"):
-        jaxsim.ray(m, d, p, p, bodyexclude=jnp.ones(2))
+        jaxsim.support.ray(m, d, p, p, bodyexclude=jnp.ones(2))
     with pytest.raises(ValueError, match="ray: geomgroup: expected None or 6 numbers"):
-        jaxsim.ray(m, d, p, p, geomgroup=(1, 0))
+        jaxsim.support.ray(m, d, p, p, geomgroup=(1, 0))

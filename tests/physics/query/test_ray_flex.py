@@ -68,7 +68,7 @@ def theirs(d, pnt, vec) -> np.ndarray:
 def ours(m, qpos, pnt, vec):
     d, found = jaxsim.make_data(m).replace(qpos=qpos), []
     for name, layer, flags in DRAWN:
-        hit = jaxsim.ray_flex(m, d, name, pnt, vec, layer, *flags)
+        hit = jaxsim.support.ray_flex(m, d, name, pnt, vec, layer, *flags)
         found.append(jnp.column_stack([hit.dist, hit.vertid.astype(hit.dist.dtype), hit.normal]))
     return jnp.stack(found)
 
@@ -112,13 +112,13 @@ def test_rays_at_geoms_do_not_meet_flexes():
         assert mujoco.mj_ray(mj, d, p, v, None, 1, -1, np.zeros(1, np.int32)) < 0
     m = put_model(mj)
     ours = jaxsim.make_data(m).replace(qpos=d.qpos)
-    assert (jax.jit(jaxsim.ray)(m, ours, *shot(1)).dist < 0).all()
+    assert (jax.jit(jaxsim.support.ray)(m, ours, *shot(1)).dist < 0).all()
 
 
 def test_arguments():
     m = put_model(scene())
     d, zero = jaxsim.make_data(m), jnp.zeros(3)
     with pytest.raises(ValueError, match="ray_flex: flex: there is no flex 3; the model has 3"):
-        jaxsim.ray_flex(m, d, 3, zero, zero)
+        jaxsim.support.ray_flex(m, d, 3, zero, zero)
     with pytest.raises(ValueError, match="no flex is named 'cloth'"):
-        jaxsim.ray_flex(m, d, "cloth", zero, zero)
+        jaxsim.support.ray_flex(m, d, "cloth", zero, zero)

@@ -15,7 +15,7 @@ from jaxsim.io.bridge import put_model
 SHARD = " ".join(map(str, np.random.default_rng(5).normal(size=36) * 0.15))
 HILLS = " ".join(map(str, np.random.default_rng(1).uniform(size=20)))
 ORACLE = {"mesh": mujoco.mj_rayMesh, "hfield": mujoco.mj_rayHfield}
-MINE = {"mesh": jaxsim.ray_mesh, "hfield": jaxsim.ray_hfield}
+MINE = {"mesh": jaxsim.support.ray_mesh, "hfield": jaxsim.support.ray_hfield}
 
 
 @cache
@@ -113,11 +113,11 @@ def test_arguments():
     m = put_model(scene())
     d, zero = jaxsim.make_data(m), jnp.zeros(3)
     with pytest.raises(ValueError, match="ray_mesh: geom 2 is of type hfield, expected mesh"):
-        jaxsim.ray_mesh(m, d, 2, zero, zero)
+        jaxsim.support.ray_mesh(m, d, 2, zero, zero)
     with pytest.raises(ValueError, match="ray_hfield: geom: there is no geom 9; the model has 5"):
-        jaxsim.ray_hfield(m, d, 9, zero, zero)
+        jaxsim.support.ray_hfield(m, d, 9, zero, zero)
     with pytest.raises(ValueError, match="no geom is named 'hills'"):
-        jaxsim.ray_hfield(m, d, "hills", zero, zero)
-    hit = jaxsim.ray_hfield(m, d, 3, jnp.array([0.0, 0, 2]), jnp.array([0.0, 0, -1]))
+        jaxsim.support.ray_hfield(m, d, "hills", zero, zero)
+    hit = jaxsim.support.ray_hfield(m, d, 3, jnp.array([0.0, 0, 2]), jnp.array([0.0, 0, -1]))
     assert hit.dist.shape == ()
     assert hit.normal.shape == (3,)

@@ -45,9 +45,9 @@ def same(found, values, count, columns) -> None:
 
 def test_patterns_and_numbers_of_mujoco(both):
     mj, theirs, m, d = both
-    same(jaxsim.sparse_m(m, d), theirs.M, mj.M_rownnz, mj.M_colind)
-    same(jaxsim.sparse_ten_j(m, d), theirs.ten_J, mj.ten_J_rownnz, mj.ten_J_colind)
-    found = jaxsim.sparse_flexedge_j(m, d)
+    same(jaxsim.support.sparse_m(m, d), theirs.M, mj.M_rownnz, mj.M_colind)
+    same(jaxsim.support.sparse_ten_j(m, d), theirs.ten_J, mj.ten_J_rownnz, mj.ten_J_colind)
+    found = jaxsim.support.sparse_flexedge_j(m, d)
     same(found, theirs.flexedge_J.ravel(), mj.flexedge_J_rownnz, mj.flexedge_J_colind)
     assert found.shape == (mj.nflexedge, mj.nv)
     moment = np.zeros((mj.nout, mj.nv))
@@ -55,21 +55,27 @@ def test_patterns_and_numbers_of_mujoco(both):
         moment, theirs.actuator_moment, theirs.moment_rownnz, theirs.moment_rowadr,
         theirs.moment_colind,
     )  # fmt: skip
-    found = jaxsim.sparse_actuator_moment(m, d)
+    found = jaxsim.support.sparse_actuator_moment(m, d)
     np.testing.assert_allclose(found.todense(), moment, **DYNAMICS)
     assert (np.diff(found.indptr)[1:] == theirs.moment_rownnz[1:]).all()  # of joints and tendons
-    A = jaxsim.sparse_m(m, d).todense()
-    np.testing.assert_allclose(A + jnp.tril(A, -1).T, jaxsim.full_m(m, d), **DYNAMICS)
+    A = jaxsim.support.sparse_m(m, d).todense()
+    np.testing.assert_allclose(A + jnp.tril(A, -1).T, jaxsim.support.full_m(m, d), **DYNAMICS)
 
 
 def test_products_transformations_and_what_is_not_kept(both):
     _, _, m, d = both
-    A = jax.jit(jaxsim.sparse_ten_j)(m, d)
+    A = jax.jit(jaxsim.support.sparse_ten_j)(m, d)
     np.testing.assert_allclose(A @ jnp.ones(m.nv), d.ten_J @ jnp.ones(m.nv), **DYNAMICS)
-    many = jax.vmap(lambda s: jaxsim.sparse_m(m, d.replace(M=s * d.M)).data)(jnp.arange(3.0))
-    np.testing.assert_allclose(many[2], 2 * jaxsim.sparse_m(m, d).data)
+    many = jax.vmap(lambda s: jaxsim.support.sparse_m(m, d.replace(M=s * d.M)).data)(
+        jnp.arange(3.0)
+    )
+    np.testing.assert_allclose(many[2], 2 * jaxsim.support.sparse_m(m, d).data)
     lean = jaxsim.make_data(m)
-    assert jaxsim.sparse_m(m, lean).shape == (m.nv, m.nv)
-    for function in (jaxsim.sparse_ten_j, jaxsim.sparse_actuator_moment, jaxsim.sparse_flexedge_j):
+    assert jaxsim.support.sparse_m(m, lean).shape == (m.nv, m.nv)
+    for function in (
+        jaxsim.support.sparse_ten_j,
+        jaxsim.support.sparse_actuator_moment,
+        jaxsim.support.sparse_flexedge_j,
+    ):
         with pytest.raises(ValueError, match=r"does not carry '\w+'; keep it: make_data\(m, keep"):
             function(m, lean)

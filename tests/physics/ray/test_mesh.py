@@ -32,7 +32,9 @@ def distances(xml: str, pnt: np.ndarray, vec: np.ndarray) -> tuple[np.ndarray, n
     ]
     with jax.enable_x64(False):
         m = jaxsim.load_model(xml)
-        hit = jax.jit(jaxsim.ray)(m, jaxsim.make_data(m), jnp.asarray(pnt), jnp.asarray(vec))
+        hit = jax.jit(jaxsim.support.ray)(
+            m, jaxsim.make_data(m), jnp.asarray(pnt), jnp.asarray(vec)
+        )
     return np.asarray(hit.dist), np.array(theirs)
 
 

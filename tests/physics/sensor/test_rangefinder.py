@@ -120,7 +120,7 @@ def test_readings_have_derivatives():
     d = inputs(m, state(3))
 
     def readings(way):
-        qpos = jaxsim.integrate_pos(m, d.qpos, way, 1.0)
+        qpos = jaxsim.support.integrate_pos(m, d.qpos, way, 1.0)
         return jaxsim.forward(m, d.replace(qpos=qpos)).sensordata
 
     run = jax.jit(readings)

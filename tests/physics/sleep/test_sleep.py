@@ -15,6 +15,8 @@ from tolerance import ROUGH_DIFFERENCE, STIFF
 import jaxsim
 from jaxsim.model.data import JUST_AWAKE, SLEEP_FIELDS
 
+pytestmark = pytest.mark.long
+
 BALL = '<geom size=".1"/>'
 YARD = """
 <mujoco>

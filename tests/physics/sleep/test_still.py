@@ -16,6 +16,8 @@ from jaxsim.physics.sleep.still import may_skip, stays_fully_asleep
 from jaxsim.transforms import layout
 from jaxsim.transforms.layout import batched
 
+pytestmark = [pytest.mark.kernels, pytest.mark.long]
+
 ROOM = """
 <mujoco>
   <option {option}><flag sleep="enable" energy="enable"/></option>

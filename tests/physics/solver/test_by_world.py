@@ -16,6 +16,8 @@ import jaxsim
 from jaxsim.enums import DisableBit
 from jaxsim.physics.solver import by_world, newton
 
+pytestmark = [pytest.mark.kernels, pytest.mark.long]
+
 BALLS = "".join(
     f'<body pos="{0.3 * (k % 4)} {0.3 * (k // 4)} .1"><freejoint/><geom size=".1"/></body>'
     for k in range(17)
@@ -68,7 +70,7 @@ def loaded(name: str) -> tuple[mujoco.MjModel, jaxsim.Model, float]:
 
 def forward_and_forces(m, d):
     new = jaxsim.forward(m, d)
-    return new, jaxsim.contact_forces(m, new)
+    return new, jaxsim.support.contact_forces(m, new)
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -14,6 +14,8 @@ from jaxsim.physics.collision.listed import from_list
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.sensor.sensor import all_sensors
 
+pytestmark = [pytest.mark.kernels, pytest.mark.long]
+
 SCENE = """
 <mujoco><option cone="{cone}" gravity="1 0 -9.81"/><default><geom condim="{condim}"/></default>
 <worldbody><geom name="floor" type="plane" size="3 3 .1"/><site name="ground" size="3"/>

@@ -26,6 +26,8 @@ from jaxsim.enums import ConstraintType as Type
 from jaxsim.enums import DisableBit, IntegratorType
 from jaxsim.enums import SolverType as Solver
 
+pytestmark = [pytest.mark.kernels, pytest.mark.long]
+
 COUNTS = (1, 2, 5)
 SEEDS = range(3)
 
@@ -57,7 +59,7 @@ def after_each(m, d):
     first = jaxsim.forward(m, d)
     found = []
     for n in COUNTS:
-        new = jaxsim.solve(limited(m, n), first)
+        new = jaxsim.stages.solve(limited(m, n), first)
         found.append((new.qacc, new.qfrc_constraint, new.efc_force, new.solver_niter))
     return found
 
@@ -130,7 +132,7 @@ def test_islands_end_at_the_tolerance(solver, cone):
             mujoco.mj_forward(mj, mjd)
             assert_close(new.qacc, mjd.qacc, 1e-6)
             np.testing.assert_allclose(
-                jaxsim.contact_forces(m, new)[: mjd.ncon], contact_forces(mj, mjd), **LOOSE
+                jaxsim.support.contact_forces(m, new)[: mjd.ncon], contact_forces(mj, mjd), **LOOSE
             )
             np.testing.assert_allclose(new.sensordata, mjd.sensordata, **LOOSE)
             assert new.solver_niter == mjd.solver_niter.max()

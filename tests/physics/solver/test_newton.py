@@ -25,6 +25,8 @@ from tolerance import DIFFERENCE, SOLVER, STIFF
 import jaxsim
 from jaxsim.enums import ConstraintType as Type
 
+pytestmark = [pytest.mark.kernels, pytest.mark.long]
+
 ARM = """<body pos="0 0 1"><joint name="a" axis="0 1 0" {hinge}/><geom size=".1" pos=".3 0 0"/>
   <body pos=".5 0 0"><joint name="b" type="slide" axis="1 0 0" {slide}/>
   <geom size=".1" pos=".1 0 0"/></body></body>"""
@@ -86,7 +88,7 @@ class Problem(NamedTuple):
 @partial(jax.jit, compiler_options=COMPILER)
 def solved(m, d):
     d = jaxsim.forward(m, d)
-    return d, jaxsim.constraint_rows(m, d), jaxsim.full_m(m, d)
+    return d, jaxsim.support.constraint_rows(m, d), jaxsim.support.full_m(m, d)
 
 
 def scene(kind: str, seed: int):

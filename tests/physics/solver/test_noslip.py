@@ -16,6 +16,8 @@ import jaxsim
 from jaxsim.enums import ConstraintType as Type
 from jaxsim.enums import DisableBit
 
+pytestmark = [pytest.mark.kernels, pytest.mark.long]
+
 # Two islands: a ball on a box, and an arm that is held by another ball. Contacts of all dimensions,
 # dry friction of dofs and of a tendon; with gravity askew, so that something slips and something
 # holds.
@@ -61,7 +63,7 @@ SEEDS = range(4)
 @partial(jax.jit, compiler_options=COMPILER)
 def found(m, d):
     new = jaxsim.forward(m, d)
-    return new, jaxsim.constraint_rows(m, d), jaxsim.contact_forces(m, new)
+    return new, jaxsim.support.constraint_rows(m, d), jaxsim.support.contact_forces(m, new)
 
 
 @partial(jax.jit, compiler_options=COMPILER)
@@ -290,7 +292,10 @@ def test_inverse_dynamics_does_not_know_of_them():
     mujoco.mj_inverse(mj, mjd)
     np.testing.assert_allclose(back.qfrc_inverse, mjd.qfrc_inverse, rtol=0, atol=1e-4)
     np.testing.assert_allclose(
-        jaxsim.contact_forces(m, back)[: mjd.ncon], contact_forces(mj, mjd), rtol=0, atol=1e-4
+        jaxsim.support.contact_forces(m, back)[: mjd.ncon],
+        contact_forces(mj, mjd),
+        rtol=0,
+        atol=1e-4,
     )
     mujoco.mj_step(mj, mjd)
     np.testing.assert_allclose(after.solver_fwdinv, mjd.solver_fwdinv, **STIFF)
@@ -314,4 +319,4 @@ def test_data_of_another_model_has_no_place_for_the_forces():
     m, _ = worlds("elliptic")
     off = m.replace(opt=m.opt.replace(noslip_iterations=0))
     with pytest.raises(ValueError, match="made for a model with other options"):
-        jaxsim.contact_forces(m, jaxsim.make_data(off))
+        jaxsim.support.contact_forces(m, jaxsim.make_data(off))

@@ -52,7 +52,7 @@ def m():
 @pytest.fixture(scope="module")
 def d(m):
     """Return a world after `forward` with the crate in the floor, rotated about the vertical."""
-    kept = [*jaxsim.contact_forces.carries, "ncon"]
+    kept = [*jaxsim.support.contact_forces.carries, "ncon"]
     d = jaxsim.make_data(m, keep=[n for n, f in type(jaxsim.make_data(m)).fields.items() if f.keep]
                          + kept)  # fmt: skip
     turned = jnp.array([0.5, 0.2, 0.099, np.cos(0.3), 0, 0, np.sin(0.3), 0.4])
@@ -80,7 +80,7 @@ def test_forces_of_contacts_carry_the_weight(m, d):
     touching = Touching(m)
     touch = touching.touch(touching.find(d))
     assert len(touch.pos) == int(d.ncon) == 4
-    force = np.asarray(jax.jit(jaxsim.contact_forces)(m, d))[:4]
+    force = np.asarray(jax.jit(jaxsim.support.contact_forces)(m, d))[:4]
     frame = np.asarray(d.contact.frame)[:4]
     np.testing.assert_allclose(touch.force, np.einsum("nij,ni->nj", frame, force[:, :3]))
     assert np.all(touch.force[:, 2] > 0)

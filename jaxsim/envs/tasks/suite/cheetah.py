@@ -10,7 +10,7 @@ from jax import lax
 from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask
 from jaxsim.model.data import Data
-from jaxsim.model.lookup import sensor
+from jaxsim.model.lookup import sensor_data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
 
@@ -40,5 +40,5 @@ class SuiteCheetah(SuiteTask):
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """Return a reward between 0 and 1."""
-        speed = sensor(m, after, "torso_subtreelinvel")[0]
+        speed = sensor_data(m, after, "torso_subtreelinvel")[0]
         return tolerance(speed, (10.0, math.inf), margin=10.0, fall="linear", at_margin=0.0)

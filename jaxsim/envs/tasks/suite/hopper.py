@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask, random_joints, small_control
 from jaxsim.model.data import Data
-from jaxsim.model.lookup import sensor
+from jaxsim.model.lookup import sensor_data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
@@ -42,7 +42,7 @@ class SuiteHopper(SuiteTask):
 
     def observe(self, m: Model, d: Data) -> jax.Array:
         """Return positions, velocities, and touch."""
-        touch = jnp.concatenate([sensor(m, d, n) for n in ("touch_toe", "touch_heel")])
+        touch = jnp.concatenate([sensor_data(m, d, n) for n in ("touch_toe", "touch_heel")])
         return jnp.concatenate([d.qpos[1:], d.qvel, jnp.log1p(touch)])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
@@ -51,6 +51,6 @@ class SuiteHopper(SuiteTask):
         standing = tolerance(torso - foot, (0.6, 2.0))
         if not self.hop:
             return standing * small_control(after.ctrl)
-        speed = sensor(m, after, "torso_subtreelinvel")[0]
+        speed = sensor_data(m, after, "torso_subtreelinvel")[0]
         fast = tolerance(speed, (2.0, math.inf), margin=1.0, fall="linear", at_margin=0.5)
         return standing * fast

@@ -21,7 +21,7 @@ from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask, random_joints, small_control
 from jaxsim.math.guard import safe_sqrt
 from jaxsim.model.data import Data
-from jaxsim.model.lookup import sensor
+from jaxsim.model.lookup import sensor_data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
@@ -70,7 +70,7 @@ class SuiteHumanoid(SuiteTask):
                 d.xpos[head, 2:],
                 (limbs @ d.xmat[torso]).ravel(),
                 d.xmat[torso, 2],
-                sensor(m, d, "torso_subtreelinvel"),
+                sensor_data(m, d, "torso_subtreelinvel"),
                 d.qvel,
             ]
         )
@@ -83,7 +83,7 @@ class SuiteHumanoid(SuiteTask):
             after.xmat[torso, 2, 2], (0.9, math.inf), margin=1.9, fall="linear", at_margin=0.0
         )
         stand = high * upright * small_control(after.ctrl)
-        velocity = sensor(m, after, "torso_subtreelinvel")[:2]
+        velocity = sensor_data(m, after, "torso_subtreelinvel")[:2]
         if not self.speed:
             return stand * jnp.mean(tolerance(velocity, margin=2.0))
         speed = safe_sqrt(jnp.sum(velocity * velocity))

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask, random_joints
 from jaxsim.model.data import Data
-from jaxsim.model.lookup import sensor
+from jaxsim.model.lookup import sensor_data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 
@@ -55,7 +55,7 @@ class SuiteWalker(SuiteTask):
         stand = (3.0 * high + upright) / 4.0
         if not self.speed:
             return stand
-        speed = sensor(m, after, "torso_subtreelinvel")[0]
+        speed = sensor_data(m, after, "torso_subtreelinvel")[0]
         fast = tolerance(
             speed, (self.speed, math.inf), margin=self.speed / 2, fall="linear", at_margin=0.5
         )

@@ -55,7 +55,9 @@ def scene():
     assert theirs.ncon
     m = jaxsim.load_model(XML)
     d = jaxsim.make_data(m, keep="all")
-    found = jax.jit(lambda m: jaxsim.collision(m, jaxsim.fwd_kinematics(m, d)).contact.dist)
+    found = jax.jit(
+        lambda m: jaxsim.stages.collision(m, jaxsim.stages.fwd_kinematics(m, d)).contact.dist
+    )
     return m, found, theirs.contact.dist.min()
 
 

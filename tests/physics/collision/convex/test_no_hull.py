@@ -143,12 +143,12 @@ def test_contacts_carry_derivatives():
     """Backwards, along a random way of all bodies: what finite differences say."""
     mj = oracle(("box", "hull"))
     m, rng = put_model(mj), np.random.default_rng(2)
-    d, weight = jaxsim.make_data(m, keep=[jaxsim.collision]), jnp.asarray(rng.normal(size=3))
+    d, weight = jaxsim.make_data(m, keep=[jaxsim.stages.collision]), jnp.asarray(rng.normal(size=3))
 
     @jax.jit
     @jax.value_and_grad
     def felt(qpos):
-        c = jaxsim.collision(m, jaxsim.kinematics(m, d.replace(qpos=qpos))).contact
+        c = jaxsim.stages.collision(m, jaxsim.stages.kinematics(m, d.replace(qpos=qpos))).contact
         there = c.dist < NO_CONTACT_DISTANCE
         return jnp.sum(jnp.where(there, c.dist + c.pos @ weight, 0.0))
 
@@ -246,7 +246,9 @@ def test_distances_equal_the_oracle():
     qpos, a, b, expected = (np.array(x) for x in zip(*rows, strict=True))
 
     def measured(m, qpos, a, b):
-        dist, fromto = jaxsim.geom_distance(m, jaxsim.make_data(m).replace(qpos=qpos), a, b, 1.0)
+        dist, fromto = jaxsim.support.geom_distance(
+            m, jaxsim.make_data(m).replace(qpos=qpos), a, b, 1.0
+        )
         return jnp.concatenate([dist[None], fromto])
 
     @jax.jit

@@ -89,7 +89,12 @@ def poses(m: jaxsim.Model) -> np.ndarray:
 
 def posed(m: jaxsim.Model, qpos: jax.Array) -> jaxsim.Data:
     d = jaxsim.make_data(m, keep="all").replace(qpos=qpos)
-    for stage in (jaxsim.kinematics, jaxsim.com_pos, jaxsim.flex, jaxsim.collision):
+    for stage in (
+        jaxsim.stages.kinematics,
+        jaxsim.stages.com_pos,
+        jaxsim.stages.flex,
+        jaxsim.stages.collision,
+    ):
         d = stage(m, d)
     return d
 

@@ -200,7 +200,7 @@ def test_rows_of_interpolated_vertices():
 @pytest.mark.slow
 def test_contact_forces_are_those_of_the_list():
     states, m, _, found = program("plain")
-    force = jax.jit(jaxsim.contact_forces, compiler_options=COMPILER)(m, found[0])
+    force = jax.jit(jaxsim.support.contact_forces, compiler_options=COMPILER)(m, found[0])
     for k in range(states[0].ncon):
         theirs = np.zeros(6)
         mujoco.mj_contactForce(model("plain"), states[0], k, theirs)
@@ -314,7 +314,7 @@ def test_gradient():
             flex_friction=m.flex_friction * (1 - t),
             flex_solmix=m.flex_solmix * (1 + t),
         )
-        there = d.replace(qpos=jaxsim.integrate_pos(m, d.qpos, turn, 0.1 * t))
+        there = d.replace(qpos=jaxsim.support.integrate_pos(m, d.qpos, turn, 0.1 * t))
         return jnp.sum(jnp.sin(0.01 * jaxsim.forward(own, there).qacc))
 
     run = jax.jit(moved, compiler_options=COMPILER)

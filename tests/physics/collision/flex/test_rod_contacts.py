@@ -138,8 +138,8 @@ def test_gradient():
     n, rows = int(found.ncon[0]), int(found.nefc[0])
 
     def moved(t):
-        there = d.replace(qpos=jaxsim.integrate_pos(m, d.qpos, turn, 0.1 * t))
-        new = jaxsim.make_constraint(m, jaxsim.fwd_position(m, there))
+        there = d.replace(qpos=jaxsim.support.integrate_pos(m, d.qpos, turn, 0.1 * t))
+        new = jaxsim.stages.make_constraint(m, jaxsim.stages.fwd_position(m, there))
         return new.contact.dist[:n], new.contact.pos[:n], new.efc_J[:rows]
 
     run = jax.jit(moved, compiler_options=COMPILER)

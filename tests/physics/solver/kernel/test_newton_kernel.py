@@ -11,6 +11,8 @@ import pytest
 import jaxsim
 from jaxsim.transforms.platform import for_platform
 
+pytestmark = [pytest.mark.kernels, pytest.mark.long]
+
 WORLDS = 7
 
 # limits, dry friction, an equality, a tendon's limit, a ball joint's limit, contacts of all sizes
@@ -84,7 +86,7 @@ def started(m: jaxsim.Model, worlds: int) -> jaxsim.Data:
     noise = 0.3 * np.random.default_rng(0).standard_normal((2, worlds, m.nv))
 
     def one(v, a):
-        qpos = jaxsim.integrate_pos(m, d.qpos, v, 0.05)
+        qpos = jaxsim.support.integrate_pos(m, d.qpos, v, 0.05)
         return d.replace(qvel=v, qpos=qpos, qacc_warmstart=10 * a)
 
     return jax.vmap(one)(*noise)
