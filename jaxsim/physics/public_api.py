@@ -33,7 +33,7 @@ from jaxsim.transforms.layout import FastPathRule, batched
 from jaxsim.transforms.programs import ProgramCache
 
 
-def public(
+def make_public(
     core: Callable,
     *,
     callbacks: bool = False,
@@ -55,13 +55,13 @@ def public(
     names, name = tuple(signature.parameters), core.__name__.lstrip("_")
 
     @functools.wraps(core)
-    def alone(m, *rest):
+    def core_with_recompute(m, *rest):
         # Recompute intermediate values that the Data does not carry.
         return core(
             m, *(recompute_missing(m, a, stage.reads) if isinstance(a, Data) else a for a in rest)
         )
 
-    native = batched(alone, short)
+    native = batched(core_with_recompute, short)
     program = ProgramCache(native)
 
     @functools.wraps(core)
@@ -84,17 +84,17 @@ def public(
             else:
                 check_array(name, m, argument, value)
         # Inside a trace add to the caller's program, else compile one.
-        arrays = [a if isinstance(a, Data) else as_items(a, m.qpos0.dtype) for a in rest]
-        run = native if _in_a_program(m, *arrays) else program
+        arrays = [a if isinstance(a, Data) else to_items(a, m.qpos0.dtype) for a in rest]
+        run = native if _is_tracing(m, *arrays) else program
         return _separate_buffers(run(m, *arrays))
 
     vars(function)["carries"] = stage.carries
     if callbacks:
-        vars(function)["__signature__"] = _with_callbacks(signature)
+        vars(function)["__signature__"] = _add_callbacks_parameter(signature)
     return function
 
 
-def _in_a_program(*arguments: PyTree) -> bool:
+def _is_tracing(*arguments: PyTree) -> bool:
     """Return True if operations become part of a program that the caller traces.
 
     Otherwise the call compiles its own, also under `vmap` and `grad` outside `jit`: executed one by
@@ -113,7 +113,7 @@ def _is_staged(a: object) -> bool:
     )
 
 
-def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:
+def _add_callbacks_parameter(signature: inspect.Signature) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY
     own = inspect.Parameter("callbacks", kind, default=None, annotation="Callbacks | None")
     return signature.replace(parameters=[*signature.parameters.values(), own])
@@ -136,7 +136,7 @@ def check_carries(name: str, m: Model, d: Data, stage: StageFields) -> None:
         )
 
 
-def as_items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
+def to_items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
     """Convert an argument to the layout of the physics: a scalar becomes one item."""
     whole = jnp.issubdtype(jnp.result_type(a), np.integer)
     a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)

@@ -13,10 +13,10 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.callback import call_control
 from jaxsim.physics.forward import from_actuation, from_control, to_position, velocity_stages
-from jaxsim.physics.forward import step1 as until_control
+from jaxsim.physics.forward import run_step1 as until_control
 from jaxsim.physics.integrate.step import reset_bad_state, step_after_forward
 from jaxsim.physics.inverse import inverse_forces
-from jaxsim.physics.public_api import NO_STAGE, public
+from jaxsim.physics.public_api import NO_STAGE, make_public
 from jaxsim.physics.stage import StageFields as Declared
 
 _OF_POSITION = frozenset(
@@ -58,8 +58,8 @@ def _step2(m: Model, d: Data) -> Data:
     return step_after_forward(m, d, IntegratorType.EULER if kind == IntegratorType.RK4 else kind)
 
 
-step1 = public(_step1, callbacks=True)
-step2 = public(_step2, callbacks=True, stage=_STAGE_INPUTS[Stage.VEL])
+step1 = make_public(_step1, callbacks=True)
+step2 = make_public(_step2, callbacks=True, stage=_STAGE_INPUTS[Stage.VEL])
 
 
 def forward_skip(
@@ -131,7 +131,7 @@ def _make_remaining_stages(
         return last(m, d, not skipsensor)
 
     rest.__name__ = name
-    return public(rest, callbacks=True, stage=_STAGE_INPUTS[skipstage])
+    return make_public(rest, callbacks=True, stage=_STAGE_INPUTS[skipstage])
 
 
 # Fields for `make_data(keep=[...])`: all that the latest part reads.
