@@ -40,8 +40,8 @@ class Skyline:
     """A skyline matrix: its upper triangle, and the last nonzero column of each row.
 
     Attributes:
-      matrix: `[n + TILE_ROWS, n + TILE_COLUMNS]`, padded so that every tile is in bounds; the lower triangle is
-        not read.
+      matrix: `[n + TILE_ROWS, n + TILE_COLUMNS]`, padded so that every tile is in bounds; the
+        lower triangle is not read.
       last: last column of each row that may be nonzero, int32 `[n]`.
     """
 
